@@ -2,6 +2,9 @@
 //! by several commands are in [`flags`]. The commands combine them with the configuration and the
 //! environment.
 
+pub(crate) mod clock;
+pub(crate) mod environment;
+pub(crate) mod error;
 pub(crate) mod flags;
 
 use std::ffi::OsString;
@@ -13,9 +16,6 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 use crate::command::chat::ChatArgs;
 use crate::command::{Command, ToolUse};
 
-pub(crate) mod clock;
-pub(crate) mod environment;
-pub(crate) mod error;
 #[cfg(test)]
 mod tests;
 

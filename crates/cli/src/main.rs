@@ -3,18 +3,13 @@
 //! [`cli`] parses the command line, [`command`] runs it with the values from [`crate::cli::environment`] and
 //! [`config`], and a [`ui`] displays progress. Everything a run consists of is in the library crates.
 
+mod chat;
 mod cli;
-
-mod model_selection;
-
 mod command;
 mod config;
-
-mod ui;
-
+mod model_selection;
 mod project;
-
-mod chat;
+mod ui;
 
 use std::process::ExitCode;
 

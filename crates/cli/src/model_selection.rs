@@ -2,6 +2,7 @@
 //! to open. If nothing is configured, [`crate::model_selection::discovery`] looks for models.
 
 mod catalogs;
+pub(crate) mod discovery;
 mod local;
 mod renamed_model;
 
@@ -28,7 +29,6 @@ use crate::ui::stdio;
 pub(crate) use catalogs::{prices, profile};
 pub(crate) use renamed_model::RenamedModel;
 
-pub(crate) mod discovery;
 #[cfg(test)]
 mod tests;
 

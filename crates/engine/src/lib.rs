@@ -8,10 +8,8 @@ pub mod agent;
 pub mod approval;
 pub mod dispatch;
 pub mod embed;
-
 pub mod memory;
 pub mod prompt;
-
 pub mod review;
 pub mod run;
 pub mod task_system;

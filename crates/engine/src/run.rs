@@ -18,13 +18,12 @@ use std::sync::atomic::AtomicBool;
 
 use fusee_journal::event::{Event, TaskComplete, TaskError, TaskStatus, TurnType};
 use fusee_journal::{
-    BoxFuture, Branch, DurableRun, EventStream, Journal, JournalError, RunAborted, RunId, RunStatus,
-    SqliteRun, StepBody, StepKey, StepKind, StepRequest,
+    Branch, DurableRun, EventStream, Journal, JournalError, RunAborted, RunId, RunStatus,
+    SqliteRun, StepKey, StepKind, StepMeta, StepRequest,
 };
 use fusee_model::{CancellationToken, Model};
 use fusee_tools::mcp::McpTool;
 use fusee_tools::{CommandSettings, Tool, Toolbox, Workspace};
-use serde_json::Value;
 
 use crate::agent::{
     AgentTask, PolicyChange, RunPolicy, TaskContext, TaskOutcome, TaskProgress, TurnInterrupt, remember,
@@ -331,11 +330,9 @@ async fn task(
 ) -> Result<WorkflowExit, RunAborted> {
     let branch = Branch::main();
     let engine: Arc<dyn DurableRun> = Arc::clone(embedded) as Arc<dyn DurableRun>;
-    let written = serde_json::to_value(&settings).unwrap_or_default();
-    let recorded =
-        engine.step(call(&branch, StepKind::Settings, "run"), value_body(async { written })).await?;
-    let started_ms = recorded.at_ms;
-    let settings: RunSpec = recorded.read()?;
+    let request = StepRequest::new(&branch, StepKind::Settings, "run");
+    let (settings, StepMeta { at_ms: started_ms, .. }) =
+        engine.step(request, async { settings }).await?.split();
 
     let earlier = continuation::earlier(&*engine, &branch, &resources.journal, &settings).await?;
     let environment = match earlier.as_ref().and_then(|earlier| earlier.environment.clone()) {
@@ -348,10 +345,9 @@ async fn task(
             let kept = digest_file(&resources.journal);
             let look = async move {
                 let found = EnvironmentSnapshot::look(&directory, started_ms);
-                let found = if digest { found.with_digest(&directory, Some(&kept)) } else { found };
-                serde_json::to_value(found).unwrap_or_default()
+                if digest { found.with_digest(&directory, Some(&kept)) } else { found }
             };
-            engine.step(call(&branch, StepKind::Environment, "session"), value_body(look)).await?.read()?
+            engine.step(StepRequest::new(&branch, StepKind::Environment, "session"), look).await?.value
         }
     };
 
@@ -461,14 +457,6 @@ async fn task(
 /// Path of the digest cache, next to the journal.
 fn digest_file(journal: &Journal) -> PathBuf {
     journal.path().with_file_name(prompt::DIGEST_FILE)
-}
-
-fn call(branch: &Branch, kind: StepKind, callee: &str) -> StepRequest {
-    StepRequest { branch: branch.clone(), kind, callee: callee.to_owned(), args: Value::Null }
-}
-
-fn value_body<'a>(value: impl Future<Output = Value> + Send + 'a) -> StepBody<'a> {
-    Box::new(move || Box::pin(value) as BoxFuture<'a, Value>)
 }
 
 /// Final event of a run whose journal failed.

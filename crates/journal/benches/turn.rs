@@ -95,7 +95,7 @@ async fn reply(engine: &SqliteRun, n: usize, added: &Value) {
         args: json!({"messages": added}),
     };
     engine.emit(&main, Event::TurnStart { turn_index: 0, turn_id: format!("main:{n}"), input_tokens: 5000 });
-    engine.step(call, body(reply)).await.expect("asked");
+    engine.record_step(call, body(reply)).await.expect("asked");
     engine.emit(&main, Event::Message { role: Role::Assistant, text });
     let arguments = json!({"command": "cargo test"});
     engine.emit(&main, Event::ToolCall { call_id: format!("c{n}"), name: "shell".into(), arguments });
@@ -303,7 +303,10 @@ async fn encode(turns: usize) {
         let content = format!("turn {n}\n{}", "test parser::drops_nothing ... ok\n".repeat(60));
         let args = json!({"command": "cargo test", "n": n});
         let call = StepRequest { branch: main.clone(), kind: StepKind::Tool, callee: "shell".into(), args };
-        engine.step(call, body(json!({"output": {"ok": true, "content": content}}))).await.expect("it runs");
+        engine
+            .record_step(call, body(json!({"output": {"ok": true, "content": content}})))
+            .await
+            .expect("it runs");
         engine.emit(&main, Event::Message { role: Role::Assistant, text: content });
     }
 }

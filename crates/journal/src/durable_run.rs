@@ -30,8 +30,8 @@ pub trait DurableRun: Send + Sync {
     fn run(&self) -> &RunId;
 
     /// Runs a step that may be repeated until its result is durable; from then on the recorded result is
-    /// returned.
-    fn step<'a>(
+    /// returned. Callers use the typed [`step`](#method.step).
+    fn record_step<'a>(
         &'a self,
         call: StepRequest,
         body: StepBody<'a>,
@@ -88,11 +88,31 @@ pub trait DurableRun: Send + Sync {
     fn flush<'a>(&'a self) -> BoxFuture<'a, Result<(), RunAborted>>;
 }
 
+impl<'r> dyn DurableRun + 'r {
+    /// Runs a step whose result is a `T`: `body` runs unless the journal holds the result already. The value
+    /// returned is always read back from its JSON form, so a fresh run and a replay continue alike.
+    pub async fn step<'a, T>(
+        &'a self,
+        request: StepRequest,
+        body: impl Future<Output = T> + Send + 'a,
+    ) -> Result<StepResult<T>, RunAborted>
+    where
+        T: Serialize + DeserializeOwned,
+    {
+        self.record_step(request, step_body(body)).await?.typed()
+    }
+}
+
+/// Boxes a future as a step body. A value that cannot be serialized is recorded as `null`.
+pub fn step_body<'a, T: Serialize>(body: impl Future<Output = T> + Send + 'a) -> StepBody<'a> {
+    Box::new(move || Box::pin(async move { serde_json::to_value(body.await).unwrap_or_default() }))
+}
+
 /// Result of a step, fresh or read from the journal.
 #[derive(Clone, Debug)]
-pub struct StepResult {
-    /// The result as JSON.
-    pub value: Value,
+pub struct StepResult<T = Value> {
+    /// The result, as JSON unless the step is typed.
+    pub value: T,
     /// When it was recorded, in milliseconds since the Unix epoch. This is the program's clock.
     pub at_ms: i64,
     /// Duration of the body in milliseconds.
@@ -101,10 +121,30 @@ pub struct StepResult {
     pub replayed: bool,
 }
 
+/// What is known about a step besides its value.
+pub type StepMeta = StepResult<()>;
+
 impl StepResult {
     /// Deserializes the result. Fails if the journal was written by an incompatible program.
+    pub fn typed<T: DeserializeOwned>(self) -> Result<StepResult<T>, RunAborted> {
+        let Self { value, at_ms, duration_ms, replayed } = self;
+        match serde_json::from_value(value) {
+            Ok(value) => Ok(StepResult { value, at_ms, duration_ms, replayed }),
+            Err(error) => Err(RunAborted::Unreadable(error.to_string())),
+        }
+    }
+
+    /// The deserialized value alone.
     pub fn read<T: DeserializeOwned>(self) -> Result<T, RunAborted> {
-        serde_json::from_value(self.value).map_err(|error| RunAborted::Unreadable(error.to_string()))
+        self.typed().map(|result| result.value)
+    }
+}
+
+impl<T> StepResult<T> {
+    /// Separates the value from what is known about the step.
+    pub fn split(self) -> (T, StepMeta) {
+        let Self { value, at_ms, duration_ms, replayed } = self;
+        (value, StepResult { value: (), at_ms, duration_ms, replayed })
     }
 }
 

@@ -29,7 +29,8 @@ pub use branch::Branch;
 pub use clock::{Clock, FixedClock};
 pub use divergence::Divergence;
 pub use durable_run::{
-    BoxFuture, ChildFailure, DurableRun, IntentFn, Intention, OnceOutcome, RunAborted, StepBody, StepResult,
+    BoxFuture, ChildFailure, DurableRun, IntentFn, Intention, OnceOutcome, RunAborted, StepBody, StepMeta,
+    StepResult, step_body,
 };
 pub use error::JournalError;
 pub use event::{Event, EventRecord};

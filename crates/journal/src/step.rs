@@ -21,6 +21,19 @@ pub struct StepRequest {
     pub args: Value,
 }
 
+impl StepRequest {
+    /// A request without arguments.
+    pub fn new(branch: &Branch, kind: StepKind, callee: &str) -> Self {
+        Self { branch: branch.clone(), kind, callee: callee.to_owned(), args: Value::Null }
+    }
+
+    /// Sets the arguments.
+    #[must_use]
+    pub fn with_args(self, args: Value) -> Self {
+        Self { args, ..self }
+    }
+}
+
 /// Kinds of step. Resuming compares kind and callee, replaying also compares the arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

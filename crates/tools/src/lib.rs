@@ -5,19 +5,16 @@
 //! journals the calls, and decides whether an interrupted call is repeated.
 
 pub mod arguments;
-
 pub mod mcp;
-mod suggestions;
-
 pub mod redact;
 pub mod sandbox;
+mod suggestions;
+pub mod tool;
+pub mod toolbox;
+pub mod workspace;
 
 #[cfg(test)]
 mod test_support;
-pub mod tool;
-pub mod toolbox;
-
-pub mod workspace;
 
 pub use crate::tool::image::Image;
 pub use crate::tool::read_file::{NotShown, WholeFile, read_whole};

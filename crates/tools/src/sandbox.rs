@@ -13,23 +13,18 @@
 //! with Landlock (`landlock`) and gives weaker guarantees. [`probe`] reports what works on this machine. The
 //! shell tool does the other half: the model's arguments and the tool result.
 
-mod limits;
-
+mod cgroup;
+mod command_handle;
 mod environment;
 mod error;
-
-mod cgroup;
 mod fork_server;
-mod protected_paths;
-mod seccomp;
-
 mod landlock;
-
+mod limits;
 mod namespaces;
 mod policy;
 mod probe;
-
-mod command_handle;
+mod protected_paths;
+mod seccomp;
 pub(crate) mod sys;
 
 use std::sync::Arc;

@@ -19,6 +19,7 @@ pub(crate) mod search_text;
 pub(crate) mod shell;
 pub(crate) mod write_file;
 pub(crate) mod write_tool;
+
 use std::any::Any;
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -5,24 +5,24 @@
 //! into a [`WorkspacePath`], whose text also names the file in events and in the journal.
 
 mod atomic_write;
+pub mod bounded_read;
 mod confined_open;
+pub mod content;
+pub(crate) mod diff;
 mod directory_undo;
+pub(crate) mod git_index;
+pub(crate) mod glob;
+pub(crate) mod line_endings;
 mod path;
 mod read_cache;
 mod restore;
 mod seen_files;
 mod suggest;
 mod undo_backup;
+pub mod walk;
 
-pub mod bounded_read;
-pub mod content;
-pub(crate) mod diff;
-pub(crate) mod git_index;
-pub(crate) mod glob;
-pub(crate) mod line_endings;
 #[cfg(test)]
 mod tests;
-pub mod walk;
 
 use std::ffi::OsStr;
 use std::fs::File;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fusee_journal::event::Event;
-use fusee_journal::{BoxFuture, RunAborted, StepKind, StepRequest};
+use fusee_journal::{RunAborted, StepKind, StepRequest};
 use fusee_model::{CancellationToken, Message};
 use serde_json::{Value, json};
 
@@ -75,9 +75,8 @@ impl TaskRunner<'_> {
         // Nothing runs while the user decides, so another signal is meant for the run.
         self.under_way = None;
         let cancel = &self.task.cancel;
-        let look = move || Box::pin(async move { json!(!cancel.is_cancelled()) }) as BoxFuture<'_, Value>;
-        let turn_only: bool = self.engine().step(self.wait_call("stopped"), Box::new(look)).await?.read()?;
-        if !turn_only {
+        let turn_only = async move { !cancel.is_cancelled() };
+        if !self.engine().step(self.wait_call("stopped"), turn_only).await?.value {
             return Ok(false);
         }
         let words = self.what_now().await?;
@@ -104,15 +103,8 @@ impl TaskRunner<'_> {
         });
         let (approver, cancel) = (&self.session().gatekeeper.approver, &self.task.cancel);
         let limit_s = self.session().limits.approval_timeout_s;
-        let ask = move || {
-            let said = async move {
-                let said = within(limit_s, cancel, approver.after_stop(QUESTION)).await;
-                json!(said.ok().flatten())
-            };
-            Box::pin(said) as BoxFuture<'_, Value>
-        };
-        let step = self.engine().step(self.wait_call("after_stop"), Box::new(ask));
-        let words: Option<String> = step.await?.read()?;
+        let ask = async move { within(limit_s, cancel, approver.after_stop(QUESTION)).await.ok().flatten() };
+        let words = self.engine().step(self.wait_call("after_stop"), ask).await?.value;
         let reason = match words.as_deref().map(str::trim) {
             None => Some("the run ends".to_owned()),
             Some("") => None,

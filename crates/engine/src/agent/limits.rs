@@ -3,6 +3,7 @@
 pub(crate) mod cost;
 pub(crate) mod loop_detector;
 pub(crate) mod policy_change;
+
 use fusee_model::{Price, RetryPolicy};
 use serde::{Deserialize, Serialize};
 

@@ -4,22 +4,24 @@
 pub(crate) mod attempt;
 pub(crate) mod grammar_constraints;
 pub(crate) mod model_summary;
+
 use std::time::Duration;
 
 use fusee_journal::event::{Event, Role};
-use fusee_journal::{RunAborted, StepKind, StepRequest, StepResult};
+use fusee_journal::{RunAborted, StepKind, StepMeta, StepRequest};
 use fusee_model::{ErrorKind, Message, ModelError, Reply};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::machine::{LimitUsage, TurnEvent};
-use super::runner::{CurrentTurn, TaskRunner, to_value};
+use super::runner::{CurrentTurn, TaskRunner};
 use crate::agent::conversation::external_changes::preface;
 use crate::agent::flow::Phases;
 use crate::agent::model_request::attempt::{Attempt, AttemptResult, AttemptState, ServerLoading, send};
 
 impl TaskRunner<'_> {
     /// Records a request, whether sent or replayed. A scripted model must know which of its lines were used.
-    pub(crate) fn record_attempt(&mut self, result: &AttemptResult, recorded: &StepResult) {
+    pub(crate) fn record_attempt(&mut self, result: &AttemptResult, recorded: &StepMeta) {
         self.passed(recorded);
         self.model_ms += recorded.duration_ms;
         if recorded.replayed {
@@ -36,12 +38,8 @@ impl TaskRunner<'_> {
             let turn_id = self.turn_id(turn_index);
             self.emit(Event::TurnStart { turn_index, turn_id, input_tokens: gauge.tokens });
         }
-        let call = StepRequest {
-            branch: self.task.branch.clone(),
-            kind: StepKind::Model,
-            callee: self.session().model.name().to_owned(),
-            args: self.request_args(),
-        };
+        let call = StepRequest::new(&self.task.branch, StepKind::Model, self.session().model.name())
+            .with_args(self.request_args());
         self.peak_context_tokens = self.peak_context_tokens.max(gauge.tokens);
         let began_ms = self.active_ms;
         let (attempt_now, recorded) = self.attempt(call, attempt).await?;
@@ -108,11 +106,7 @@ impl TaskRunner<'_> {
         args
     }
 
-    async fn attempt(
-        &mut self,
-        call: StepRequest,
-        attempt: u32,
-    ) -> Result<(Attempt, StepResult), RunAborted> {
+    async fn attempt(&mut self, call: StepRequest, attempt: u32) -> Result<(Attempt, StepMeta), RunAborted> {
         let (task, session, engine) = (self.task, self.session(), self.engine());
         let (now_ms, left_ms, loading) = (self.active_ms, self.left_ms(), self.loading);
         let this = AttemptState { attempt, now_ms, left_ms, loading };
@@ -120,24 +114,17 @@ impl TaskRunner<'_> {
         let cancel = self.cancel().clone();
         let tail = self.phases.as_ref().and_then(Phases::tail).map(str::to_owned);
         let (conversation, known, told) = (&mut self.conversation, &self.known, &self.told);
-        let body = Box::new(move || {
-            let send = async move {
-                let preface = preface(session, known, told, conversation);
-                let lent = tail.map(|words| conversation.with_temporary_tail(&words));
-                let result = send(task, conversation.request(), &options, this, &cancel).await;
-                if let Some(lent) = lent {
-                    conversation.take_back(lent);
-                }
-                let (preface, told) = preface.map(|preface| (preface.text, preface.told)).unzip();
-                to_value(&Attempt { preface, told: told.unwrap_or_default(), result })
-            };
-            Box::pin(send) as fusee_journal::BoxFuture<'_, Value>
-        });
-        let mut recorded = engine.step(call, body).await?;
-        let value = std::mem::take(&mut recorded.value);
-        let attempt =
-            serde_json::from_value(value).map_err(|error| RunAborted::Unreadable(error.to_string()))?;
-        Ok((attempt, recorded))
+        let body = async move {
+            let preface = preface(session, known, told, conversation);
+            let lent = tail.map(|words| conversation.with_temporary_tail(&words));
+            let result = send(task, conversation.request(), &options, this, &cancel).await;
+            if let Some(lent) = lent {
+                conversation.take_back(lent);
+            }
+            let (preface, told) = preface.map(|preface| (preface.text, preface.told)).unzip();
+            Attempt { preface, told: told.unwrap_or_default(), result }
+        };
+        Ok(engine.step(call, body).await?.split())
     }
 
     fn reply(&mut self, reply: Reply) -> TurnEvent {
@@ -169,27 +156,25 @@ impl TaskRunner<'_> {
 
     /// Waits before a retry, as a step: after a crash the retry is not sent earlier than the delay allows.
     pub(crate) async fn rest(&mut self, after_ms: u64) -> Result<TurnEvent, RunAborted> {
-        let call = StepRequest {
-            branch: self.task.branch.clone(),
-            kind: StepKind::Wait,
-            callee: "retry".to_owned(),
-            args: json!({ "after_ms": after_ms }),
-        };
+        let call = StepRequest::new(&self.task.branch, StepKind::Wait, "retry")
+            .with_args(json!({ "after_ms": after_ms }));
         let cancel = self.cancel();
         // Waiting past the task's deadline is pointless.
         let pause = Duration::from_millis(after_ms.min(self.left_ms().unwrap_or(u64::MAX)));
-        let body = Box::new(move || {
-            let wait = async move {
-                let slept = cancel.run_until_cancelled(tokio::time::sleep(pause)).await;
-                json!({ "cancelled": slept.is_none() })
-            };
-            Box::pin(wait) as fusee_journal::BoxFuture<'_, Value>
-        });
+        let body = async move {
+            let slept = cancel.run_until_cancelled(tokio::time::sleep(pause)).await;
+            Slept { cancelled: slept.is_none() }
+        };
         let recorded = self.engine().step(call, body).await?;
         self.passed(&recorded);
-        let cancelled = recorded.value["cancelled"] == Value::Bool(true);
-        Ok(if cancelled { TurnEvent::Cancelled } else { TurnEvent::Rested })
+        Ok(if recorded.value.cancelled { TurnEvent::Cancelled } else { TurnEvent::Rested })
     }
+}
+
+/// Result of waiting before a retry, as stored in the journal.
+#[derive(Deserialize, Serialize)]
+pub(crate) struct Slept {
+    pub(crate) cancelled: bool,
 }
 
 /// Converts a reply to a conversation message. Servers reject empty assistant messages, and some reject two

@@ -313,7 +313,7 @@ impl<'t> TaskRunner<'t> {
     }
 
     /// Records the duration and end of a step.
-    pub(crate) fn passed(&mut self, recorded: &StepResult) {
+    pub(crate) fn passed<T>(&mut self, recorded: &StepResult<T>) {
         self.active_ms += recorded.duration_ms;
         self.last_ms = self.last_ms.max(recorded.at_ms);
     }

@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use fusee_journal::event::{Event, TaskReport, TaskStatus};
-use fusee_journal::{BoxFuture, RunAborted, StepKind, StepRequest};
+use fusee_journal::{RunAborted, StepKind, StepRequest};
 use fusee_tools::{DirectoryChange, FileChange};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::agent::{AgentTask, Facts};
 
@@ -32,34 +31,26 @@ pub(crate) async fn settle_changes(task: &AgentTask, facts: &mut Facts) -> Resul
     if !facts.commands {
         return Ok(());
     }
-    let call = StepRequest {
-        branch: task.branch.clone(),
-        kind: StepKind::Environment,
-        callee: "changes".to_owned(),
-        args: Value::Null,
-    };
+    let call = StepRequest::new(&task.branch, StepKind::Environment, "changes");
     let (workspace, told) = (Arc::clone(&task.session.workspace), facts.all_changes());
-    let body = Box::new(move || {
-        let look = async move {
-            let look = move || {
-                let found = workspace.scan_changes();
-                let mut all = told;
-                all.extend(
-                    found
-                        .iter()
-                        .filter(|new| !all.iter().any(|old| old.path == new.path))
-                        .cloned()
-                        .collect::<Vec<_>>(),
-                );
-                let differ = workspace.still_differ(&all, COMPARED_BYTES).into_iter().collect();
-                FilesAtEnd { found, differ, directories: workspace.take_directory_changes() }
-            };
-            let settled = tokio::task::spawn_blocking(look).await.unwrap_or_default();
-            serde_json::to_value(settled).unwrap_or_default()
+    let body = async move {
+        let look = move || {
+            let found = workspace.scan_changes();
+            let mut all = told;
+            all.extend(
+                found
+                    .iter()
+                    .filter(|new| !all.iter().any(|old| old.path == new.path))
+                    .cloned()
+                    .collect::<Vec<_>>(),
+            );
+            let differ = workspace.still_differ(&all, COMPARED_BYTES).into_iter().collect();
+            FilesAtEnd { found, differ, directories: workspace.take_directory_changes() }
         };
-        Box::pin(look) as BoxFuture<'_, Value>
-    });
-    let settled: FilesAtEnd = task.engine.step(call, body).await?.read()?;
+        let settled = tokio::task::spawn_blocking(look).await.unwrap_or_default();
+        settled
+    };
+    let settled = task.engine.step(call, body).await?.value;
     facts.settle(&settled.found, &settled.differ);
     Ok(())
 }

@@ -8,10 +8,11 @@ pub(crate) mod read_cache;
 pub(crate) mod subtask_tool;
 pub(crate) mod tool_executor;
 pub(crate) mod user_wait;
+
 use std::sync::Arc;
 
 use fusee_journal::event::{CallFate, Event, ToolResult};
-use fusee_journal::{RunAborted, StepKind, StepResult};
+use fusee_journal::{RunAborted, StepKind, StepMeta};
 use fusee_model::{Image, Message, ToolCall};
 use fusee_tools::tool::provider_tools;
 use fusee_tools::{CallLimits, RetrySafety, Tool, ToolDefinition, ToolOutput, arguments};
@@ -194,7 +195,7 @@ impl TaskRunner<'_> {
         call: &ToolCall,
         resolved: CallRoute,
         answered: &mut CallResults,
-    ) -> Result<(CallRecord, StepResult), RunAborted> {
+    ) -> Result<(CallRecord, StepMeta), RunAborted> {
         match resolved {
             CallRoute::Answer { output, sort } => {
                 self.facts.fed_back(sort);
@@ -286,7 +287,7 @@ impl TaskRunner<'_> {
         &self,
         call: &ToolCall,
         called: CallRecord,
-    ) -> Result<(CallRecord, StepResult), RunAborted> {
+    ) -> Result<(CallRecord, StepMeta), RunAborted> {
         self.calling().answer(&call.name, json!(call.arguments), called).await
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fusee_journal::{BoxFuture, Branch, DurableRun, RunAborted, StepBody, StepKind, StepRequest, StepResult};
+use fusee_journal::{Branch, DurableRun, RunAborted, StepKind, StepMeta, StepRequest};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ pub(super) async fn asked(
     branch: &Branch,
     query: MemoryQuery,
     details: Details,
-) -> Result<(Result<QueryRecord, String>, StepResult), RunAborted> {
+) -> Result<(Result<QueryRecord, String>, StepMeta), RunAborted> {
     let mut args = json!(query);
     if details == Details::Told {
         args["details"] = true.into();
@@ -46,21 +46,17 @@ pub(super) async fn asked(
         args,
     };
     let memory = Arc::clone(memory);
-    let body: StepBody<'_> = Box::new(move || {
-        let ask = async move {
-            match tokio::task::spawn_blocking(move || look(&memory, &query, details)).await {
-                Ok(Ok(looked)) => json!(looked),
-                Ok(Err(problem)) => json!({ "problem": problem }),
-                Err(lost) => json!({ "problem": lost.to_string() }),
-            }
-        };
-        Box::pin(ask) as BoxFuture<'_, Value>
-    });
-    let mut recorded = engine.step(call, body).await?;
-    if let Some(problem) = recorded.value.get("problem").and_then(Value::as_str) {
+    let body = async move {
+        match tokio::task::spawn_blocking(move || look(&memory, &query, details)).await {
+            Ok(Ok(looked)) => json!(looked),
+            Ok(Err(problem)) => json!({ "problem": problem }),
+            Err(lost) => json!({ "problem": lost.to_string() }),
+        }
+    };
+    let (value, recorded) = engine.step::<Value>(call, body).await?.split();
+    if let Some(problem) = value.get("problem").and_then(Value::as_str) {
         return Ok((Err(problem.to_owned()), recorded));
     }
-    let value = std::mem::take(&mut recorded.value);
     let looked = serde_json::from_value(value).map_err(|error| RunAborted::Unreadable(error.to_string()))?;
     Ok((Ok(looked), recorded))
 }

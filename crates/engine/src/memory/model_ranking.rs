@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use fusee_journal::event::Event;
-use fusee_journal::{BoxFuture, Branch, DurableRun, RunAborted, StepKind, StepRequest, StepResult};
+use fusee_journal::{Branch, DurableRun, RunAborted, StepKind, StepMeta, StepRequest};
 use fusee_model::{CancellationToken, Conversation, Message, Reply, StopReason};
 use serde_json::{Value, json};
 
@@ -107,26 +107,20 @@ impl RankedSearch<'_> {
         Ok(SearchResult { found: Ok(found), spent, problem, looked_ms: 0 })
     }
 
-    async fn ask(&self, request: String) -> Result<(Attempt, StepResult), RunAborted> {
+    async fn ask(&self, request: String) -> Result<(Attempt, StepMeta), RunAborted> {
         let session = self.session;
-        let call = StepRequest {
-            branch: self.branch.clone(),
-            kind: StepKind::Model,
-            callee: session.model.name().to_owned(),
-            args: json!({ ARGUMENT: request }),
-        };
+        let call = StepRequest::new(&self.branch, StepKind::Model, session.model.name())
+            .with_args(json!({ ARGUMENT: request }));
         let (cancel, silence_ms) = (self.cancel.clone(), session.limits.timeout_s.saturating_mul(1000));
         let send = async move {
             let mut conversation = Conversation::new(session.model.dialect(), SYSTEM.to_owned(), Vec::new());
             conversation.push(Message::User { text: request });
             let mut unseen = |_: fusee_model::ReplyDelta<'_>| {};
             let reply = session.model.send(&conversation, &session.options, &mut unseen, &cancel);
-            json!(Attempt::of(within(Some(silence_ms), reply).await))
+            Attempt::of(within(Some(silence_ms), reply).await)
         };
-        let body = Box::new(move || Box::pin(send) as BoxFuture<'_, Value>);
-        let mut recorded = self.engine.step(call, body).await?;
-        let attempt: Attempt = serde_json::from_value(std::mem::take(&mut recorded.value))
-            .map_err(|error| RunAborted::Unreadable(error.to_string()))?;
+        let body = send;
+        let (attempt, recorded) = self.engine.step::<Attempt>(call, body).await?.split();
         if recorded.replayed {
             attempt.result.notify(&*session.model);
         }

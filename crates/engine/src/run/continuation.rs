@@ -2,10 +2,12 @@
 //! that resuming and replaying do not need the earlier run. [`PriorConversation`] defines what is carried over.
 
 use fusee_journal::event::Event;
-use fusee_journal::{Branch, DurableRun, Journal, JournalError, RunAborted, RunId, RunStatus, StepKind};
+use fusee_journal::{
+    Branch, DurableRun, Journal, JournalError, RunAborted, RunId, RunStatus, StepKind, StepRequest,
+};
 use serde_json::Value;
 
-use super::{CarryOver, RunSpec, StartError, call, settings_of, value_body};
+use super::{CarryOver, RunSpec, StartError, settings_of};
 use crate::agent::{EARLIER_STEP, PriorConversation};
 
 /// Number of events read at once.
@@ -40,10 +42,12 @@ pub(super) async fn earlier(
             Err(error) => Value::String(format!("cannot continue run {run}: {error}")),
         }
     };
-    let recorded = engine.step(call(branch, StepKind::Environment, EARLIER_STEP), value_body(read)).await?;
-    match &recorded.value {
-        Value::String(problem) => Err(RunAborted::Unreadable(problem.clone())),
-        _ => recorded.read().map(Some),
+    let request = StepRequest::new(branch, StepKind::Environment, EARLIER_STEP);
+    match engine.step(request, read).await?.value {
+        Value::String(problem) => Err(RunAborted::Unreadable(problem)),
+        value => {
+            serde_json::from_value(value).map(Some).map_err(|error| RunAborted::Unreadable(error.to_string()))
+        }
     }
 }
 

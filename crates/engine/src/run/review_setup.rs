@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use fusee_journal::{Branch, DurableRun, RunAborted, StepKind};
+use fusee_journal::{Branch, DurableRun, RunAborted, StepKind, StepRequest};
 use fusee_tools::{Access, Toolbox, Workspace};
 use tokio_util::sync::CancellationToken;
 
-use super::{RunSpec, call, value_body};
+use super::RunSpec;
 use crate::agent::AgentTask;
 use crate::prompt::EnvironmentSnapshot;
 use crate::review::{self, CodeReview, FindingsCheck, ReviewContext, ReviewSources};
@@ -32,10 +32,9 @@ pub(super) async fn material(
         shell: toolbox.find("shell").cloned(),
         cancel: CancellationToken::new(),
     };
-    let look =
-        async move { serde_json::to_value(ReviewContext::gather(review, &place).await).unwrap_or_default() };
-    let recorded = engine.step(call(branch, StepKind::Environment, "review"), value_body(look)).await?;
-    recorded.read().map(Some)
+    let request = StepRequest::new(branch, StepKind::Environment, "review");
+    let gather = async move { ReviewContext::gather(review, &place).await };
+    Ok(Some(engine.step(request, gather).await?.value))
 }
 
 /// Returns the read-only tools.

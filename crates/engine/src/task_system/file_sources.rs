@@ -109,21 +109,14 @@ impl ListedFile {
         path: &str,
         most: usize,
     ) -> Result<Self, RunAborted> {
-        let call = StepRequest {
-            branch: calling.branch.clone(),
-            kind: StepKind::Tool,
-            callee: "read_file".to_owned(),
-            args: json!({ "path": path }),
-        };
+        let call =
+            StepRequest::new(&calling.branch, StepKind::Tool, "read_file").with_args(json!({ "path": path }));
         let (context, secrets) = (calling.context("context"), &calling.session.secrets);
-        let body = Box::new(move || {
-            let read = async move {
-                let listed = Self::read(path, most, &context, secrets).await;
-                serde_json::to_value(listed).unwrap_or_default()
-            };
-            Box::pin(read) as BoxFuture<'_, Value>
-        });
-        calling.engine.step(call, body).await?.read()
+        let body = async move {
+            let listed = Self::read(path, most, &context, secrets).await;
+            listed
+        };
+        Ok(calling.engine.step(call, body).await?.value)
     }
 
     /// Returns why the file is not included, if it is not.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use fusee_journal::event::TurnType;
-use fusee_journal::{BoxFuture, Branch, DurableRun, RunAborted, StepBody, StepKind, StepRequest};
+use fusee_journal::{BoxFuture, Branch, DurableRun, RunAborted, StepKind, StepRequest};
 use fusee_model::{CancellationToken, Message};
 use fusee_text::Source;
 use fusee_tools::Workspace;
@@ -212,18 +212,12 @@ impl TaskSystem {
             (Some(_), None, None, Some(words)) => LookupRecord::Plain(words.clone()),
             _ => self.find(request),
         };
-        let call = StepRequest {
-            branch: place.branch.clone(),
-            kind: StepKind::Environment,
-            callee: "template".to_owned(),
-            args: json!({ "name": request.name, "subtype": request.subtype, "description": request.description }),
-        };
-        let body: StepBody<'_> = Box::new(move || {
-            Box::pin(async move { serde_json::to_value(found).unwrap_or_default() }) as BoxFuture<'_, Value>
-        });
-        let recorded = self.engine.step(call, body).await?;
+        let call = StepRequest::new(&place.branch, StepKind::Environment, "template").with_args(
+            json!({ "name": request.name, "subtype": request.subtype, "description": request.description }),
+        );
+        let recorded = self.engine.step(call, async move { found }).await?;
         place.started_ms = place.started_ms.max(recorded.at_ms);
-        recorded.read()
+        Ok(recorded.value)
     }
 
     fn find(&self, request: &SubtaskRequest) -> LookupRecord {
@@ -344,24 +338,17 @@ impl TaskSystem {
         let Some(path) = template.output_format.as_ref().and_then(output::schema_file) else {
             return Ok(None);
         };
-        let call = StepRequest {
-            branch: place.branch.clone(),
-            kind: StepKind::Environment,
-            callee: "schema".to_owned(),
-            args: json!({ "path": path }),
-        };
+        let call = StepRequest::new(&place.branch, StepKind::Environment, "schema")
+            .with_args(json!({ "path": path }));
         let workspace = Arc::clone(&self.base.workspace);
         let asked = path.to_owned();
-        let body: StepBody<'_> = Box::new(move || {
-            let read = async move {
-                match read_schema(&workspace, &asked) {
-                    Ok(value) => json!({ "schema": value }),
-                    Err(problem) => json!({ "problem": problem }),
-                }
-            };
-            Box::pin(read) as BoxFuture<'_, Value>
-        });
-        let mut value = self.engine.step(call, body).await?.value;
+        let body = async move {
+            match read_schema(&workspace, &asked) {
+                Ok(value) => json!({ "schema": value }),
+                Err(problem) => json!({ "problem": problem }),
+            }
+        };
+        let mut value: Value = self.engine.step(call, body).await?.value;
         if let Some(problem) = value.get("problem").and_then(Value::as_str) {
             let message = format!("cannot use schema `{path}`: {problem}");
             return Err(TemplateTaskError::invalid(Reason::ConfigurationError, message).into());

@@ -2,7 +2,7 @@
 //! approver shows the question.
 
 use fusee_journal::event::Event;
-use fusee_journal::{BoxFuture, RunAborted, StepKind};
+use fusee_journal::{RunAborted, StepKind};
 use fusee_lang::{EffectFailure, ResumeInput};
 use serde_json::{Value as Json, json};
 
@@ -24,21 +24,18 @@ impl WorkflowDriver<'_> {
         });
         let call = self.call(StepKind::Wait, "ask_user", arguments);
         let (approver, cancel) = (&self.world.session.gatekeeper.approver, &self.cancel);
-        let body = Box::new(move || {
-            let ask = async move {
-                match cancel.run_until_cancelled(approver.ask_user(question)).await {
-                    Some(answer) => json!({ "answer": answer }),
-                    None => json!({ "cancelled": true }),
-                }
-            };
-            Box::pin(ask) as BoxFuture<'_, Json>
-        });
-        let recorded = self.world.engine.step(call, body).await?;
-        let answer = recorded.value["answer"].as_str().map(str::to_owned);
+        let body = async move {
+            match cancel.run_until_cancelled(approver.ask_user(question)).await {
+                Some(answer) => json!({ "answer": answer }),
+                None => json!({ "cancelled": true }),
+            }
+        };
+        let said: Json = self.world.engine.step(call, body).await?.value;
+        let answer = said["answer"].as_str().map(str::to_owned);
         let (approved, reason) = (answer.is_some(), answer.clone());
         let reason = reason.or_else(|| Some("nobody answered".to_owned()));
         self.emit(Event::ApprovalResolved { call_id, approved, reason });
-        if recorded.value["cancelled"] == Json::Bool(true) {
+        if said["cancelled"] == Json::Bool(true) {
             return Ok(EffectAnswer::Cancelled);
         }
         Ok(EffectAnswer::Go(match answer {

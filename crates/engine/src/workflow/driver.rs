@@ -22,6 +22,7 @@ use super::budget::Budget;
 use super::pmap_element::PmapElement;
 use super::workflow_context::WorkflowContext;
 use crate::agent::Facts;
+use crate::agent::Slept;
 use crate::task_system::TaskResult;
 
 /// End of a branch's evaluation.
@@ -179,16 +180,13 @@ impl<'w> WorkflowDriver<'w> {
         let pause = std::time::Duration::try_from_secs_f64(seconds).unwrap_or_default();
         let pause = pause.min(std::time::Duration::from_millis(left));
         let cancel = &self.cancel;
-        let body = Box::new(move || {
-            let wait = async move {
-                let slept = cancel.run_until_cancelled(tokio::time::sleep(pause)).await;
-                json!({ "cancelled": slept.is_none() })
-            };
-            Box::pin(wait) as BoxFuture<'_, Json>
-        });
+        let body = async move {
+            let slept = cancel.run_until_cancelled(tokio::time::sleep(pause)).await;
+            Slept { cancelled: slept.is_none() }
+        };
         let recorded = self.world.engine.step(call, body).await?;
         self.active_ms += recorded.duration_ms;
-        Ok(match recorded.value["cancelled"] == Json::Bool(true) {
+        Ok(match recorded.value.cancelled {
             true => EffectAnswer::Cancelled,
             false => EffectAnswer::Go(ResumeInput::Go),
         })
@@ -198,7 +196,7 @@ impl<'w> WorkflowDriver<'w> {
         StepRequest { branch: self.branch.clone(), kind, callee: callee.to_owned(), args }
     }
 
-    pub(super) fn passed(&mut self, recorded: &StepResult) {
+    pub(super) fn passed<T>(&mut self, recorded: &StepResult<T>) {
         self.active_ms += recorded.duration_ms;
     }
 }

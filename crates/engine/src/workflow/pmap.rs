@@ -4,12 +4,12 @@
 //! effects each had performed when it ended. With that and the journal of the elements, a replay produces the
 //! same values or the same failure without a race.
 
-use fusee_journal::{BoxFuture, RunAborted, StepKind};
+use fusee_journal::{RunAborted, StepKind, StepMeta};
 use fusee_lang::{FanOut, ResumeInput, SourceLocation, Value};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value as Json, json};
+use serde_json::json;
 use tokio::sync::oneshot;
 
 use super::driver::{BranchEnd, EffectAnswer, WorkflowDriver, at};
@@ -54,27 +54,23 @@ impl WorkflowDriver<'_> {
         let mut ends: Vec<Option<BranchEnd>> = Vec::new();
         let recorded = {
             let (this, fan_out, ends) = (&*self, &fan_out, &mut ends);
-            let body = Box::new(move || {
-                let race = async move {
-                    match this.race(fan_out, ends, place).await {
-                        Ok(decision) => serde_json::to_value(decision).unwrap_or_default(),
-                        Err(cause) => {
-                            // There is no outcome, so nothing must be journaled.
-                            let _ = stop.send(cause);
-                            std::future::pending().await
-                        }
+            let body = async move {
+                match this.race(fan_out, ends, place).await {
+                    Ok(decision) => decision,
+                    Err(cause) => {
+                        // There is no outcome, so nothing must be journaled.
+                        let _ = stop.send(cause);
+                        std::future::pending().await
                     }
-                };
-                Box::pin(race) as BoxFuture<'_, Json>
-            });
+                }
+            };
             tokio::select! {
                 recorded = self.world.engine.step(call, body) => recorded?,
                 Ok(cause) = stopped => return Err(cause),
             }
         };
         self.passed(&recorded);
-        let replayed = recorded.replayed;
-        let decision: RaceDecision = recorded.read()?;
+        let (decision, StepMeta { replayed, .. }) = recorded.split();
         if replayed {
             ends = self.again(&fan_out, &decision, place).await?;
         }

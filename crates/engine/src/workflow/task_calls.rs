@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use fusee_journal::event::{TaskStatus, TurnType};
-use fusee_journal::{BoxFuture, RunAborted, StepKind};
+use fusee_journal::{RunAborted, StepKind};
 use fusee_lang::{CallForm, CallReply, ResumeInput, SourceLocation, Status, TaskCall, TaskTarget};
 use serde_json::{Map, Value as Json, json};
 
@@ -87,14 +87,9 @@ impl WorkflowDriver<'_> {
             "at": at(place),
         });
         let grant = self.budget.grant(self.active_ms);
-        let body = Box::new(move || {
-            let granted = serde_json::to_value(grant).unwrap_or_default();
-            Box::pin(async move { granted }) as BoxFuture<'_, Json>
-        });
         let step = self.call(StepKind::Environment, call.callee(), args);
-        let recorded = self.world.engine.step(step, body).await?;
-        let began_ms = recorded.at_ms;
-        Ok((recorded.read()?, began_ms))
+        let recorded = self.world.engine.step(step, async move { grant }).await?;
+        Ok((recorded.value, recorded.at_ms))
     }
 
     async fn run_task(

@@ -21,7 +21,7 @@ impl DurableRun for SqliteRun {
         &self.hub.run
     }
 
-    fn step<'a>(
+    fn record_step<'a>(
         &'a self,
         call: StepRequest,
         body: StepBody<'a>,

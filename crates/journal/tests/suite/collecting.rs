@@ -16,7 +16,10 @@ async fn record(journal: &Journal, name: &str, own: usize, shared: &str) -> std:
     let engine = begin(journal, name).await;
     for n in 0..own {
         let text = noise(name, n);
-        engine.step(call(StepKind::Tool, "t", json!([text, shared])), gives(shared)).await.expect("runs");
+        engine
+            .record_step(call(StepKind::Tool, "t", json!([text, shared])), gives(shared))
+            .await
+            .expect("runs");
         engine.emit(&Branch::main(), message(shared));
     }
     engine.flush().await.expect("committed");

@@ -46,7 +46,10 @@ async fn a_turn_that_only_looks_costs_one_commit() {
     ask(&engine, "first", gives("look")).await.expect("asked");
     let before = commits(&place);
     for _ in 0..5 {
-        engine.step(call(StepKind::Tool, "read_file", Value::Null), gives("text")).await.expect("it runs");
+        engine
+            .record_step(call(StepKind::Tool, "read_file", Value::Null), gives("text"))
+            .await
+            .expect("it runs");
     }
     ask(&engine, "next", gives("done")).await.expect("asked");
     assert_eq!(commits(&place) - before, 1);

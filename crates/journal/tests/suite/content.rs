@@ -21,7 +21,7 @@ async fn steps_events_and_runs_share_content() {
         let engine = begin(&journal, name).await;
         for _ in 0..3 {
             let args = json!({"text": text, "short": short});
-            engine.step(call(StepKind::Tool, "t", args.clone()), gives(args)).await.expect("runs");
+            engine.record_step(call(StepKind::Tool, "t", args.clone()), gives(args)).await.expect("runs");
             engine.emit(&Branch::main(), message(text.clone()));
             engine.flush().await.expect("committed");
         }
@@ -46,7 +46,7 @@ async fn a_large_text_held_often_costs_its_size_once() {
     let engine = begin(&journal, "r").await;
     let text = "0123456789abcdef".repeat(16 << 10);
     for _ in 0..40 {
-        engine.step(call(StepKind::Tool, "t", json!(text)), gives(text.clone())).await.expect("runs");
+        engine.record_step(call(StepKind::Tool, "t", json!(text)), gives(text.clone())).await.expect("runs");
         engine.flush().await.expect("committed");
     }
     let size = |path: std::path::PathBuf| std::fs::metadata(path).expect("a file").len();
@@ -61,7 +61,7 @@ async fn text_with_any_character_comes_back() {
     let engine = begin(&journal, "r").await;
     let odd: String = ('\0'..='\u{2fff}').collect();
     let value = json!({"short": "\0\u{1}\"\\\n\u{2028}é😀", odd.clone(): [odd]});
-    engine.step(call(StepKind::Tool, "t", value.clone()), gives(value.clone())).await.expect("runs");
+    engine.record_step(call(StepKind::Tool, "t", value.clone()), gives(value.clone())).await.expect("runs");
     engine.flush().await.expect("committed");
     let steps = journal.steps(&run("r")).expect("steps");
     assert_eq!((&steps[0].args, steps[0].result.as_ref()), (&value, Some(&value)));

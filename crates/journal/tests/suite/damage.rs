@@ -28,7 +28,7 @@ fn checkpoint(place: &Place) {
 async fn turn(engine: &SqliteRun, n: usize) {
     engine.emit(&Branch::main(), message(format!("turn {n}")));
     engine
-        .step(call(StepKind::Tool, "t", json!({ "n": n })), gives(format!("result {n}")))
+        .record_step(call(StepKind::Tool, "t", json!({ "n": n })), gives(format!("result {n}")))
         .await
         .expect("runs");
     engine.flush().await.expect("committed");

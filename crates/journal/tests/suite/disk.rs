@@ -53,7 +53,7 @@ fn noise(seed: u64) -> String {
 }
 
 async fn turn(engine: &SqliteRun, n: u64) -> Result<(), RunAborted> {
-    engine.step(call(StepKind::Tool, "t", json!(n)), gives(noise(n))).await?;
+    engine.record_step(call(StepKind::Tool, "t", json!(n)), gives(noise(n))).await?;
     engine.emit(&Branch::main(), message(n.to_string()));
     engine.flush().await
 }
@@ -296,7 +296,7 @@ async fn reading_in_a_read_only_directory() {
     assert!(matches!(refused, JournalError::ReadOnly { .. }), "{refused}");
     let engine = replay(&journal, "r");
     for n in 0..5 {
-        engine.step(call(StepKind::Tool, "t", json!(n)), never()).await.expect("recorded");
+        engine.record_step(call(StepKind::Tool, "t", json!(n)), never()).await.expect("recorded");
         engine.emit(&Branch::main(), message(n.to_string()));
     }
     engine.finish(RunStatus::Completed).await.expect("a replay writes nothing");

@@ -30,10 +30,10 @@ impl Children {
         engine.emit(&call.branch, message(format!("child {n}")));
         let ask = |q: &str| call_on(&call.branch, StepKind::Model, "m", json!([n, q]));
         let fault = |stop: RunAborted| ChildFailure { kind: "stopped".to_owned(), message: stop.to_string() };
-        engine.step(ask("one"), gives(n)).await.map_err(fault)?;
+        engine.record_step(ask("one"), gives(n)).await.map_err(fault)?;
         // The later a child starts, the earlier it ends.
         tokio::time::sleep(Duration::from_millis(20_u64.saturating_sub(n))).await;
-        let two = engine.step(ask("two"), gives(n * 10)).await.map_err(fault)?;
+        let two = engine.record_step(ask("two"), gives(n * 10)).await.map_err(fault)?;
         self.now.fetch_sub(1, Ordering::SeqCst);
         self.ended.fetch_add(1, Ordering::SeqCst);
         match call.args["end"].as_str() {
@@ -152,7 +152,7 @@ async fn a_difference_within_a_child_stops_the_replay() {
         ) -> BoxFuture<'static, Result<Value, ChildFailure>> {
             Box::pin(async move {
                 let ask = call_on(&call.branch, StepKind::Model, "m", json!("something else"));
-                let answer = engine.step(ask, never()).await;
+                let answer = engine.record_step(ask, never()).await;
                 answer
                     .map(|recorded| recorded.value)
                     .map_err(|stop| ChildFailure { kind: "stopped".to_owned(), message: stop.to_string() })

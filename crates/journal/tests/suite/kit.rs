@@ -161,7 +161,7 @@ pub(crate) async fn ask<'a>(
     answer: StepBody<'a>,
 ) -> Result<Value, RunAborted> {
     let call = call(StepKind::Model, "model", Value::from(question));
-    engine.step(call, answer).await.map(|recorded| recorded.value)
+    engine.record_step(call, answer).await.map(|recorded| recorded.value)
 }
 
 /// Polls a future once, like a caller that then drops it.

@@ -13,10 +13,10 @@ fn survives(values: &Value) {
         let journal = place.open();
         let engine = begin(&journal, "r").await;
         let asked = || call(StepKind::Tool, "t", values.clone());
-        engine.step(asked(), gives(values.clone())).await.expect("runs");
+        engine.record_step(asked(), gives(values.clone())).await.expect("runs");
         engine.finish(RunStatus::Completed).await.expect("ended");
         let engine = replay(&journal, "r");
-        let back = engine.step(asked(), never()).await.expect("the same arguments");
+        let back = engine.record_step(asked(), never()).await.expect("the same arguments");
         assert_eq!(&back.value, values);
     });
 }

@@ -9,7 +9,7 @@ use crate::kit::*;
 async fn program(engine: &SqliteRun, question: &str, last: &str) -> Result<(), RunAborted> {
     let main = Branch::main();
     let args = json!({"model": "m", "temperature": 0.7, "messages": [{"role": "user", "text": question}]});
-    engine.step(call(StepKind::Model, "m", args), gives("answer")).await?;
+    engine.record_step(call(StepKind::Model, "m", args), gives("answer")).await?;
     engine.emit(&main, message("answer"));
     let outcome = engine
         .once(call(StepKind::Tool, "shell", json!({"command": "ls"})), intends("ls"), gives("a b"))

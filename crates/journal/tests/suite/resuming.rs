@@ -27,20 +27,22 @@ async fn another_callee_or_kind_stops_the_run_for_good() {
     drop(engine);
 
     let engine = resume(&journal, "r");
-    let stop = engine.step(call(StepKind::Model, "other", Value::Null), never()).await.expect_err("differs");
+    let stop =
+        engine.record_step(call(StepKind::Model, "other", Value::Null), never()).await.expect_err("differs");
     let told = "the run diverges from its journal at main step 0: recorded model `model`, now model `other`";
     assert_eq!(stop.to_string(), told);
     // A program that continues is stopped, on other branches too, and nothing more is written.
     engine.emit(&Branch::main(), message("after"));
     let elsewhere = call_on(&Branch::main().child(1), StepKind::Tool, "t", Value::Null);
-    assert_eq!(engine.step(elsewhere, never()).await.expect_err("stopped").to_string(), told);
+    assert_eq!(engine.record_step(elsewhere, never()).await.expect_err("stopped").to_string(), told);
     assert_eq!(engine.finish(RunStatus::Completed).await.expect_err("stopped").to_string(), told);
     assert_eq!(journal.run("r").expect("run").status, RunStatus::Open);
     assert_eq!(journaled(&journal, "r"), []);
     drop(engine);
 
     let engine = resume(&journal, "r");
-    let stop = engine.step(call(StepKind::Tool, "model", Value::Null), never()).await.expect_err("differs");
+    let stop =
+        engine.record_step(call(StepKind::Tool, "model", Value::Null), never()).await.expect_err("differs");
     assert_eq!(
         stop.to_string(),
         "the run diverges from its journal at main step 0: recorded model `model`, now tool `model`"
@@ -122,7 +124,8 @@ async fn a_result_of_another_shape_says_so() {
     let place = Place::new();
     let journal = place.open();
     let engine = begin(&journal, "r").await;
-    let recorded = engine.step(call(StepKind::Tool, "t", Value::Null), gives("text")).await.expect("runs");
+    let recorded =
+        engine.record_step(call(StepKind::Tool, "t", Value::Null), gives("text")).await.expect("runs");
     let stop = recorded.read::<u32>().expect_err("it is a text");
     assert!(matches!(&stop, RunAborted::Unreadable(_)), "{stop}");
     assert_eq!(
@@ -155,7 +158,7 @@ async fn what_a_model_nested_too_deeply_can_be_read_back() {
     for n in 0..400 {
         deep = if n % 2 == 0 { json!([deep]) } else { json!({ "a": deep }) };
     }
-    engine.step(call(StepKind::Tool, "t", deep.clone()), gives(deep.clone())).await.expect("runs");
+    engine.record_step(call(StepKind::Tool, "t", deep.clone()), gives(deep.clone())).await.expect("runs");
     engine.emit(
         &Branch::main(),
         Event::ToolCall { call_id: "c".to_owned(), name: "t".to_owned(), arguments: deep.clone() },
@@ -163,7 +166,7 @@ async fn what_a_model_nested_too_deeply_can_be_read_back() {
     engine.flush().await.expect("committed");
     drop(engine);
     let engine = replay(&journal, "r");
-    let back = engine.step(call(StepKind::Tool, "t", deep.clone()), never()).await.expect("recorded");
+    let back = engine.record_step(call(StepKind::Tool, "t", deep.clone()), never()).await.expect("recorded");
     assert_eq!(back.value, deep);
     let events = journaled(&journal, "r");
     assert!(matches!(&events[0].event, Event::ToolCall { arguments, .. } if *arguments == deep));

@@ -13,7 +13,7 @@ async fn a_step_runs_once_and_is_read_back_after_reopening() {
         let journal = place.open();
         let engine = begin(&journal, "r").await;
         let fresh = engine
-            .step(call(StepKind::Model, "m", json!({"q": 1})), ran.gives(json!({"a": "x"})))
+            .record_step(call(StepKind::Model, "m", json!({"q": 1})), ran.gives(json!({"a": "x"})))
             .await
             .expect("it runs");
         assert_eq!((fresh.value, fresh.at_ms, fresh.replayed), (json!({"a": "x"}), NOW, false));
@@ -21,8 +21,10 @@ async fn a_step_runs_once_and_is_read_back_after_reopening() {
     }
     let journal = place.open();
     let engine = resume(&journal, "r");
-    let back =
-        engine.step(call(StepKind::Model, "m", json!({"q": 1})), ran.gives("other")).await.expect("known");
+    let back = engine
+        .record_step(call(StepKind::Model, "m", json!({"q": 1})), ran.gives("other"))
+        .await
+        .expect("known");
     assert_eq!((back.value, back.at_ms, back.replayed), (json!({"a": "x"}), NOW, true));
     assert_eq!(ran.count(), 1);
 }
@@ -53,10 +55,10 @@ async fn a_step_that_was_not_committed_runs_again() {
     let ran = Counter::default();
     let journal = place.open();
     let engine = begin(&journal, "r").await;
-    engine.step(call(StepKind::Tool, "read", Value::Null), ran.gives(1)).await.expect("it runs");
+    engine.record_step(call(StepKind::Tool, "read", Value::Null), ran.gives(1)).await.expect("it runs");
     drop(engine);
     let engine = resume(&journal, "r");
-    engine.step(call(StepKind::Tool, "read", Value::Null), ran.gives(2)).await.expect("it runs");
+    engine.record_step(call(StepKind::Tool, "read", Value::Null), ran.gives(2)).await.expect("it runs");
     assert_eq!(ran.count(), 2);
 }
 
@@ -178,7 +180,10 @@ async fn branches_count_their_steps_apart() {
     let engine = begin(&journal, "r").await;
     let main = fusee_journal::Branch::main();
     for (branch, value) in [(main.clone(), 1), (main.child(0), 2), (main.clone(), 3), (main.child(0), 4)] {
-        engine.step(call_on(&branch, StepKind::Tool, "t", Value::Null), gives(value)).await.expect("runs");
+        engine
+            .record_step(call_on(&branch, StepKind::Tool, "t", Value::Null), gives(value))
+            .await
+            .expect("runs");
     }
     engine.finish(RunStatus::Completed).await.expect("ended");
     let steps: Vec<_> = journal

@@ -8,6 +8,7 @@ pub(crate) mod reap;
 pub(crate) mod supervisor;
 pub(crate) mod supervisor_pool;
 pub(crate) mod usage;
+
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

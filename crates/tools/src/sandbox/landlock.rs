@@ -7,6 +7,7 @@ pub(crate) mod restrict;
 pub(crate) mod sandbox;
 pub(crate) mod second_layer;
 pub(crate) mod settings_backup;
+
 use std::ffi::c_long;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};

@@ -7,6 +7,7 @@ pub(crate) mod join;
 pub(crate) mod mount;
 pub(crate) mod rootfs;
 pub(crate) mod sandbox;
+
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -32,7 +33,7 @@ pub(super) struct NamespaceHandles {
 
 /// Whether a namespace sandbox has its own user namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum UserNamespace {
+pub(crate) enum UserNamespace {
     Own,
     Machine,
 }

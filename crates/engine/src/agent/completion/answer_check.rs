@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use fusee_journal::event::{ErrorCode, TaskError};
-use fusee_journal::{BoxFuture, RunAborted, StepKind, StepRequest};
+use fusee_journal::{RunAborted, StepKind, StepRequest};
 use fusee_tools::Workspace;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::agent::machine::TaskEnd;
-use crate::agent::runner::{TaskRunner, to_value};
+use crate::agent::runner::TaskRunner;
 
 /// Maximum number of validation problems reported at once; the model sees the rest after fixing these.
 const TOLD: usize = 8;
@@ -113,26 +113,17 @@ impl TaskRunner<'_> {
         let Some(check) = self.task.check.as_ref().map(Arc::clone) else {
             return Ok(AnswerJudgement::Ends(TaskEnd::Completed { answer }));
         };
-        let call = StepRequest {
-            branch: self.task.branch.clone(),
-            kind: StepKind::Environment,
-            callee: "answer".to_owned(),
-            args: Value::Null,
-        };
+        let call = StepRequest::new(&self.task.branch, StepKind::Environment, "answer");
         let (workspace, last) = (&self.session().workspace, self.answer_judged);
-        let body = Box::new(move || {
-            let judge = async move {
-                let checked =
-                    if last { check.check_last(&answer, workspace) } else { check.check(&answer, workspace) };
-                to_value(&match checked {
-                    Ok(accepted) => AnswerVerdict::Accepted(accepted),
-                    Err(complaint) => AnswerVerdict::Complaint(complaint),
-                })
-            };
-            Box::pin(judge) as BoxFuture<'_, Value>
-        });
-        let verdict: AnswerVerdict = self.engine().step(call, body).await?.read()?;
-        match verdict {
+        let body = async move {
+            let checked =
+                if last { check.check_last(&answer, workspace) } else { check.check(&answer, workspace) };
+            match checked {
+                Ok(accepted) => AnswerVerdict::Accepted(accepted),
+                Err(complaint) => AnswerVerdict::Complaint(complaint),
+            }
+        };
+        match self.engine().step(call, body).await?.value {
             AnswerVerdict::Accepted(AcceptedAnswer { answer, objects }) => {
                 self.answer_objects = objects;
                 Ok(AnswerJudgement::Ends(TaskEnd::Completed { answer }))

@@ -2,15 +2,15 @@
 //! found in an answer. Each one is a journal step and emits events; none counts as a call of the model.
 
 use fusee_journal::event::{ErrorCode, TaskError};
-use fusee_journal::{BoxFuture, RunAborted, StepKind, StepRequest};
+use fusee_journal::{RunAborted, StepKind, StepRequest};
 use fusee_model::{Message, ToolCall};
 use fusee_tools::{SeenVersion, ToolOutput};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::agent::completion::verification::FileEffects;
 use crate::agent::flow::{Feedback, FlowEditFormat, PreloadedFile, edits, read_before, shown_before};
 use crate::agent::machine::TaskEnd;
-use crate::agent::runner::{TaskRunner, to_value};
+use crate::agent::runner::TaskRunner;
 use crate::agent::tool_calls::tool_executor::CallRecord;
 
 /// Feedback kind for edits in an answer that could not be applied.
@@ -53,25 +53,17 @@ impl TaskRunner<'_> {
     }
 
     async fn read_for_model(&mut self, named: &[String]) -> Result<Vec<PreloadedFile>, RunAborted> {
-        let call = StepRequest {
-            branch: self.task.branch.clone(),
-            kind: StepKind::Environment,
-            callee: "before".to_owned(),
-            args: json!({ "read": named }),
-        };
+        let call = StepRequest::new(&self.task.branch, StepKind::Environment, "before")
+            .with_args(json!({ "read": named }));
         let request = self.task.rules.request.clone().unwrap_or_else(|| self.task.request.clone());
         let (workspace, named) = (self.session().workspace.clone(), named.to_vec());
-        let body = Box::new(move || {
-            let read = async move {
-                let read =
-                    tokio::task::spawn_blocking(move || read_before(&named, &request, &workspace)).await;
-                to_value(&read.unwrap_or_default())
-            };
-            Box::pin(read) as BoxFuture<'_, Value>
-        });
+        let body = async move {
+            let read = tokio::task::spawn_blocking(move || read_before(&named, &request, &workspace)).await;
+            read.unwrap_or_default()
+        };
         let recorded = self.engine().step(call, body).await?;
         self.passed(&recorded);
-        let materials: Vec<PreloadedFile> = recorded.read()?;
+        let materials: Vec<PreloadedFile> = recorded.value;
         for (n, file) in materials.iter().enumerate() {
             let call = ToolCall {
                 id: format!("before-{}", n + 1),

@@ -3,7 +3,6 @@
 use fusee_journal::event::Event;
 use fusee_journal::{RunAborted, StepKind, StepRequest};
 use fusee_model::Message;
-use serde_json::{Value, json};
 
 use crate::agent::conversation::compaction::{self, Keep};
 use crate::agent::conversation::context_usage::size;
@@ -91,18 +90,9 @@ impl TaskRunner<'_> {
         }
         self.context_asked = true;
         let model = &self.session().model;
-        let call = StepRequest {
-            branch: self.task.branch.clone(),
-            kind: StepKind::Environment,
-            callee: "context_tokens".to_owned(),
-            args: Value::Null,
-        };
-        let body = Box::new(move || {
-            Box::pin(async move { json!(model.context_tokens().await) })
-                as fusee_journal::BoxFuture<'_, Value>
-        });
-        let recorded = self.engine().step(call, body).await?;
-        if let Some(tokens) = recorded.value.as_u64().filter(|tokens| *tokens > 0) {
+        let call = StepRequest::new(&self.task.branch, StepKind::Environment, "context_tokens");
+        let recorded = self.engine().step(call, async move { model.context_tokens().await }).await?;
+        if let Some(tokens) = recorded.value.filter(|tokens| *tokens > 0) {
             self.context_tokens = Some(tokens);
             self.turns.set_limits(self.limits());
         }

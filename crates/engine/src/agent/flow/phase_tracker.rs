@@ -4,13 +4,13 @@
 use std::time::Duration;
 
 use fusee_journal::event::{Event, PhaseSource};
-use fusee_journal::{BoxFuture, RunAborted, StepKind, StepRequest};
+use fusee_journal::{RunAborted, StepKind, StepMeta, StepRequest};
 use fusee_model::{Conversation, ErrorKind, Message, Reply, RequestOptions, ToolChoice};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::agent::flow::{PhaseMove, Phases};
 use crate::agent::model_request::attempt::{Attempt, AttemptResult};
-use crate::agent::runner::{TaskRunner, to_value};
+use crate::agent::runner::TaskRunner;
 
 /// Timeout of the phase probe; without an answer the phase stays.
 const PROBE_TIME: Duration = Duration::from_secs(60);
@@ -88,25 +88,21 @@ impl TaskRunner<'_> {
         };
         let left = self.left_ms().map_or(PROBE_TIME, |left| PROBE_TIME.min(Duration::from_millis(left)));
         let (model, cancel) = (&session.model, self.cancel().clone());
-        let body = Box::new(move || {
-            let ask = async move {
-                let mut conversation = Conversation::new(model.dialect(), system, Vec::new());
-                conversation.push(Message::User { text: question });
-                let mut unseen = |_: fusee_model::ReplyDelta<'_>| {};
-                let reply = model.send(&conversation, &options, &mut unseen, &cancel);
-                let result = match tokio::time::timeout(left, reply).await {
-                    Ok(Ok(reply)) => AttemptResult::Reply(reply),
-                    Ok(Err(error)) => AttemptResult::Error { error, after_ms: None },
-                    Err(_) => AttemptResult::OutOfTime(true),
-                };
-                to_value(&Attempt::of(result))
+        let body = async move {
+            let mut conversation = Conversation::new(model.dialect(), system, Vec::new());
+            conversation.push(Message::User { text: question });
+            let mut unseen = |_: fusee_model::ReplyDelta<'_>| {};
+            let reply = model.send(&conversation, &options, &mut unseen, &cancel);
+            let result = match tokio::time::timeout(left, reply).await {
+                Ok(Ok(reply)) => AttemptResult::Reply(reply),
+                Ok(Err(error)) => AttemptResult::Error { error, after_ms: None },
+                Err(_) => AttemptResult::OutOfTime(true),
             };
-            Box::pin(ask) as BoxFuture<'_, Value>
-        });
+            Attempt::of(result)
+        };
         let recorded = self.engine().step(call, body).await?;
         self.passed(&recorded);
-        let replayed = recorded.replayed;
-        let attempt: Attempt = recorded.read()?;
+        let (attempt, StepMeta { replayed, .. }) = recorded.split();
         let said = match &attempt.result {
             AttemptResult::Reply(reply) => Ok(reply),
             AttemptResult::Error { error, .. } => Err(error),

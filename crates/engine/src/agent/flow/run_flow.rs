@@ -5,10 +5,9 @@
 use std::sync::Arc;
 
 use fusee_journal::event::{ErrorCode, Event, TaskError, TaskStatus};
-use fusee_journal::{BoxFuture, RunAborted, StepKind, StepRequest};
+use fusee_journal::{RunAborted, StepKind, StepRequest};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use super::protected_tests::ProtectedTests;
 use super::request_files::RequestFiles;
@@ -73,20 +72,12 @@ async fn look<T: Default + Serialize + DeserializeOwned + Send + 'static>(
     what: &str,
     find: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, RunAborted> {
-    let call = StepRequest {
-        branch: main.branch.clone(),
-        kind: StepKind::Environment,
-        callee: what.to_owned(),
-        args: Value::Null,
+    let call = StepRequest::new(&main.branch, StepKind::Environment, what);
+    let body = async move {
+        let found = tokio::task::spawn_blocking(find).await;
+        found.unwrap_or_default()
     };
-    let body = Box::new(move || {
-        let find = async move {
-            let found = tokio::task::spawn_blocking(find).await;
-            serde_json::to_value(found.unwrap_or_default()).unwrap_or_default()
-        };
-        Box::pin(find) as BoxFuture<'_, Value>
-    });
-    main.engine.step(call, body).await?.read()
+    Ok(main.engine.step(call, body).await?.value)
 }
 
 /// The configured stages.

@@ -53,16 +53,13 @@ impl TaskRunner<'_> {
             args: Value::Null,
         };
         let workspace = self.session().workspace.clone();
-        let body = Box::new(move || {
-            let list = async move {
-                let listed = tokio::task::spawn_blocking(move || listed(&workspace)).await;
-                serde_json::to_value(listed.unwrap_or_default()).unwrap_or_default()
-            };
-            Box::pin(list) as futures_util::future::BoxFuture<'_, Value>
-        });
+        let body = async move {
+            let listed = tokio::task::spawn_blocking(move || listed(&workspace)).await;
+            listed.unwrap_or_default()
+        };
         let recorded = self.engine().step(call, body).await?;
         self.passed(&recorded);
-        let files: Vec<WorkspaceFile> = recorded.read()?;
+        let files: Vec<WorkspaceFile> = recorded.value;
         self.files = (1..=FEW).contains(&files.len()).then_some(files);
         Ok(())
     }

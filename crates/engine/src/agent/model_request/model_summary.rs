@@ -2,13 +2,13 @@
 //! a step so that it is never sent twice. If it fails in any way, the rule-based summary is kept.
 
 use fusee_journal::event::Event;
-use fusee_journal::{BoxFuture, RunAborted, StepKind, StepRequest};
+use fusee_journal::{RunAborted, StepKind, StepRequest};
 use fusee_model::{Conversation, Message, Reply, StopReason};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::agent::conversation::compaction::{Compacted, summary_in_words};
 use crate::agent::model_request::attempt::{Attempt, AttemptResult, within};
-use crate::agent::runner::{TaskRunner, to_value};
+use crate::agent::runner::TaskRunner;
 
 /// Argument name that marks the step; no other model request uses it.
 pub(crate) const ARGUMENT: &str = "summarise";
@@ -58,24 +58,18 @@ impl TaskRunner<'_> {
     /// Requests the summary. The inner error says why there is none.
     async fn ask_for_summary(&mut self, request: String) -> Result<Result<String, String>, RunAborted> {
         let session = self.session();
-        let call = StepRequest {
-            branch: self.task.branch.clone(),
-            kind: StepKind::Model,
-            callee: session.model.name().to_owned(),
-            args: json!({ ARGUMENT: request }),
-        };
+        let call = StepRequest::new(&self.task.branch, StepKind::Model, session.model.name())
+            .with_args(json!({ ARGUMENT: request }));
         let (cancel, left_ms) = (self.cancel().clone(), self.left_ms());
         let send = async move {
             let mut conversation = Conversation::new(session.model.dialect(), SYSTEM.to_owned(), Vec::new());
             conversation.push(Message::User { text: request });
             let mut unseen = |_: fusee_model::ReplyDelta<'_>| {};
             let reply = session.model.send(&conversation, &session.options, &mut unseen, &cancel);
-            to_value(&Attempt::of(within(left_ms, reply).await))
+            Attempt::of(within(left_ms, reply).await)
         };
-        let body = Box::new(move || Box::pin(send) as BoxFuture<'_, Value>);
-        let mut recorded = self.engine().step(call, body).await?;
-        let attempt: Attempt = serde_json::from_value(std::mem::take(&mut recorded.value))
-            .map_err(|error| RunAborted::Unreadable(error.to_string()))?;
+        let body = send;
+        let (attempt, recorded) = self.engine().step::<Attempt>(call, body).await?.split();
         self.record_attempt(&attempt.result, &recorded);
         Ok(match attempt.result {
             AttemptResult::Reply(reply) => {

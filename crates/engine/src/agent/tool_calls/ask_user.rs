@@ -2,7 +2,7 @@
 //! asking.
 
 use fusee_journal::event::Event;
-use fusee_journal::{BoxFuture, RunAborted, StepKind, StepRequest, StepResult};
+use fusee_journal::{RunAborted, StepKind, StepMeta, StepRequest};
 use fusee_model::ToolCall;
 use fusee_tools::ToolOutput;
 use serde_json::{Value, json};
@@ -24,31 +24,24 @@ impl TaskRunner<'_> {
         &mut self,
         call: &ToolCall,
         question: String,
-    ) -> Result<(CallRecord, StepResult), RunAborted> {
+    ) -> Result<(CallRecord, StepMeta), RunAborted> {
         self.emit(Event::ApprovalRequested {
             call_id: call.id.clone(),
             name: call.name.clone(),
             arguments: json!({ "question": question }),
             reason: REASON.to_owned(),
         });
-        let step = StepRequest {
-            branch: self.task.branch.clone(),
-            kind: StepKind::Wait,
-            callee: "ask_user".to_owned(),
-            args: json!({ "question": question }),
-        };
+        let step = StepRequest::new(&self.task.branch, StepKind::Wait, "ask_user")
+            .with_args(json!({ "question": question }));
         let (approver, cancel) = (&self.session().gatekeeper.approver, self.cancel());
         let limit_s = self.session().limits.approval_timeout_s;
-        let body = Box::new(move || {
-            let ask = async move {
-                match within(limit_s, cancel, approver.ask_user(&question)).await {
-                    Ok(words) => json!(words),
-                    Err(why) => json!({ "unanswered": why }),
-                }
-            };
-            Box::pin(ask) as BoxFuture<'_, Value>
-        });
-        let said = self.engine().step(step, body).await?.value;
+        let body = async move {
+            match within(limit_s, cancel, approver.ask_user(&question)).await {
+                Ok(words) => json!(words),
+                Err(why) => json!({ "unanswered": why }),
+            }
+        };
+        let said: Value = self.engine().step(step, body).await?.value;
         let answer = said.as_str().map(str::to_owned);
         self.emit(Event::ApprovalResolved {
             call_id: call.id.clone(),

@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use fusee_journal::event::CallFate;
-use fusee_journal::{BoxFuture, RunAborted, StepResult};
+use fusee_journal::{BoxFuture, RunAborted, StepMeta};
 use fusee_model::{Message, ToolCall, ToolSpec, Usage};
 use fusee_tools::{Access, ToolDefinition, ToolOutput, arguments};
 use serde_json::{Value, json};
@@ -153,7 +153,7 @@ impl TaskRunner<'_> {
         &mut self,
         call: &ToolCall,
         arguments: Value,
-    ) -> Result<(CallRecord, StepResult), RunAborted> {
+    ) -> Result<(CallRecord, StepMeta), RunAborted> {
         let task = self.task;
         let Some(spawn) = &task.spawn else {
             let output = ToolOutput::error("This task begins no others.");

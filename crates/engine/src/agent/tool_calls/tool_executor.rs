@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fusee_journal::event::{CallFate, Event, EventDelta};
 use fusee_journal::{
-    BoxFuture, Branch, DurableRun, Intention, OnceOutcome, RunAborted, StepKind, StepRequest, StepResult,
+    BoxFuture, Branch, DurableRun, Intention, OnceOutcome, RunAborted, StepKind, StepMeta, StepRequest, step_body,
 };
 use fusee_model::CancellationToken;
 use fusee_tools::{CallContext, InterruptedOutcome, PreparedCall, RetrySafety, Secrets, Tool, ToolOutput};
@@ -129,15 +129,12 @@ impl ToolExecutor<'_> {
         let step = self.step(StepKind::Wait, "approval", to_value(&question));
         let (approver, cancel) = (&self.session.gatekeeper.approver, self.cancel);
         let limit_s = self.session.limits.approval_timeout_s;
-        let body = Box::new(move || {
-            let ask = async move {
-                let waited = within(limit_s, cancel, approver.ask(&question)).await;
-                to_value(&ApprovalWait::of(waited, limit_s))
-            };
-            Box::pin(ask) as BoxFuture<'_, Value>
-        });
+        let body = async move {
+            let waited = within(limit_s, cancel, approver.ask(&question)).await;
+            ApprovalWait::of(waited, limit_s)
+        };
         // The step's duration is not counted: waiting for the user is not working time.
-        let ApprovalWait { answer, unanswered } = self.engine.step(step, body).await?.read()?;
+        let ApprovalWait { answer, unanswered } = self.engine.step(step, body).await?.value;
         let (approved, reason) = (answer.approved, answer.reason.clone());
         self.engine.emit(self.branch, Event::ApprovalResolved { call_id, approved, reason });
         if unanswered == Some(NoAnswer::Cancelled) {
@@ -155,10 +152,9 @@ impl ToolExecutor<'_> {
         callee: &str,
         args: Value,
         called: CallRecord,
-    ) -> Result<(CallRecord, StepResult), RunAborted> {
+    ) -> Result<(CallRecord, StepMeta), RunAborted> {
         let step = self.step(StepKind::Tool, callee, args);
-        let body = Box::new(move || Box::pin(async move { to_value(&called) }) as BoxFuture<'_, Value>);
-        read(self.engine.step(step, body).await?)
+        Ok(self.engine.step(step, async move { called }).await?.split())
     }
 
     /// Executes the call.
@@ -167,7 +163,7 @@ impl ToolExecutor<'_> {
         call_id: &str,
         tool: &Arc<dyn Tool>,
         arguments: Value,
-    ) -> Result<(CallRecord, StepResult), RunAborted> {
+    ) -> Result<(CallRecord, StepMeta), RunAborted> {
         match tool.repeat() {
             RetrySafety::Harmless => self.harmless(call_id, tool, arguments).await,
             RetrySafety::Settled | RetrySafety::Never => self.effectful(call_id, tool, arguments).await,
@@ -179,21 +175,18 @@ impl ToolExecutor<'_> {
         call_id: &str,
         tool: &Arc<dyn Tool>,
         arguments: Value,
-    ) -> Result<(CallRecord, StepResult), RunAborted> {
+    ) -> Result<(CallRecord, StepMeta), RunAborted> {
         let step = self.step(StepKind::Tool, &tool.definition().name, arguments.clone());
         let (context, left) = (self.context(call_id), self.left_ms);
         let secrets = &self.session.secrets;
-        let body = Box::new(move || {
-            let run = async move {
-                let output = match tool.prepare(arguments, &context).await {
-                    Ok(prepared) => within_time(left, &context, tool.perform(prepared, &context)).await,
-                    Err(answer) => answer,
-                };
-                to_value(&CallRecord::plain(clean(secrets, output)))
+        let body = async move {
+            let output = match tool.prepare(arguments, &context).await {
+                Ok(prepared) => within_time(left, &context, tool.perform(prepared, &context)).await,
+                Err(answer) => answer,
             };
-            Box::pin(run) as BoxFuture<'_, Value>
-        });
-        read(self.engine.step(step, body).await?)
+            CallRecord::plain(clean(secrets, output))
+        };
+        Ok(self.engine.step(step, body).await?.split())
     }
 
     async fn effectful(
@@ -201,7 +194,7 @@ impl ToolExecutor<'_> {
         call_id: &str,
         tool: &Arc<dyn Tool>,
         arguments: Value,
-    ) -> Result<(CallRecord, StepResult), RunAborted> {
+    ) -> Result<(CallRecord, StepMeta), RunAborted> {
         let step = self.step(self.kind, &tool.definition().name, arguments.clone());
         let (context, left) = (self.context(call_id), self.left_ms);
         let secrets = &self.session.secrets;
@@ -233,29 +226,23 @@ impl ToolExecutor<'_> {
             };
             Box::pin(prepare) as BoxFuture<'_, Intention>
         });
-        let body = Box::new(move || {
-            let run = async move {
-                let prepared = plan_now.lock().unwrap_or_else(PoisonError::into_inner).take();
-                let called = perform(&**tool, prepared, context_now, left, guarded).await;
-                to_value(&CallRecord { output: clean(secrets, called.output), ..called })
-            };
-            Box::pin(run) as BoxFuture<'_, Value>
-        });
-        match self.engine.once(step, intend, body).await? {
-            OnceOutcome::Done(recorded) => read(recorded),
+        let body = async move {
+            let prepared = plan_now.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let called = perform(&**tool, prepared, context_now, left, guarded).await;
+            CallRecord { output: clean(secrets, called.output), ..called }
+        };
+        match self.engine.once(step, intend, step_body(body)).await? {
+            OnceOutcome::Done(recorded) => Ok(recorded.typed()?.split()),
             OnceOutcome::Interrupted { key, intent } => {
                 let (arguments, context) = (&arguments, &context);
                 let guarded = self.protected.clone();
-                let body = Box::new(move || {
-                    let end = async move {
-                        let mut called = settle(&**tool, arguments, &intent, context).await;
-                        restore(&mut called, guarded, &context.workspace).await;
-                        recover_interrupted(&**tool, &mut called, &context.workspace).await;
-                        to_value(&CallRecord { output: clean(secrets, called.output), ..called })
-                    };
-                    Box::pin(end) as BoxFuture<'_, Value>
-                });
-                read(self.engine.conclude(key, body).await?)
+                let body = async move {
+                    let mut called = settle(&**tool, arguments, &intent, context).await;
+                    restore(&mut called, guarded, &context.workspace).await;
+                    recover_interrupted(&**tool, &mut called, &context.workspace).await;
+                    CallRecord { output: clean(secrets, called.output), ..called }
+                };
+                Ok(self.engine.conclude(key, step_body(body)).await?.typed()?.split())
             }
         }
     }
@@ -307,12 +294,6 @@ fn withhold(secrets: &Secrets, value: &mut Value) {
         Value::Object(fields) => fields.values_mut().for_each(|field| withhold(secrets, field)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
-}
-
-fn read(mut recorded: StepResult) -> Result<(CallRecord, StepResult), RunAborted> {
-    let value = std::mem::take(&mut recorded.value);
-    let called = serde_json::from_value(value).map_err(|error| RunAborted::Unreadable(error.to_string()))?;
-    Ok((called, recorded))
 }
 
 /// Determines the outcome of a call interrupted by a crash, and completes it where that is safe.
