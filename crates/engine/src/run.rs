@@ -18,8 +18,8 @@ use std::sync::atomic::AtomicBool;
 
 use fusee_journal::event::{Event, TaskComplete, TaskError, TaskStatus, TurnType};
 use fusee_journal::{
-    Branch, DurableRun, EventStream, Journal, JournalError, RunAborted, RunId, RunStatus,
-    SqliteRun, StepKey, StepKind, StepMeta, StepRequest,
+    Branch, DurableRun, EventStream, Journal, JournalError, RunAborted, RunId, RunStatus, SqliteRun, StepKey,
+    StepKind, StepMeta, StepRequest,
 };
 use fusee_model::{CancellationToken, Model};
 use fusee_tools::mcp::McpTool;

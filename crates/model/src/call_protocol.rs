@@ -4,8 +4,8 @@
 
 use crate::profile::ToolFormat;
 use crate::schema_calls::{self, SchemaRequest};
-use crate::stream::DeltaSink;
 use crate::text_calls::{self, Holdback};
+use crate::wire::stream::DeltaSink;
 use crate::{Conversation, Dialect, ModelError, Reply, ReplyDelta, RequestOptions};
 
 /// Requests a reply using the tool call format of the dialect.

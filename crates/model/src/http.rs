@@ -1,4 +1,4 @@
-//! Models behind HTTP: transfers bytes between a conversation and a server. [`crate::stream`] decodes them,
+//! Models behind HTTP: transfers bytes between a conversation and a server. [`crate::wire::stream`] decodes them,
 //! [`crate::error_classifier`] classifies error responses; `endpoint` connects, `rate_gate` limits the rate, `context_size`
 //! queries the context size.
 
@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use self::endpoint::Endpoint;
 use crate::schema_calls::{AddedMessages, SchemaRequest};
-use crate::stream::{Decoder, DeltaSink, ReplyProgress};
+use crate::wire::stream::{Decoder, DeltaSink, ReplyProgress};
 use crate::{
     BoxFuture, CancellationToken, Conversation, Dialect, ErrorKind, Model, ModelError, Reply, ReplyDelta,
     RequestOptions, call_protocol, error_classifier, retry,

@@ -28,7 +28,7 @@ mod schema_calls;
 pub mod script;
 pub mod secret;
 pub mod sse;
-pub mod stream;
+
 pub mod text_calls;
 pub mod tokens;
 pub mod wire;

@@ -24,7 +24,7 @@ use self::reasoning::{ReasoningPart, ReasoningSplitter};
 use self::request::LocalRequest;
 use self::worker::{Job, ModelHandle, Piece, ReplyEnd};
 use crate::schema_calls::{AddedMessages, SchemaRequest};
-use crate::stream::DeltaSink;
+use crate::wire::stream::DeltaSink;
 use crate::{
     BoxFuture, CancellationToken, Connection, Conversation, Dialect, ErrorKind, Model, ModelError, OpenError,
     Reasoning, Reply, ReplyDelta, RequestOptions, StopReason, Usage, call_protocol,

@@ -13,8 +13,8 @@ mod header_schema;
 
 use serde_json::{Map, Value, json};
 
-use crate::stream::DeltaSink;
 use crate::wire::openai_chat::response_format;
+use crate::wire::stream::DeltaSink;
 use crate::wire::text_protocol::{self, CallBody};
 use crate::{
     Conversation, ModelError, Reasoning, Reply, ReplyDelta, RequestOptions, StopReason, ToolCall, ToolChoice,

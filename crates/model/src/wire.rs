@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::profile::{ModelTraits, ToolFormat};
-use crate::stream::DeltaSink;
-use crate::stream::accumulator::ReplyAccumulator;
+use crate::wire::stream::DeltaSink;
+use crate::wire::stream::accumulator::ReplyAccumulator;
 use crate::{Image, Message, ModelError, Reasoning, RequestOptions, ToolSpec};
 
 pub mod anthropic;
@@ -299,5 +299,6 @@ pub(crate) fn arguments_text(arguments: &str) -> std::borrow::Cow<'_, str> {
     }
 }
 
+pub mod stream;
 #[cfg(test)]
 mod tests;

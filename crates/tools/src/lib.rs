@@ -4,7 +4,6 @@
 //! [`sandbox`] what commands may touch. The engine decides which tools a model may call at a given moment,
 //! journals the calls, and decides whether an interrupted call is repeated.
 
-pub mod arguments;
 pub mod mcp;
 pub mod redact;
 pub mod sandbox;
@@ -22,9 +21,10 @@ pub use crate::workspace::content::{ContentHash, DirectoryChange, FileChange, Se
 pub use crate::workspace::glob::matching;
 pub use redact::Secrets;
 pub use sandbox::{CommandEnvironment, ForkServer, Sandbox};
+pub use tool::shell::CommandSettings;
 pub use tool::{
     Access, CallContext, CallLimits, InterruptedOutcome, PreparedCall, RetrySafety, Tool, ToolDefinition,
     ToolOutput,
 };
-pub use toolbox::{CommandSettings, Toolbox};
+pub use toolbox::Toolbox;
 pub use workspace::{Workspace, WorkspacePath};

@@ -8,7 +8,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::tool::{CallContext, CallLimits, InterruptedOutcome, PreparedCall, ToolOutput};
-use crate::toolbox::{CommandSettings, Toolbox};
+use crate::tool::shell::CommandSettings;
+use crate::toolbox::Toolbox;
 use crate::workspace::Workspace;
 
 pub(crate) struct TestWorkspace {
@@ -49,7 +50,7 @@ impl TestWorkspace {
     }
 
     pub(crate) fn arguments(&self, tool: &str, arguments: &Value) -> Result<Value, String> {
-        crate::arguments::parse(&arguments.to_string(), self.toolbox.find(tool).unwrap().definition())
+        crate::tool::arguments::parse(&arguments.to_string(), self.toolbox.find(tool).unwrap().definition())
     }
 
     pub(crate) fn prepare(&self, tool: &str, arguments: &Value) -> Result<PreparedCall, ToolOutput> {

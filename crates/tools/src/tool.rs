@@ -6,6 +6,7 @@
 //! tools.
 
 pub mod apply_patch;
+pub mod arguments;
 pub(crate) mod closest_match;
 pub(crate) mod edit_file;
 pub(crate) mod find_files;
@@ -118,7 +119,7 @@ pub trait Tool: Send + Sync {
     /// How a call interrupted by a crash is handled.
     fn repeat(&self) -> RetrySafety;
 
-    /// Checks the arguments (as returned by [`crate::arguments::parse`]) and works out the effect without
+    /// Checks the arguments (as returned by [`crate::tool::arguments::parse`]) and works out the effect without
     /// carrying it out. The error is an answer for the model.
     fn prepare<'a>(
         &'a self,

@@ -3,25 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::redact::Secrets;
-use crate::sandbox::{CommandEnvironment, ForkServer, ResourceLimits, Sandbox};
+use crate::tool::shell::CommandSettings;
 use crate::tool::{Tool, ToolDefinition};
 use crate::tool::{apply_patch, edit_file, find_files, list_dir, read_file, search_text, shell, write_file};
-
-/// Dependencies of the command tools besides a workspace.
-#[derive(Clone, Debug, Default)]
-pub struct CommandSettings {
-    /// Starts and ends commands; without it every command fails.
-    pub keeper: Option<ForkServer>,
-    /// Environment variables of commands.
-    pub environment: CommandEnvironment,
-    /// Sandbox in which commands run.
-    pub sandbox: Sandbox,
-    /// Resource limits of commands.
-    pub allowance: ResourceLimits,
-    /// Secrets to redact from output.
-    pub secrets: Secrets,
-}
 
 /// Names of the standard tools, in order.
 const STANDARD: [&str; 11] = [

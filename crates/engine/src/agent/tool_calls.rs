@@ -14,8 +14,9 @@ use std::sync::Arc;
 use fusee_journal::event::{CallFate, Event, ToolResult};
 use fusee_journal::{RunAborted, StepKind, StepMeta};
 use fusee_model::{Image, Message, ToolCall};
+use fusee_tools::tool::arguments;
 use fusee_tools::tool::provider_tools;
-use fusee_tools::{CallLimits, RetrySafety, Tool, ToolDefinition, ToolOutput, arguments};
+use fusee_tools::{CallLimits, RetrySafety, Tool, ToolDefinition, ToolOutput};
 use serde_json::{Value, json};
 
 use crate::agent::tool_calls::tool_executor::{CallRecord, ToolExecutor};

@@ -3,7 +3,7 @@
 //! Invalid JSON leaves the task complete, with the text and a note about the problem; JSON of the wrong type
 //! fails it. The text itself is never changed, only what is parsed from it.
 
-use fusee_tools::arguments;
+use fusee_tools::tool::arguments;
 use serde_json::Value;
 
 use super::error::Mismatch;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use fusee_journal::event::{CallFate, Event, ToolResult};
 use fusee_journal::{RunAborted, StepKind};
 use fusee_lang::{CallReply, ResumeInput, Status, ToolCall};
-use fusee_tools::{RetrySafety, Tool, ToolOutput, arguments};
+use fusee_tools::tool::arguments;
+use fusee_tools::{RetrySafety, Tool, ToolOutput};
 use serde_json::{Map, Value as Json, json};
 
 use super::driver::{EffectAnswer, WorkflowDriver};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
 use crate::ReplyDelta;
-use crate::stream::DeltaSink;
+use crate::wire::stream::DeltaSink;
 
 /// Maximum wait. If the server demands more, its response to the next request decides.
 const LONGEST: Duration = Duration::from_secs(3600);

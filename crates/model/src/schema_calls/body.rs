@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::body_stream::BodyStream;
 use super::{CallHeader, SchemaRequest};
 use crate::profile::Constraint;
-use crate::stream::DeltaSink;
 use crate::wire::MessagePrefix;
+use crate::wire::stream::DeltaSink;
 use crate::wire::text_protocol::{self, CallBody, MIDDLE, REPLACE, Role, SEARCH};
 use crate::{
     Conversation, ErrorKind, Message, ModelError, Reply, ReplyDelta, RequestOptions, StopReason, ToolChoice,

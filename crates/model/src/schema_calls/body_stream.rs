@@ -5,7 +5,7 @@
 use serde_json::{Map, Value};
 
 use crate::ReplyDelta;
-use crate::stream::DeltaSink;
+use crate::wire::stream::DeltaSink;
 
 /// A body being received, up to the closing fence.
 pub(super) struct BodyStream<'a> {

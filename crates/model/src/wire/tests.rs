@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::stream::Decoder;
+use crate::wire::stream::Decoder;
 use crate::{Conversation, Reply, ReplyDelta};
 
 /// A stream of each format with all of its features, as sent by its server.

@@ -17,7 +17,7 @@ pub fn as_ours(name: &str, arguments: &str) -> Option<(&'static str, String)> {
     if !is_editor && name != SHELL {
         return None;
     }
-    let arguments = crate::arguments::lenient(arguments).ok()?;
+    let arguments = crate::tool::arguments::lenient(arguments).ok()?;
     let arguments = arguments.as_object()?;
     let (name, ours) = if is_editor { edit(arguments)? } else { ("shell", restart(arguments)?) };
     Some((name, ours.to_string()))

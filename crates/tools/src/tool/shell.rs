@@ -5,6 +5,7 @@
 
 mod capture;
 mod job;
+mod settings;
 mod spool;
 
 #[cfg(test)]
@@ -27,11 +28,11 @@ use crate::tool::read_tool::{run_blocking, typed};
 use crate::tool::{
     Access, CallContext, InterruptedOutcome, PreparedCall, RetrySafety, Tool, ToolDefinition, ToolOutput,
 };
-use crate::toolbox::CommandSettings;
 use crate::workspace::{OpenedPath, WorkspacePath};
 
 use capture::Capture;
 pub(crate) use job::{Jobs, shell_kill, shell_poll};
+pub use settings::CommandSettings;
 use spool::Spool;
 
 /// Interval of progress updates on the output of a running command.

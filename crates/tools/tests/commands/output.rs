@@ -152,7 +152,8 @@ fn a_long_command_and_large_input_get_through(stage: &Stage) {
 fn aliases_and_milliseconds_are_understood(stage: &Stage) {
     let tool = stage.toolbox.find("bash").map(Arc::clone).unwrap();
     let arguments =
-        fusee_tools::arguments::parse(r#"{"cmd":"sleep 5","timeout_ms":"200"}"#, tool.definition()).unwrap();
+        fusee_tools::tool::arguments::parse(r#"{"cmd":"sleep 5","timeout_ms":"200"}"#, tool.definition())
+            .unwrap();
     assert_eq!(arguments, json!({"command": "sleep 5", "timeout": 0.2}));
     let output = stage.run(arguments);
     assert!(output.content.contains("timed out after 0.2 s"), "{}", output.content);

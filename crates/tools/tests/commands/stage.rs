@@ -97,7 +97,7 @@ pub(crate) async fn call(
     context: &CallContext,
 ) -> ToolOutput {
     let tool = toolbox.find(tool).unwrap();
-    let arguments = match fusee_tools::arguments::parse(&arguments.to_string(), tool.definition()) {
+    let arguments = match fusee_tools::tool::arguments::parse(&arguments.to_string(), tool.definition()) {
         Ok(arguments) => arguments,
         Err(complaint) => return ToolOutput::error(complaint),
     };

@@ -9,7 +9,7 @@ use fusee_journal::event::Event;
 use fusee_journal::{Branch, StepKind, StepRow};
 use fusee_model::tokens::Estimator;
 use fusee_model::{Message, ToolCall};
-use fusee_tools::arguments;
+use fusee_tools::tool::arguments;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

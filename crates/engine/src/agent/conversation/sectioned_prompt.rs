@@ -10,7 +10,8 @@ use std::sync::LazyLock;
 
 use fusee_journal::event::Event;
 use fusee_model::{ToolCall, ToolSpec};
-use fusee_tools::{Access, ToolDefinition, ToolOutput, arguments};
+use fusee_tools::tool::arguments;
+use fusee_tools::{Access, ToolDefinition, ToolOutput};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

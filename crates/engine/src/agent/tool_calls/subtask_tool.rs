@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 use fusee_journal::event::CallFate;
 use fusee_journal::{BoxFuture, RunAborted, StepMeta};
 use fusee_model::{Message, ToolCall, ToolSpec, Usage};
-use fusee_tools::{Access, ToolDefinition, ToolOutput, arguments};
+use fusee_tools::tool::arguments;
+use fusee_tools::{Access, ToolDefinition, ToolOutput};
 use serde_json::{Value, json};
 
 use crate::agent::facts::Facts;

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use crate::stream::accumulator::{CallFragment, ReplyAccumulator};
-use crate::stream::{DeltaSink, broken, not_a_reply};
 use crate::wire::more_in_call;
+use crate::wire::stream::accumulator::{CallFragment, ReplyAccumulator};
+use crate::wire::stream::{DeltaSink, broken, not_a_reply};
 use crate::{ErrorKind, ModelError, StopReason, Usage, error_classifier};
 
 /// Maximum number of blocks; more are a server error.

@@ -9,8 +9,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::stream::accumulator::{CallFragment, ReplyAccumulator};
-use crate::stream::{DeltaSink, broken, not_a_reply};
+use crate::wire::stream::accumulator::{CallFragment, ReplyAccumulator};
+use crate::wire::stream::{DeltaSink, broken, not_a_reply};
 use crate::{ErrorKind, ModelError, StopReason, Usage, error_classifier};
 
 /// Decodes the data of one server-sent event.

@@ -15,13 +15,12 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::{CheckedCommand, EndCause, SharedCapture, answer, closed, lock};
+use super::{CheckedCommand, CommandSettings, EndCause, SharedCapture, answer, closed, lock};
 use crate::sandbox::{CommandFailure, CommandRequest, FinishedCommand};
 use crate::suggestions;
 use crate::tool::read_tool::typed;
 use crate::tool::shell::capture::Capture;
 use crate::tool::{Access, CallContext, PreparedCall, RetrySafety, Tool, ToolDefinition, ToolOutput};
-use crate::toolbox::CommandSettings;
 
 /// Maximum number of running jobs per run; more are refused.
 const MOST_RUNNING: usize = 16;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::stream::Decoder;
+use crate::wire::stream::Decoder;
 use crate::{ErrorKind, ModelError, Reasoning, Reply, ReplyDelta, StopReason, ToolCall, Usage, Wire};
 
 /// The reply and the deltas, one per line.
