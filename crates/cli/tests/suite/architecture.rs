@@ -1,7 +1,7 @@
 //! Rules of the source tree: which crate may depend on which, how long a file is, how it begins, what it is
 //! called.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -23,6 +23,33 @@ const ARROWS: &[(&str, &[&str])] = &[
 const EMPTY_NAMES: &[&str] = &["utils", "util", "common", "helpers", "misc", "manager", "types"];
 
 const LONGEST_FILE: usize = 600;
+
+/// Modules whose names are participles because that is the field's own term.
+const PARTICIPLES: &[&str] = &[
+    "branched",      // the name of a flow
+    "fenced",        // fenced code blocks
+    "finding",       // findings of a review
+    "model_ranking", // ranking by a model
+    "reasoning",     // what a model thinks before it answers
+    "sampling",      // choosing the next token
+    "shell_quoting", // quoting rules of a shell
+    "tagged",        // tagged calls in text
+    "unified",       // unified diffs
+];
+
+/// Pairs of modules of one crate that may depend on each other, with the reason.
+const MODULE_CYCLES: &[(&str, &str, &str)] = &[
+    // A value can be a function, a builtin, a result or an error, and each of these holds values.
+    ("lang", "builtin", "value"),
+    ("lang", "function", "value"),
+    ("lang", "result", "value"),
+    ("lang", "runtime_error", "value"),
+    // Builtins that call functions are continued by the machine, and an effect may start a machine per element.
+    ("lang", "builtin", "machine"),
+    ("lang", "effect", "machine"),
+    // The workspace owns the background jobs of a run, and jobs are made of tool parts.
+    ("tools", "tool", "workspace"),
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -153,4 +180,112 @@ fn every_test_module_of_this_suite_is_part_of_it() {
         .filter(|module| !main.contains(&format!("mod {module};")))
         .collect();
     assert_none("modules that no test program includes", &forgotten);
+}
+
+/// The code of a file without its comments, which may name any module.
+fn without_comments(text: &str) -> String {
+    let code = |line: &str| line.split_once("//").map_or(line, |(code, _)| code).to_owned();
+    text.lines().map(code).collect::<Vec<_>>().join("\n")
+}
+
+/// The names that follow `crate::`, also as a list in braces.
+fn crate_names(code: &str) -> BTreeSet<String> {
+    let word = |text: &str| -> String {
+        text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+    };
+    let mut names = BTreeSet::new();
+    for rest in code.split("crate::").skip(1) {
+        match rest.strip_prefix('{') {
+            Some(list) => {
+                let mut depth = 0;
+                let ends = |c: char| {
+                    depth += i32::from(c == '{') - i32::from(c == '}');
+                    depth < 0
+                };
+                let end = list.find(ends).unwrap_or(list.len());
+                let mut depth = 0;
+                let split = |c: char| {
+                    depth += i32::from(c == '{') - i32::from(c == '}');
+                    c == ',' && depth == 0
+                };
+                names.extend(list[..end].split(split).map(word));
+            }
+            None => {
+                names.insert(word(rest));
+            }
+        }
+    }
+    names
+}
+
+#[test]
+fn modules_of_a_crate_do_not_depend_on_each_other_in_circles() {
+    let mut arrows: BTreeSet<(String, String, String)> = BTreeSet::new();
+    for file in rust_files() {
+        let Some((name, path)) = file.strip_prefix("crates/").and_then(|rest| rest.split_once("/src/")) else {
+            continue;
+        };
+        let module = path.split('/').next().unwrap_or_default().trim_end_matches(".rs");
+        if ["lib", "main"].contains(&module) || path.contains("tests") || path.contains("properties") {
+            continue;
+        }
+        for other in crate_names(&without_comments(&read(&file))) {
+            let is_module = ["", "/mod"]
+                .iter()
+                .any(|tail| root().join(format!("crates/{name}/src/{other}{tail}.rs")).is_file());
+            if is_module && other != module {
+                arrows.insert((name.to_owned(), module.to_owned(), other));
+            }
+        }
+    }
+    assert!(arrows.len() > 50, "only {} arrows were found", arrows.len());
+    let circles: Vec<String> = arrows
+        .iter()
+        .filter(|(_, from, to)| from < to)
+        .filter(|(name, from, to)| arrows.contains(&(name.clone(), to.clone(), from.clone())))
+        .filter(|(name, from, to)| !MODULE_CYCLES.contains(&(name.as_str(), from.as_str(), to.as_str())))
+        .map(|(name, from, to)| format!("{name}: {from} and {to}"))
+        .collect();
+    assert_none("modules that depend on each other", &circles);
+}
+
+#[test]
+fn modules_are_nouns() {
+    let named: Vec<String> = rust_files()
+        .into_iter()
+        .filter(|file| file.contains("/src/"))
+        .filter(|file| {
+            let module = file.rsplit('/').next().unwrap_or_default().trim_end_matches(".rs");
+            (module.ends_with("ing") || module.ends_with("ed")) && !PARTICIPLES.contains(&module)
+        })
+        .collect();
+    assert_none("modules named by a participle", &named);
+}
+
+#[test]
+fn no_two_crates_export_a_type_of_the_same_name() {
+    let mut exported: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for file in rust_files() {
+        let Some((name, _)) = file.strip_prefix("crates/").and_then(|rest| rest.split_once("/src/")) else {
+            continue;
+        };
+        if name == "cli" || file.contains("/tests") {
+            continue;
+        }
+        for line in read(&file).lines() {
+            let declared = ["pub struct ", "pub enum ", "pub trait "]
+                .iter()
+                .find_map(|keyword| line.strip_prefix(keyword))
+                .map(|rest| rest.chars().take_while(char::is_ascii_alphanumeric).collect::<String>());
+            if let Some(declared) = declared {
+                exported.entry(declared).or_default().insert(name.to_owned());
+            }
+        }
+    }
+    let twice: Vec<String> = exported
+        .iter()
+        .filter(|(_, crates)| crates.len() > 1)
+        .map(|(name, crates)| format!("{name}: {crates:?}"))
+        .collect();
+    assert_none("types that two crates export", &twice);
 }
