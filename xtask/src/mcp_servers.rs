@@ -37,8 +37,17 @@ pub(crate) fn install() -> Outcome {
 /// Runs the tests that need the servers; they are ignored by a plain `cargo nextest run`.
 pub(crate) fn test() -> Outcome {
     step::timed("tests with real MCP servers", || {
-        let tests =
-            ["nextest", "run", "--locked", "-p", "fusee-cli", "--test", "mcp_servers", "--run-ignored", "only"];
+        let tests = [
+            "nextest",
+            "run",
+            "--locked",
+            "-p",
+            "fusee-cli",
+            "--test",
+            "mcp_servers",
+            "--run-ignored",
+            "only",
+        ];
         let status = std::process::Command::new(step::cargo())
             .args(tests)
             .arg("--config-file")
