@@ -18,6 +18,7 @@ use serde_json::Value;
 use crate::events::{self, Part};
 use crate::script::Line;
 use crate::secret_scan::SecretScan;
+use crate::server::ClosedPort;
 
 /// Time limit of every test command: a hang fails the test and shows the output instead of blocking the
 /// suite.
@@ -27,13 +28,15 @@ const LIMIT: Duration = Duration::from_secs(60);
 pub struct Project {
     root: tempfile::TempDir,
     scratch: AtomicUsize,
+    /// Where commands look for model servers, so that they find none of the machine's.
+    no_server: ClosedPort,
 }
 
 impl Project {
     /// Creates an empty repository: `git init`, no commit.
     pub fn new() -> Self {
         let root = tempfile::Builder::new().prefix("fusee-test-").tempdir().expect("a temporary directory");
-        let project = Self { root, scratch: AtomicUsize::new(0) };
+        let project = Self { root, scratch: AtomicUsize::new(0), no_server: ClosedPort::reserve() };
         for dir in [project.dir(), project.home()] {
             fs::create_dir_all(dir).expect("a directory in a new directory");
         }
@@ -134,7 +137,23 @@ impl Project {
         }
     }
 
-    /// Creates a command in the workspace, with an otherwise empty environment of PATH, HOME and LANG.
+    /// Environment of the project's commands: PATH, HOME and LANG, and for each kind of local model server an
+    /// address where nothing listens. Nothing else of the machine's environment is passed on.
+    pub fn environment(&self) -> Vec<(&'static str, OsString)> {
+        let nowhere = OsString::from(self.no_server.base_url());
+        vec![
+            ("PATH", std::env::var_os("PATH").unwrap_or_default()),
+            ("HOME", self.home().into()),
+            ("LANG", "C.UTF-8".into()),
+            // Not OLLAMA_BASE_URL, which would override the OLLAMA_HOST of a test.
+            ("OLLAMA_HOST", nowhere.clone()),
+            ("LLAMA_CPP_BASE_URL", nowhere.clone()),
+            ("LMSTUDIO_BASE_URL", nowhere.clone()),
+            ("VLLM_BASE_URL", nowhere),
+        ]
+    }
+
+    /// Creates a command in the workspace, with [`environment`](Self::environment).
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command<'_> {
         Command {
             project: self,
@@ -207,14 +226,10 @@ impl Command<'_> {
         let stdout = self.project.scratch("stdout");
         let stderr = self.project.scratch("stderr");
         let mut command = std::process::Command::new(&self.program);
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let home = self.project.home();
         command
             .args(&self.args)
             .env_clear()
-            .env("PATH", path)
-            .env("HOME", &home)
-            .env("LANG", "C.UTF-8")
+            .envs(self.project.environment())
             .envs(self.env.iter().cloned())
             .current_dir(&self.directory)
             .stdin(Stdio::piped())

@@ -1,4 +1,4 @@
-//! Builds lines of a `script:FILE` model, in the format defined in formats.md. `project` writes the file.
+//! Builds lines of a `script:FILE` model, in the format that `fusee_model::script` reads. `project` writes the file.
 
 use serde_json::{Value, json};
 

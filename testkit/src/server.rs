@@ -15,8 +15,8 @@ use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,7 @@ pub use reply::{Framing, Prepared, Reply, ReplyPosition};
 pub use request::ReceivedRequest;
 pub use script::Script;
 
+use parking_lot::{Condvar, Mutex};
 use reply::Finish;
 use request::Reader;
 use script::Choose;
@@ -134,12 +135,12 @@ impl Server {
 
     /// Model requests so far, in order of arrival, without probes such as `GET /v1/models`.
     pub fn requests(&self) -> Vec<Request> {
-        lock(&self.shared.log).iter().filter(|r| r.arrived.is_for_a_model()).cloned().collect()
+        self.shared.log.lock().iter().filter(|r| r.arrived.is_for_a_model()).cloned().collect()
     }
 
     /// All requests so far, including probes.
     pub fn everything(&self) -> Vec<Request> {
-        lock(&self.shared.log).clone()
+        self.shared.log.lock().clone()
     }
 
     /// Number of accepted connections.
@@ -149,7 +150,7 @@ impl Server {
 
     /// Closes every connection but keeps accepting new ones, like a server with a short keep-alive.
     pub fn hang_up(&self) {
-        for stream in lock(&self.shared.open).values() {
+        for stream in self.shared.open.lock().values() {
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
@@ -173,12 +174,8 @@ impl Server {
     }
 
     fn wait_until(&self, limit: Duration, what: &str, done: impl Fn(&[Request]) -> bool) {
-        let log = lock(&self.shared.log);
-        let (log, waited) = self
-            .shared
-            .changed
-            .wait_timeout_while(log, limit, |log| !done(log))
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut log = self.shared.log.lock();
+        let waited = self.shared.changed.wait_while_for(&mut log, |log| !done(log), limit);
         assert!(!waited.timed_out(), "waited {limit:?} for {what}; {} requests arrived", log.len());
     }
 }
@@ -243,7 +240,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         let Ok(stream) = stream else { continue };
         let Ok(copy) = stream.try_clone() else { continue };
         let id = shared.connections.fetch_add(1, Ordering::SeqCst);
-        lock(&shared.open).insert(id, copy);
+        shared.open.lock().insert(id, copy);
         let shared = Arc::clone(shared);
         // A finished thread keeps its stack until its handle is dropped.
         served.retain(|thread| !thread.is_finished());
@@ -251,7 +248,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
             let finish = serve(&stream, id, &shared).unwrap_or(Finish::Close);
             // Drop the copy first: the connection closes with its last descriptor, and how it closes is
             // decided here.
-            lock(&shared.open).remove(&id);
+            shared.open.lock().remove(&id);
             if finish == Finish::Reset {
                 let _ = rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO));
             }
@@ -268,7 +265,7 @@ fn serve(stream: &TcpStream, connection: usize, shared: &Shared) -> io::Result<F
     while let Some((began, arrived)) = reader.next_request()? {
         let complete = Instant::now();
         let is_asked = arrived.is_for_a_model() || matches!(shared.record, Record::Everything);
-        let reply = if is_asked { (lock(&shared.choose))(&arrived) } else { script::unknown_path(&arrived) };
+        let reply = if is_asked { (shared.choose.lock())(&arrived) } else { script::unknown_path(&arrived) };
         let index =
             record(shared, Request { arrived, began, complete, answered: None, abandoned: None, connection });
         deliver(stream, &reply)?;
@@ -310,7 +307,7 @@ fn record(shared: &Shared, request: Request) -> Option<usize> {
     if shared.record == Record::Forgotten {
         return None;
     }
-    let mut log = lock(&shared.log);
+    let mut log = shared.log.lock();
     log.push(request);
     shared.changed.notify_all();
     Some(log.len() - 1)
@@ -318,13 +315,8 @@ fn record(shared: &Shared, request: Request) -> Option<usize> {
 
 fn mark(shared: &Shared, index: Option<usize>, change: impl FnOnce(&mut Request)) {
     let Some(index) = index else { return };
-    change(&mut lock(&shared.log)[index]);
+    change(&mut shared.log.lock()[index]);
     shared.changed.notify_all();
-}
-
-/// Ignores poisoning: a test that panicked while holding the lock has already reported why.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -4,10 +4,11 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::project::Project;
@@ -173,7 +174,7 @@ pub fn soak(program: &Path, turns: usize) -> SoakResult {
     }));
     let server = Server::unrecorded({
         let course = Arc::clone(&course);
-        move |arrived| course.lock().unwrap_or_else(PoisonError::into_inner).reply(arrived)
+        move |arrived| course.lock().reply(arrived)
     });
     let running = project
         .command(program)
@@ -187,7 +188,7 @@ pub fn soak(program: &Path, turns: usize) -> SoakResult {
     let outcome = running.wait();
     assert_eq!(outcome.code, Some(0), "{}\n{}", outcome.stderr, tail(&outcome.stdout));
     project.assert_no_process_left();
-    let course = course.lock().unwrap_or_else(PoisonError::into_inner);
+    let course = course.lock();
     let [Some(early), Some(late)] = course.looks else { panic!("the marks were never passed") };
     let of = |kind: &str| outcome.stdout.matches(&format!("\"type\":\"{kind}\"")).count();
     assert_eq!(of("retry"), course.faults, "each fault is one retry");

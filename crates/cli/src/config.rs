@@ -45,9 +45,37 @@ pub(crate) use value::{Kind, Value, switch};
 #[cfg(test)]
 mod tests;
 
-/// Precedence of variables and flags; files are ranks 1 to 3.
-const VARIABLE_RANK: u8 = 4;
-const FLAG_RANK: u8 = 5;
+/// A source of settings. Later layers override earlier ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Layer {
+    #[default]
+    BuiltIn,
+    UserFile,
+    ProjectFile,
+    AgentFile,
+    Variables,
+    Flags,
+}
+
+impl Layer {
+    /// All layers, in the order in which they are applied.
+    pub(crate) const ALL: [Self; 6] =
+        [Self::BuiltIn, Self::UserFile, Self::ProjectFile, Self::AgentFile, Self::Variables, Self::Flags];
+
+    /// Description for the reference page.
+    pub(crate) fn description(self) -> &'static str {
+        match self {
+            Self::BuiltIn => "built-in defaults",
+            Self::UserFile => {
+                "your own file: `$XDG_CONFIG_HOME/fusee/config.toml`, else `~/.config/fusee/config.toml`"
+            }
+            Self::ProjectFile => "the project's `fusee.toml`",
+            Self::AgentFile => "the agent file given with `--agent FILE`, in TOML or JSON",
+            Self::Variables => "`FUSEE_*` environment variables",
+            Self::Flags => "flags",
+        }
+    }
+}
 
 /// Where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,8 +137,8 @@ pub(crate) type FlagValue = (&'static str, Value);
 #[derive(Debug)]
 pub(crate) struct Config {
     values: BTreeMap<&'static str, (Value, ValueOrigin)>,
-    /// The rank each value came from; 0 is built in.
-    ranks: BTreeMap<&'static str, u8>,
+    /// The layer each value came from, unless it is built in.
+    layers: BTreeMap<&'static str, Layer>,
     models: Vec<ModelEntry>,
     rules: Vec<ApprovalRule>,
     mcp: Vec<McpEntry>,
@@ -139,7 +167,7 @@ impl Config {
     ) -> Result<Self, CliError> {
         let mut config = Self {
             values: built_in(),
-            ranks: BTreeMap::new(),
+            layers: BTreeMap::new(),
             models: Vec::new(),
             rules: Vec::new(),
             mcp: Vec::new(),
@@ -150,27 +178,27 @@ impl Config {
         let mut problems = Diagnostics::new();
         let user_file = environment.config_folder().map(|folder| folder.join("config.toml"));
         if let Some(path) = &user_file {
-            config.add_file(path, |_| FileOwner::User, 1, &mut problems);
+            config.add_file(path, |_| FileOwner::User, Layer::UserFile, &mut problems);
         }
         if let Some(path) = project_file {
             let trusted = |text: &str| Trust::read(environment).covers(path, text);
             let whose =
                 |text: &str| if trusted(text) { FileOwner::TrustedProject } else { FileOwner::Project };
-            config.add_file(path, whose, 2, &mut problems);
+            config.add_file(path, whose, Layer::ProjectFile, &mut problems);
         }
         if let Some(path) = agent_file {
             let path = environment.directory().join(path);
             if !path.exists() {
                 return Err(CliError::usage(format!("agent file {} not found", path.display())));
             }
-            config.add_file(&path, |_| FileOwner::Agent, 3, &mut problems);
+            config.add_file(&path, |_| FileOwner::Agent, Layer::AgentFile, &mut problems);
         }
         config.add_variables(environment, &mut problems);
         for (name, value) in flags {
             if let Some(key) = Key::named(name) {
                 let value = checked(key, value)?;
                 config.values.insert(key.name, (value, ValueOrigin::Flag(key.flag.unwrap_or("a flag"))));
-                config.ranks.insert(key.name, FLAG_RANK);
+                config.layers.insert(key.name, Layer::Flags);
             }
         }
         let has_errors = problems.has_errors();
@@ -182,14 +210,14 @@ impl Config {
         &mut self,
         path: &Path,
         whose: impl FnOnce(&str) -> FileOwner,
-        rank: u8,
+        layer: Layer,
         problems: &mut Diagnostics,
     ) {
         let read = file::read(path, whose, problems);
         self.files.push((path.to_owned(), read.is_some()));
         let Some((source, content)) = read else { return };
         self.sources.push(source);
-        self.ranks.extend(content.values.iter().map(|(key, ..)| (key.name, rank)));
+        self.layers.extend(content.values.iter().map(|(key, ..)| (key.name, layer)));
         self.values
             .extend(content.values.into_iter().map(|(key, value, origin)| (key.name, (value, origin))));
         self.rules.extend(content.rules);
@@ -210,7 +238,7 @@ impl Config {
             match key.kind.read_text(text) {
                 Ok(value) => {
                     self.values.insert(key.name, (value, ValueOrigin::Variable(name)));
-                    self.ranks.insert(key.name, VARIABLE_RANK);
+                    self.layers.insert(key.name, Layer::Variables);
                 }
                 Err(misfit) => {
                     let source = Source::new(name, text);
@@ -264,9 +292,9 @@ impl Config {
         self.values.get(key)
     }
 
-    /// The rank of a key's value; 0 if built in or unset.
-    fn rank(&self, key: &str) -> u8 {
-        self.ranks.get(key).copied().unwrap_or_default()
+    /// The layer of a key's value; the built-in one if it is unset.
+    fn layer(&self, key: &str) -> Layer {
+        self.layers.get(key).copied().unwrap_or_default()
     }
 
     /// A key's value if it is text.

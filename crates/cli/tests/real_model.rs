@@ -13,7 +13,7 @@ use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command as Process, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use fusee_engine::model::{
@@ -23,6 +23,7 @@ use fusee_engine::model::{
 use fusee_testkit::events::of_type;
 use fusee_testkit::project::{Command, Project};
 use fusee_testkit::server::{self, Reply, Server};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 /// A server with a model, killed on drop.
@@ -210,7 +211,7 @@ fn with_turns_played(served: &Served, project: &Project, turns: Vec<server::Mess
         let pieces = data.iter().filter_map(|data| serde_json::from_str::<Value>(data).ok());
         let text =
             pieces.filter_map(|piece| Some(piece["choices"][0]["delta"]["content"].as_str()?.to_owned()));
-        heard.lock().unwrap().push(text.collect());
+        heard.lock().push(text.collect());
         Reply::events(data).prepare()
     });
     let fixed = ["run", "Look at the parts.", "-m", "llama.cpp:smollm2", "--sandbox", "off", "--json"];
@@ -222,7 +223,7 @@ fn with_turns_played(served: &Served, project: &Project, turns: Vec<server::Mess
         .run()
         .exits(0);
     project.command(env!("CARGO_BIN_EXE_fusee")).args(["replay", "real"]).run().exits(0);
-    let said = said.lock().unwrap().clone();
+    let said = said.lock().clone();
     let last = between.requests().pop().unwrap().arrived.json()["messages"].clone();
     Played { events: outcome.events(), said, last }
 }

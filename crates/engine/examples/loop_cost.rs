@@ -10,7 +10,7 @@
 
 use std::hint::black_box;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fusee_engine::agent::{Limits, compact_by_rule};
@@ -24,6 +24,7 @@ use fusee_model::{
     ReplyDelta, RequestOptions, ToolCall,
 };
 use fusee_tools::CommandSettings;
+use parking_lot::Mutex;
 use serde_json::json;
 
 /// Number of timed turns.
@@ -73,7 +74,7 @@ impl Model for Timed {
         _cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
         Box::pin(async {
-            let mut state = self.state.lock().expect("unpoisoned");
+            let mut state = self.state.lock();
             if let Some(replied) = state.replied {
                 state.gaps.push(replied.elapsed());
             }
@@ -129,7 +130,7 @@ async fn turn_beginnings(directory: &Path) -> Vec<Duration> {
     let run = "timed".parse().expect("a run id");
     let running = run::start(&run, settings, resources).await.expect("it starts");
     assert_eq!(running.outcome().await.exit(), ExitStatus::Completed);
-    let mut gaps = std::mem::take(&mut model.state.lock().expect("unpoisoned").gaps);
+    let mut gaps = std::mem::take(&mut model.state.lock().gaps);
     assert_eq!(gaps.len(), TURNS);
     gaps.sort();
     gaps

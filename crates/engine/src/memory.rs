@@ -20,8 +20,8 @@ mod tokenizer;
 mod treesitter;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 pub use entry::FileEntry;
@@ -117,7 +117,7 @@ impl MemorySystem {
     }
 
     fn with<T>(&self, work: impl Fn(&mut FileIndex) -> Result<T, IndexError>) -> Result<T, String> {
-        let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut index = self.index.lock();
         let known =
             index.get_or_insert_with(|| self.file.as_deref().map(FileIndex::open).unwrap_or_default());
         let mut done = work(known);

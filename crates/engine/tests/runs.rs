@@ -2,8 +2,8 @@
 #![expect(clippy::expect_used, reason = "a test stops where it fails")]
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex};
 
 use fusee_engine::agent::ReviewPolicy;
 use fusee_engine::approval::NonInteractive;
@@ -16,6 +16,7 @@ use fusee_model::{
     RequestOptions,
 };
 use fusee_tools::CommandSettings;
+use parking_lot::Mutex;
 
 /// A clock that advances one millisecond per reading, so that runs are reproducible.
 struct Ticking(AtomicI64);
@@ -361,7 +362,7 @@ impl Model for Spy {
         sink: &'a mut (dyn FnMut(ReplyDelta<'_>) + Send),
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
-        self.bodies.lock().expect("unpoisoned").push(conversation.body(options).to_vec());
+        self.bodies.lock().push(conversation.body(options).to_vec());
         self.model.send(conversation, options, sink, cancel)
     }
 }
@@ -380,7 +381,7 @@ async fn each_request_begins_with_the_bytes_of_the_one_before() {
     let resources = world.resources_with(Arc::clone(&spy) as Arc<dyn Model>);
     let running = run::start(&run_id("spied"), settings, resources).await.expect("it starts");
     assert_eq!(running.outcome().await.exit(), ExitStatus::Completed);
-    let bodies = spy.bodies.lock().expect("unpoisoned");
+    let bodies = spy.bodies.lock();
     assert_eq!(bodies.len(), 5);
     for pair in bodies.windows(2) {
         let text = String::from_utf8(pair[0].clone()).expect("JSON is text");

@@ -7,8 +7,9 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
 use crate::event::EventDelta;
@@ -116,14 +117,10 @@ impl Broadcast {
         Self { run, key, path, state: Mutex::new(state), settled, wake: Notify::new() }
     }
 
-    fn state(&self) -> MutexGuard<'_, BroadcastState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Reserves `count` event numbers for a commit that is being submitted and returns the first. Commits
     /// must be settled in the order of submission.
     pub(crate) fn submit(&self, count: usize) -> u64 {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let first = state.next_seq;
         state.next_seq += count as u64;
         state.handed_over += 1;
@@ -133,7 +130,7 @@ impl Broadcast {
 
     /// Publishes the events of a settled commit. The numbers of a failed commit stay unused.
     pub(crate) fn settle(&self, events: Vec<RingEvent>, result: Result<(), JournalError>) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.under_way.pop_front();
         if result.is_ok() {
             events.into_iter().for_each(|event| state.keep(event));
@@ -151,7 +148,7 @@ impl Broadcast {
     /// Waits until everything submitted so far is committed. After one failure nothing more is committed,
     /// because later entries must not be in the journal without earlier ones.
     pub(crate) async fn all_settled(&self) -> Result<(), JournalError> {
-        let handed_over = self.state().handed_over;
+        let handed_over = self.state.lock().handed_over;
         let mut settled = self.settled.subscribe();
         let settled = settled.wait_for(|now| now.failed.is_some() || now.count >= handed_over).await;
         match settled.ok().and_then(|now| now.failed.clone()) {
@@ -173,7 +170,7 @@ impl Broadcast {
     /// Publishes a delta immediately.
     pub(crate) fn pass(&self, task: &Branch, ts_ms: i64, delta: EventDelta) {
         let bytes = delta.text().len();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let stamped = state.stamp(&self.run, task, ts_ms, delta.into());
         state.keep(RingEvent::new(stamped, bytes));
         drop(state);
@@ -183,7 +180,7 @@ impl Broadcast {
     /// Publishes a final event that could not be journaled, so that subscribers learn the outcome, and
     /// closes.
     pub(crate) fn close_with(&self, task: &Branch, ts_ms: i64, event: Event) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if !state.closed {
             let stamped = state.stamp(&self.run, task, ts_ms, event);
             // Bypasses the size limits, because this event exists nowhere else.
@@ -195,25 +192,25 @@ impl Broadcast {
 
     /// Closes the stream; only commits in flight still follow.
     pub(crate) fn close(&self) {
-        self.state().closed = true;
+        self.state.lock().closed = true;
         self.wake.notify_waiters();
     }
 
     /// Registers a subscriber at `cursor` and returns its id.
     pub(crate) fn attach(&self, cursor: u64) -> u64 {
-        let readers = &mut self.state().readers;
+        let readers = &mut self.state.lock().readers;
         readers.next += 1;
         readers.cursors.insert(readers.next, cursor);
         readers.next
     }
 
     pub(crate) fn detach(&self, reader: u64) {
-        self.state().readers.cursors.remove(&reader);
+        self.state.lock().readers.cursors.remove(&reader);
     }
 
     /// Looks up what follows `cursor` and records that the subscriber has read that far.
     pub(crate) fn look(&self, reader: u64, cursor: u64) -> NextEvent {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.readers.cursors.insert(reader, cursor);
         state.forget();
         state.look(cursor)

@@ -2,8 +2,9 @@
 //! process; [`crate::SqliteRun`] is one run on it.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rusqlite::{Connection, params};
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -265,7 +266,7 @@ impl Journal {
         &self,
         work: impl FnOnce(&mut Reader) -> Result<T, JournalError>,
     ) -> Result<T, JournalError> {
-        let mut reader = self.0.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reader = self.0.reader.lock();
         work(match &mut *reader {
             Some(reader) => reader,
             none => none.insert(Reader::new(self.0.path.clone(), schema::open_to_read(&self.0.path)?)),

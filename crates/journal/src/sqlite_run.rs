@@ -5,8 +5,9 @@
 //! `asked.rs` implements the [`DurableRun`] trait on top of this.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::Notify;
 
@@ -184,7 +185,7 @@ impl SqliteRun {
 
     /// Answers the current or next wait of this name. An answer that has not been consumed yet is replaced.
     pub fn signal(&self, name: &str, value: Value) {
-        self.answers().given.insert(name.to_owned(), value);
+        self.answers.lock().given.insert(name.to_owned(), value);
         self.answered.notify_waiters();
     }
 
@@ -193,7 +194,7 @@ impl SqliteRun {
         let result = match self.mode {
             RunMode::Live => {
                 let at_ms = self.journal.now_ms();
-                self.state().pending.push(WriteOp::Status { status, at_ms });
+                self.state.lock().pending.push(WriteOp::Status { status, at_ms });
                 self.commit().await
             }
             RunMode::Replay => self.going().and_then(|()| self.check_leftovers()),
@@ -210,27 +211,19 @@ impl SqliteRun {
     }
 
     fn unlock(&self) {
-        *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.lock.lock() = None;
     }
 
     fn check_leftovers(&self) -> Result<(), RunAborted> {
-        let state = self.state();
+        let state = self.state.lock();
         let used = |branch: &Branch| state.progress.get(branch);
         leftover("steps", &self.recorded.steps, |branch| used(branch).map_or(0, |progress| progress.steps))?;
         leftover("events", &self.recorded.events, |branch| used(branch).map_or(0, |progress| progress.events))
     }
 
-    fn state(&self) -> MutexGuard<'_, RunState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn answers(&self) -> MutexGuard<'_, Signals> {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Fails if the run has been stopped or its journal has failed.
     fn going(&self) -> Result<(), RunAborted> {
-        match (&self.state().stopped, self.hub.failed()) {
+        match (&self.state.lock().stopped, self.hub.failed()) {
             (Some(stop), _) => Err(stop.clone()),
             (None, Some(error)) => Err(error.into()),
             (None, None) => Ok(()),
@@ -239,13 +232,13 @@ impl SqliteRun {
 
     /// Stops the run permanently and returns the reason; the first reason given wins.
     fn stop(&self, stop: RunAborted) -> RunAborted {
-        self.state().stopped.get_or_insert(stop).clone()
+        self.state.lock().stopped.get_or_insert(stop).clone()
     }
 
     /// Submits all pending writes and waits until everything submitted so far is committed.
     async fn commit(&self) -> Result<(), RunAborted> {
         self.going()?;
-        if !self.state().pending.is_empty() {
+        if !self.state.lock().pending.is_empty() {
             let place = self.journal.place().await?;
             self.submit(place);
         }
@@ -253,7 +246,7 @@ impl SqliteRun {
     }
 
     fn submit(&self, place: QueueSlot<'_>) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         // Drained and submitted under one lock: two branches cannot overtake each other here, and a cancelled
         // caller cannot lose writes.
         let turn = state.pending.batch(&self.hub).and_then(|batch| place.submit(batch));
@@ -267,7 +260,7 @@ impl SqliteRun {
     /// checking it against the call.
     fn asked(&self, call: &StepRequest) -> Result<(StepKey, Option<StepRow>), RunAborted> {
         self.going()?;
-        let key = self.state().next_step(&call.branch);
+        let key = self.state.lock().next_step(&call.branch);
         match self.find(&key, call) {
             Ok(row) => Ok((key, row)),
             Err(stop) => Err(self.stop(stop)),

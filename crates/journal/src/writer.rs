@@ -8,10 +8,11 @@
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use rusqlite::hooks::Wal;
 use rusqlite::{Connection, ErrorCode};
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -154,7 +155,7 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        self.desk.queue().closed = true;
+        self.desk.queue.lock().closed = true;
         self.desk.more.notify_one();
         if let Some(thread) = self.thread.take() {
             // A thread that panicked has nothing left to commit.
@@ -174,10 +175,10 @@ impl<'a> QueueSlot<'a> {
     /// caller gets a `CommitPermit` and must commit it after releasing its own locks.
     #[must_use]
     pub(crate) fn submit(self, batch: Batch) -> Option<CommitPermit<'a>> {
-        let mut queue = self.desk.queue();
+        let mut queue = self.desk.queue.lock();
         if self.desk.durability == Durability::Process
             && queue.is_quiet(batch.commit.hub.key)
-            && let Some(connection) = self.desk.try_connection()
+            && let Some(connection) = self.desk.connection.try_lock()
         {
             return Some(CommitPermit { place: self, connection, batch });
         }
@@ -187,7 +188,7 @@ impl<'a> QueueSlot<'a> {
 
     /// Submits a job to the writer thread.
     pub(crate) fn job(self, job: ExclusiveJob) {
-        let mut queue = self.desk.queue();
+        let mut queue = self.desk.queue.lock();
         self.enter(&mut queue, Request::Job(job));
     }
 
@@ -227,7 +228,7 @@ impl CommitPermit<'_> {
                 Request::Checkpoint
             }
         };
-        let mut queue = desk.queue();
+        let mut queue = desk.queue.lock();
         if !queue.closed {
             // Ahead of everything that arrived in the meantime.
             queue.requests.push_front(request);
@@ -238,18 +239,6 @@ impl CommitPermit<'_> {
 }
 
 impl WriterState {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn try_connection(&self) -> Option<MutexGuard<'_, Connection>> {
-        match self.connection.try_lock() {
-            Ok(connection) => Some(connection),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
-    }
-
     fn checkpoint_is_due(&self) -> bool {
         self.log_pages.load(Ordering::Relaxed) >= LOG_PAGES
     }
@@ -265,7 +254,7 @@ struct WriterGuard(Arc<WriterState>);
 impl Drop for WriterGuard {
     fn drop(&mut self) {
         let left = {
-            let mut queue = self.0.queue();
+            let mut queue = self.0.queue.lock();
             queue.closed = true;
             std::mem::take(&mut queue.requests)
         };
@@ -279,12 +268,13 @@ impl WriterGuard {
         let desk = &*self.0;
         loop {
             let idle = |queue: &mut Queue| queue.requests.is_empty() && !queue.closed;
-            let queue = desk.more.wait_while(desk.queue(), idle).unwrap_or_else(PoisonError::into_inner);
+            let mut queue = desk.queue.lock();
+            desk.more.wait_while(&mut queue, idle);
             if queue.requests.is_empty() {
                 return;
             }
             drop(queue);
-            let mut connection = desk.connection.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut connection = desk.connection.lock();
             let (batches, job) = self.take_some();
             commit_together(&desk.path, &connection, batches);
             if let Some(job) = job {
@@ -300,7 +290,7 @@ impl WriterGuard {
 
     /// Takes batches up to the next job, and that job.
     fn take_some(&self) -> (Vec<Batch>, Option<ExclusiveJob>) {
-        let mut queue = self.0.queue();
+        let mut queue = self.0.queue.lock();
         let (mut batches, mut job) = (Vec::new(), None);
         while job.is_none() && batches.len() < TOGETHER {
             match queue.requests.pop_front() {

@@ -1,7 +1,9 @@
 //! Closures, the mutable variables they share, and the rule for which branch may change those.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::value::{Text, Value, unlink};
 
@@ -51,12 +53,12 @@ impl Cell {
     }
 
     pub(crate) fn get(&self) -> Value {
-        self.lock().clone()
+        self.value.lock().clone()
     }
 
     /// Takes the value and leaves the variable unbound.
     pub(crate) fn take(&self) -> Value {
-        std::mem::replace(&mut *self.lock(), Value::UNSET)
+        std::mem::replace(&mut *self.value.lock(), Value::UNSET)
     }
 
     /// Sets the variable; fails if it belongs to a branch that may run concurrently with `branch`.
@@ -64,14 +66,9 @@ impl Cell {
         if !Arc::ptr_eq(&self.branch, branch) && !self.branch.came_back_to(branch) {
             return Err(ForeignCell);
         }
-        let before = std::mem::replace(&mut *self.lock(), value);
+        let before = std::mem::replace(&mut *self.value.lock(), value);
         drop(before);
         Ok(())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Value> {
-        // No code panics while holding the lock; even if one did, the value would be intact.
-        self.value.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

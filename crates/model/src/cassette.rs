@@ -9,9 +9,9 @@ pub mod recorder;
 
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use similar::TextDiff;
 
@@ -100,7 +100,7 @@ impl Cassette {
 
     fn take(&self, conversation: &Conversation) -> Result<&ScriptLine, ModelError> {
         let hash = conversation.hash();
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let index = state.same_request(&hash).or_else(|| state.next_in_order()).ok_or_else(|| {
             let count = self.lines.len();
             let message = format!("the cassette {} has no reply left: all {count} are used", self.file);
@@ -205,7 +205,7 @@ impl Model for Cassette {
         let number = attempt.map_or_else(|error| error.source_line, |reply| reply.source_line);
         let Some(number) = number else { return };
         if let Ok(index) = self.lines.binary_search_by_key(&number, |line| line.number) {
-            self.state.lock().unwrap_or_else(PoisonError::into_inner).taken[index] = true;
+            self.state.lock().taken[index] = true;
         }
     }
 

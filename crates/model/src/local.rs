@@ -14,9 +14,10 @@ mod worker;
 
 use std::path::Path;
 use std::sync::mpsc::{SyncSender, TrySendError};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
@@ -197,7 +198,7 @@ struct LoadedModels {
 
 fn in_memory(held: ModelHandle) -> std::io::Result<Arc<SyncSender<Job>>> {
     static MODELS: Mutex<LoadedModels> = Mutex::new(LoadedModels { last: None, all: Vec::new() });
-    let mut models = MODELS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut models = MODELS.lock();
     models.all.retain(|(_, asking)| asking.strong_count() > 0);
     let known = models.all.iter().find(|(known, _)| *known == held).and_then(|(_, asking)| asking.upgrade());
     let asking = match known {

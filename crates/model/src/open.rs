@@ -3,8 +3,10 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+
+use parking_lot::Mutex;
 
 use crate::cassette::Cassette;
 use crate::http::HttpModel;
@@ -136,7 +138,7 @@ impl Models {
             ModelRef::Local(_) | ModelRef::Server { .. } => settings.clone(),
         };
         let key = (target, settings);
-        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = self.shared.lock();
         if let Some(model) = shared.models.get(&key) {
             return Ok(model.clone());
         }
@@ -174,7 +176,7 @@ impl Models {
             ModelRef::Script(_) | ModelRef::Replay(_) => return Ok(Vec::new()),
         };
         let endpoint = {
-            let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut shared = self.shared.lock();
             base_url(provider, &model, settings)
                 .and_then(|url| shared.endpoint(&url, settings, self.clock))
                 .map_err(wrong)?

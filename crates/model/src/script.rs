@@ -9,7 +9,8 @@ pub(crate) mod spanned_json;
 
 use std::fmt::Write as _;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use self::line::{LineFields, ScriptLine};
 use self::spanned_json::FieldError;
@@ -58,7 +59,7 @@ impl Script {
 
     fn take(&self, conversation: &Conversation) -> Result<&ScriptLine, ModelError> {
         let last = conversation.messages().last().map_or("", |message| message.text());
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.taken.lock();
         let matches = |index: &usize| {
             !taken.lines[*index]
                 && self.lines[*index].pattern.as_ref().is_some_and(|regex| regex.is_match(last))
@@ -114,7 +115,7 @@ impl Model for Script {
         let number = attempt.map_or_else(|error| error.source_line, |reply| reply.source_line);
         let Some(number) = number else { return };
         if let Ok(index) = self.lines.binary_search_by_key(&number, |line| line.number) {
-            self.taken.lock().unwrap_or_else(PoisonError::into_inner).lines[index] = true;
+            self.taken.lock().lines[index] = true;
         }
     }
 }

@@ -29,9 +29,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
 
+use parking_lot::Mutex;
 use rustix::fs::{AtFlags, FileType, OFlags, Stat};
 
 use crate::tool::ToolOutput;
@@ -119,9 +120,9 @@ impl Workspace {
         for seen in &output.seen {
             self.record_seen(seen);
         }
-        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changes = self.changes.lock();
         for change in &output.changed {
-            self.keeping().changed(&change.path);
+            self.keeping.lock().changed(&change.path);
             if let Some(tracker) = changes.as_mut() {
                 tracker.told(&change.path, change.after);
             }
@@ -138,7 +139,7 @@ impl Workspace {
     /// [`scan_changes`](Self::look_for_changes) reports what commands change. The returned backup must be
     /// journaled before the command runs, because undoing the command needs it.
     pub fn start_tracking(&self) -> InitialBackups {
-        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changes = self.changes.lock();
         if changes.is_some() {
             return InitialBackups::default();
         }
@@ -151,7 +152,7 @@ impl Workspace {
     /// Call it after [`start_tracking`](Self::watch_for_changes) and before the command.
     pub fn save_snapshot(&self) {
         let Some(file) = self.first_look_file.get() else { return };
-        let changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let changes = self.changes.lock();
         if let Some(tracker) = changes.as_ref()
             && !self.first_look_saved.swap(true, Ordering::Relaxed)
         {
@@ -172,20 +173,20 @@ impl Workspace {
     pub fn is_unchanged(&self) -> bool {
         self.changes
             .try_lock()
-            .is_ok_and(|changes| changes.as_ref().is_some_and(WorkspaceTracker::is_unchanged))
+            .is_some_and(|changes| changes.as_ref().is_some_and(WorkspaceTracker::is_unchanged))
     }
 
     /// Whether changes are tracked.
     #[must_use]
     pub fn is_watched(&self) -> bool {
-        self.changes.try_lock().is_ok_and(|changes| changes.is_some())
+        self.changes.try_lock().is_some_and(|changes| changes.is_some())
     }
 
     /// Sets the file for the initial snapshot. If an earlier process of the run already stored one there, it
     /// is loaded and later scans are compared with it.
     pub fn load_snapshot(&self, file: PathBuf) {
         if let Some(tracker) = WorkspaceTracker::load(&self.root, &file) {
-            *self.changes.lock().unwrap_or_else(PoisonError::into_inner) = Some(tracker);
+            *self.changes.lock() = Some(tracker);
             self.first_look_saved.store(true, Ordering::Relaxed);
         }
         // Only the first file is kept: a workspace belongs to one run.
@@ -210,7 +211,7 @@ impl Workspace {
         most: u64,
     ) -> io::Result<Option<CachedContent>> {
         let stamp = CacheStamp::of(&file);
-        let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut remembered = self.remembered.lock();
         if let Some(known) = stamp.and_then(|stamp| remembered.find(path.as_str(), &stamp)) {
             return Ok(Some(known));
         }
@@ -218,7 +219,7 @@ impl Workspace {
         let Some(bytes) = read_bounded(file, size, most)? else { return Ok(None) };
         let content = CachedContent { hash: ContentHash::of(&bytes), bytes: bytes.into() };
         if let Some(stamp) = stamp {
-            let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut remembered = self.remembered.lock();
             remembered.keep(path.as_str(), stamp, &content, now_ns());
         }
         Ok(Some(content))
@@ -226,20 +227,20 @@ impl Workspace {
 
     /// Drops the cached content of a file that is written to.
     fn forget_content(&self, path: &WorkspacePath) {
-        self.remembered.lock().unwrap_or_else(PoisonError::into_inner).forget(path.as_str());
+        self.remembered.lock().forget(path.as_str());
     }
 
     /// Changes since the last scan, by content; empty if changes are not tracked.
     #[must_use]
     pub fn scan_changes(&self) -> Vec<FileChange> {
-        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changes = self.changes.lock();
         changes.as_mut().map(WorkspaceTracker::look).unwrap_or_default()
     }
 
     /// Takes the directories that scans found created or removed since the last call.
     #[must_use]
     pub fn take_directory_changes(&self) -> Vec<DirectoryChange> {
-        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changes = self.changes.lock();
         changes.as_mut().map(WorkspaceTracker::take_directory_changes_of).unwrap_or_default()
     }
 
@@ -285,7 +286,7 @@ impl Workspace {
     /// Hash of the version of this file that the run last saw.
     #[must_use]
     pub fn last_seen(&self, path: &WorkspacePath) -> Option<ContentHash> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).find(path.as_str())
+        self.seen.lock().find(path.as_str())
     }
 
     /// Parses a path from a model: relative to the workspace, or absolute and inside it.
@@ -367,10 +368,6 @@ impl Workspace {
         &self.jobs
     }
 
-    fn keeping(&self) -> std::sync::MutexGuard<'_, undo_backup::BackupState> {
-        self.keeping.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Descriptor of the root directory.
     pub(crate) fn held(&self) -> &OwnedFd {
         &self.directory
@@ -381,7 +378,7 @@ impl Workspace {
     }
 
     fn remember(&self, note: impl FnOnce(&mut seen_files::SeenFiles)) {
-        note(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner));
+        note(&mut self.seen.lock());
     }
 
     /// Forces the manual path walk that is used on kernels without openat2.

@@ -110,11 +110,7 @@ impl Chat<'_> {
 
     /// Describes the sandbox that an approved command runs in.
     pub(crate) fn sandbox_text(&self) -> &'static str {
-        match self.confinement.state {
-            "namespaces" => "sandboxed: can change only the project, no network",
-            "namespaces, network allowed" => "sandboxed: can change only the project, network allowed",
-            _ => "not sandboxed: runs with your permissions",
-        }
+        self.confinement.description
     }
 
     /// Templates and workflows that `/task` can run.

@@ -33,6 +33,8 @@ const IMPATIENCE: Duration = Duration::from_secs(2);
 pub(crate) struct ActiveSandbox {
     /// Name of the sandbox, as it appears in the events.
     pub(crate) state: &'static str,
+    /// What a command can do in it, for the user who approves one.
+    pub(crate) description: &'static str,
     /// Whether commands may run without asking, because they are sandboxed or the user turned the sandbox
     /// off.
     pub(crate) settled: bool,
@@ -54,6 +56,7 @@ impl ActiveSandbox {
     ) -> Self {
         let none = Self {
             state: "none",
+            description: "not sandboxed: runs with your permissions",
             settled: false,
             sandbox: Sandbox::Off,
             allowance: confine.allowance,
@@ -68,13 +71,28 @@ impl ActiveSandbox {
         match held(workspace, confine, process).await {
             Ok(SandboxChoice { sandbox, smaller }) => {
                 let state = match (&sandbox, confine.network) {
-                    (Sandbox::Off, _) => "none",
+                    (Sandbox::Off, _) => none.state,
                     (Sandbox::Namespaces(_), Network::Own) => "namespaces",
                     (Sandbox::Namespaces(_), Network::Machine) => "namespaces, network allowed",
                     (Sandbox::Landlock(_), Network::Own) => "landlock",
                     (Sandbox::Landlock(_), Network::Machine) => "landlock, network allowed",
                 };
-                Self { state, settled: true, sandbox, complaint: smaller, ..none }
+                let description = match (&sandbox, confine.network) {
+                    (Sandbox::Off, _) => none.description,
+                    (Sandbox::Namespaces(_), Network::Own) => {
+                        "sandboxed: can change only the project, no network"
+                    }
+                    (Sandbox::Namespaces(_), Network::Machine) => {
+                        "sandboxed: can change only the project, network allowed"
+                    }
+                    (Sandbox::Landlock(_), Network::Own) => {
+                        "sandboxed by Landlock: can write files only in the project, no network"
+                    }
+                    (Sandbox::Landlock(_), Network::Machine) => {
+                        "sandboxed by Landlock: can write files only in the project, network allowed"
+                    }
+                };
+                Self { state, description, settled: true, sandbox, complaint: smaller, ..none }
             }
             Err(complaint) => Self { complaint: Some(complaint), ..none },
         }

@@ -9,7 +9,7 @@ use fusee_engine::agent::flow::{
 use fusee_engine::text::suggest;
 use serde::de::DeserializeOwned;
 
-use super::{Config, Value, ValueOrigin};
+use super::{Config, Layer, Value, ValueOrigin};
 use crate::cli::error::CliError;
 
 impl Config {
@@ -66,7 +66,7 @@ impl Config {
     fn flow_mode(&self) -> FlowMode {
         let said = self.word("task_flow_mode").unwrap_or(FlowMode::Flat);
         let branching = self.switch("task_branching") == Some(true);
-        if branching && self.rank("task_branching") >= self.rank("task_flow_mode") {
+        if branching && self.layer("task_branching") >= self.layer("task_flow_mode") {
             FlowMode::Branched
         } else {
             said
@@ -75,7 +75,7 @@ impl Config {
 
     /// Whether `flow` stages are used: they win over a mode unless the mode has higher precedence.
     fn goes_by_stages(&self) -> bool {
-        self.rank("flow") > 0 && self.rank("flow") >= self.rank("task_flow_mode")
+        self.layer("flow") > Layer::BuiltIn && self.layer("flow") >= self.layer("task_flow_mode")
     }
 
     fn stages(&self) -> Result<Vec<Stage>, CliError> {

@@ -54,6 +54,45 @@ fn each_layer_goes_over_the_ones_before() {
     assert_eq!(origins, ["config.toml:1", "fusee.toml:1", "FUSEE_TEMPERATURE", "built-in"]);
 }
 
+/// The layers listed on the configuration page, and a setting made in each.
+#[test]
+fn the_configuration_page_lists_the_layers_in_their_order() {
+    let pages = crate::command::docs::reference::pages();
+    let (_, page) = pages.into_iter().find(|(name, _)| *name == "config.md").unwrap();
+    let numbered =
+        |line: &str| line.split_once(". ").filter(|(number, _)| number.parse::<u8>().is_ok()).is_some();
+    let listed: Vec<&str> = page.lines().filter(|line| numbered(line)).collect();
+    assert_eq!(listed.len(), 6, "{listed:?}");
+    let folder = tempfile::tempdir().unwrap();
+    let (home, project) = (folder.path().join("home"), folder.path().join("fusee.toml"));
+    let user = home.join(".config/fusee/config.toml");
+    fs::create_dir_all(user.parent().unwrap()).unwrap();
+    let mut variables = vec![("HOME", home.to_str().unwrap())];
+    let (mut agent, mut flags) = (None, Vec::new());
+    // Each layer is added to those listed before it, and its value must hold.
+    for (index, line) in listed.into_iter().enumerate() {
+        let turns = index + 1;
+        let setting = format!("max_turns = {turns}\n");
+        match line {
+            _ if line.contains("built-in") => {}
+            _ if line.contains("config.toml") => fs::write(&user, setting).unwrap(),
+            _ if line.contains("fusee.toml") => fs::write(&project, setting).unwrap(),
+            _ if line.contains("--agent") => {
+                fs::write(folder.path().join("agent.toml"), setting).unwrap();
+                agent = Some(Path::new("agent.toml"));
+            }
+            _ if line.contains("FUSEE_*") => variables.push(("FUSEE_MAX_TURNS", "5")),
+            _ if line.contains("flags") => flags.push(("max_turns", Value::Whole(6))),
+            _ => panic!("an unknown layer: {line}"),
+        }
+        let environment = Environment::made_of(&variables, folder.path());
+        let config = Config::gather_for(Some(&project), agent, &environment, flags.clone()).unwrap();
+        let expected = if index == 0 { Limits::default().max_turns.to_string() } else { turns.to_string() };
+        assert_eq!(shown(&config, "max_turns"), expected, "{line}");
+        assert_eq!(config.layer("max_turns"), Layer::ALL[index], "{line}");
+    }
+}
+
 #[test]
 fn the_built_in_values_are_those_of_the_libraries() {
     let config = Place::new("", "", &[]).gather(Vec::new()).unwrap();

@@ -2,7 +2,8 @@
 //! sanitized when it is added.
 
 use fusee_engine::text::render::harmless;
-use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+use unicode_segmentation::UnicodeSegmentation as _;
+use unicode_width::UnicodeWidthStr as _;
 
 #[cfg(test)]
 mod tests;
@@ -155,8 +156,7 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
         while rest.width() > columns {
             let head = prefix(rest, columns);
             // A row takes at least one character, so the loop ends even in a terminal of one column.
-            let head =
-                if head.is_empty() { &rest[..rest.chars().next().map_or(0, char::len_utf8)] } else { head };
+            let head = if head.is_empty() { rest.graphemes(true).next().unwrap_or_default() } else { head };
             let next_is_space = rest[head.len()..].starts_with(' ');
             let end = match head.rfind(' ') {
                 Some(space) if !next_is_space && !head[..space].trim().is_empty() => space,
@@ -170,11 +170,11 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     rows
 }
 
-/// The longest prefix that is at most `columns` wide.
+/// The longest prefix of whole grapheme clusters that is at most `columns` wide.
 fn prefix(text: &str, columns: usize) -> &str {
     let mut taken = 0;
-    for (at, c) in text.char_indices() {
-        taken += c.width().unwrap_or(0);
+    for (at, cluster) in text.grapheme_indices(true) {
+        taken += cluster.width();
         if taken > columns {
             return &text[..at];
         }

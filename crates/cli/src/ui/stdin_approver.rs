@@ -2,11 +2,11 @@
 //! reads it from the events.
 
 use std::io::BufRead;
-use std::sync::Mutex as StdMutex;
 
 use fusee_engine::approval::{ApprovalAnswer, ApprovalQuestion, ApprovalScope, Approver};
 use fusee_engine::journal::BoxFuture;
-use tokio::sync::{Mutex, mpsc};
+use parking_lot::Mutex;
+use tokio::sync::{Mutex as AsyncMutex, mpsc};
 
 use crate::project::saved_rules::SavedRules;
 use crate::ui::stdio;
@@ -22,14 +22,14 @@ pub(crate) struct StdinApprover {
     /// Where "always" answers are saved.
     approvals: SavedRules,
     /// Lines from stdin. One thread reads for the whole process because a blocking read cannot be cancelled.
-    lines: Mutex<Option<mpsc::Receiver<String>>>,
-    thread: StdMutex<Option<std::thread::JoinHandle<()>>>,
+    lines: AsyncMutex<Option<mpsc::Receiver<String>>>,
+    thread: Mutex<Option<std::thread::JoinHandle<()>>>,
 }
 
 impl StdinApprover {
     /// An approver that saves "always" answers in `approvals`.
     pub(crate) fn new(approvals: SavedRules) -> Self {
-        Self { approvals, lines: Mutex::default(), thread: StdMutex::default() }
+        Self { approvals, lines: AsyncMutex::default(), thread: Mutex::default() }
     }
 
     async fn line(&self) -> Option<String> {
@@ -56,7 +56,7 @@ impl StdinApprover {
             }
         };
         let thread = std::thread::Builder::new().name("keyboard".to_owned()).spawn(read).ok()?;
-        *self.thread.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(thread);
+        *self.thread.lock() = Some(thread);
         Some(receiver)
     }
 }

@@ -4,7 +4,7 @@
 use std::fs;
 
 use fusee_testkit::project::{Command, Project};
-use fusee_testkit::server::{ClosedPort, Message, ReceivedRequest, Reply, Server};
+use fusee_testkit::server::{Message, ReceivedRequest, Reply, Server};
 use serde_json::{Value, json};
 
 use crate::support::{fusee, run_on};
@@ -95,6 +95,32 @@ impl Machine {
 }
 
 #[test]
+fn a_test_project_finds_no_server_of_the_machine() {
+    let project = Project::new();
+    let examined = fusee(&project).args(["doctor", "--quick", "--json"]).run();
+    let report: Value = serde_json::from_str(&examined.stdout).unwrap();
+    let models = report["models"].as_array().unwrap();
+    let environment = project.environment();
+    let address = environment.iter().find(|(name, _)| *name == "VLLM_BASE_URL").unwrap().1.to_str().unwrap();
+    let nowhere = address.trim_start_matches("http://").trim_end_matches("/v1");
+    for model in models.iter().filter(|model| model["state"] != "ready") {
+        let detail = model["detail"].as_str().unwrap();
+        let is_hosted = detail.ends_with("_API_KEY is not set");
+        let is_nowhere = detail == format!("no server at {nowhere}");
+        let is_left_out = model["name"] == "local";
+        assert!(is_hosted || is_nowhere || is_left_out, "looks for servers elsewhere: {model}");
+    }
+    let ready: Vec<&str> = models
+        .iter()
+        .filter(|model| model["state"] == "ready")
+        .map(|model| model["name"].as_str().unwrap())
+        .filter(|name| *name != "local")
+        .collect();
+    assert_eq!(ready, ["script", "replay"]);
+    assert_eq!(fusee(&project).args(["models", "--json"]).run().exits(0).stdout.trim(), "[]");
+}
+
+#[test]
 fn models_of_every_kind_of_server_are_listed_with_what_is_known_of_them() {
     let (project, machine) = (Project::new(), Machine::start());
     let listed = machine.around(fusee(&project).args(["models", "--json"])).run().exits(0);
@@ -152,11 +178,7 @@ fn the_doctor_makes_one_round_trip_to_each_model() {
 #[test]
 fn the_only_model_of_a_server_is_taken_wherever_it_listens() {
     let (project, machine) = (Project::new(), Machine::start());
-    // Shields the test from other servers on the machine.
-    let nobody = ClosedPort::reserve();
-    let others = ["OLLAMA_BASE_URL", "LLAMA_CPP_BASE_URL", "VLLM_BASE_URL"];
     let run = fusee(&project).args(["run", "Ping.", "--max-turns", "1"]);
-    let run = others.iter().fold(run, |run, name| run.env(name, nobody.base_url()));
     let outcome = run.env("LMSTUDIO_BASE_URL", machine.lm_studio.base_url()).run();
     assert!(outcome.stderr.contains("using lmstudio:gemma"), "{}", outcome.stderr);
     assert_eq!(machine.lm_studio.requests().len(), 1);

@@ -89,7 +89,7 @@ fn a_command_that_uses_too_much_is_ended_and_the_model_is_told() {
 }
 
 /// Starts a program with these system calls failing as on other machines: denied, or not implemented.
-const ELSEWHERE: &str = r#"
+pub(crate) const ELSEWHERE: &str = r#"
 import ctypes, os, struct, sys
 steps = [(0x20, 0, 0, 0)]
 for rule in sys.argv[1].split(","):
@@ -104,7 +104,7 @@ os.execv(sys.argv[2], sys.argv[2:])
 "#;
 
 /// The call denied in containers without namespaces.
-const NO_NAMESPACES: &str = if cfg!(target_arch = "x86_64") { "272=1" } else { "97=1" };
+pub(crate) const NO_NAMESPACES: &str = if cfg!(target_arch = "x86_64") { "272=1" } else { "97=1" };
 /// The call missing in kernels without Landlock.
 const NO_LANDLOCK: &str = "444=38";
 

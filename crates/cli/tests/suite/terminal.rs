@@ -8,6 +8,7 @@ use fusee_testkit::script::Line;
 use fusee_testkit::server::{Message, Server};
 use serde_json::json;
 
+use crate::sandbox::{ELSEWHERE, NO_NAMESPACES};
 use crate::support::{KEY, binary, fusee};
 
 /// A separate tmux server with one session.
@@ -17,22 +18,32 @@ struct Terminal {
 
 impl Terminal {
     fn open(project: &Project, arguments: &str) -> Self {
-        let socket = project.scratch("tmux").display().to_string();
-        let terminal = Self { socket };
-        terminal.start(project, arguments);
-        terminal
+        Self::start(project, &format!("{} {arguments}", binary()))
     }
 
-    fn start(&self, project: &Project, arguments: &str) {
+    /// Like [`open`](Self::open), where the kernel lacks a system call.
+    fn open_without(call: &str, project: &Project, arguments: &str) -> Self {
+        let wrapper = project.scratch("without.py");
+        std::fs::write(&wrapper, ELSEWHERE).unwrap();
+        Self::start(project, &format!("python3 {} {call} {} {arguments}", wrapper.display(), binary()))
+    }
+
+    fn start(project: &Project, command: &str) -> Self {
+        let socket = project.scratch("tmux").display().to_string();
         // ctrl-c is for the program; the shell around it must survive.
-        let line = format!("trap : INT; {} {arguments}; echo LEFT $?; exec sleep 1000", binary());
-        let home = format!("HOME={}", project.home().display());
-        let directory = project.dir().display().to_string();
-        let new =
-            ["-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "-c", &directory, "-e", &home];
-        let key = format!("OPENAI_API_KEY={KEY}");
-        let variables = ["-e", "LANG=C.UTF-8", "-e", &key, "-e", "EDITOR=printf edited >"];
-        self.tmux(&[&new[..], &variables, &["sh", "-c", &line]].concat());
+        let line = format!("trap : INT; {command}; echo LEFT $?; exec sleep 1000");
+        let session = ["-u", "-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24"];
+        let started = Command::new("tmux")
+            .args(["-S", &socket])
+            .args(session)
+            .args(["sh", "-c", &line])
+            .env_clear()
+            .envs(project.environment())
+            .envs([("OPENAI_API_KEY", KEY), ("EDITOR", "printf edited >")])
+            .current_dir(project.dir())
+            .status();
+        assert!(started.unwrap().success(), "tmux does not start");
+        Self { socket }
     }
 
     fn tmux(&self, arguments: &[&str]) -> String {
@@ -257,6 +268,29 @@ fn words_after_a_stop_bring_the_files_they_name() {
         terminal.until("Read it.");
         terminal.say("/quit");
         terminal.until("LEFT 0");
+    }
+}
+
+#[test]
+fn a_question_names_the_sandbox_that_a_command_runs_in() {
+    let project = Project::new();
+    for (without, shown) in [
+        ("", "(sandboxed: can change only the project, no network)"),
+        (NO_NAMESPACES, "(sandboxed by Landlock: can write files only in the project, no network)"),
+    ] {
+        let script =
+            project.script(&[Line::call("shell", json!({"command": "true"})), Line::text("Finished.")]);
+        let line = format!("--plain -m {script} --approve ask");
+        let terminal = match without {
+            "" => Terminal::open(&project, &line),
+            call => Terminal::open_without(call, &project, &line),
+        };
+        terminal.until("; /help");
+        terminal.say("run it");
+        let asked = terminal.until(" n [REASON]:");
+        assert!(asked.contains(shown), "{asked}");
+        terminal.say("y");
+        terminal.until("Finished.");
     }
 }
 

@@ -2,11 +2,12 @@
 //! continue. The user interface decides which key interrupts, and when a second key ends the entire run.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use fusee_journal::event::Event;
 use fusee_journal::{RunAborted, StepKind, StepRequest};
 use fusee_model::{CancellationToken, Message};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::runner::TaskRunner;
@@ -34,7 +35,7 @@ struct InterruptState {
 impl TurnInterrupt {
     /// Stops all running turns. Returns false if none is running.
     pub fn stop(&self) -> bool {
-        let turning = self.locked();
+        let turning = self.0.lock();
         let running = turning.under_way.values().filter(|token| !token.is_cancelled());
         running.inspect(|token| token.cancel()).count() > 0
     }
@@ -42,15 +43,11 @@ impl TurnInterrupt {
     /// Registers a task whose turns can be stopped.
     pub(crate) fn begin(&self, task: &CancellationToken) -> InterruptibleTurn {
         let token = task.child_token();
-        let mut turning = self.locked();
+        let mut turning = self.0.lock();
         let number = turning.next;
         turning.next += 1;
         turning.under_way.insert(number, token.clone());
         InterruptibleTurn { stop: self.clone(), number, token }
-    }
-
-    fn locked(&self) -> MutexGuard<'_, InterruptState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -64,7 +61,7 @@ pub(crate) struct InterruptibleTurn {
 
 impl Drop for InterruptibleTurn {
     fn drop(&mut self) {
-        self.stop.locked().under_way.remove(&self.number);
+        self.stop.0.lock().under_way.remove(&self.number);
     }
 }
 

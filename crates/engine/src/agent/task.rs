@@ -1,12 +1,13 @@
 //! One task, from its start to its single terminal event.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use fusee_journal::event::{Event, TaskComplete, TaskError, TaskStarted, TaskStatus, TurnType};
 use fusee_journal::{Branch, DurableRun, RunAborted};
 use fusee_model::{CancellationToken, Message, Usage};
+use parking_lot::Mutex;
 
 use super::facts::{Facts, ReportedEnd};
 use super::interrupt::TurnInterrupt;
@@ -63,21 +64,21 @@ pub struct TaskProgress {
 impl TaskProgress {
     /// Resources used so far. In a run of several tasks, those of the task that reported last.
     pub fn resource_metrics(&self) -> ResourceMetrics {
-        *self.metrics.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.metrics.lock()
     }
 
     pub(crate) fn leave_facts(&self, facts: Facts) {
-        *self.facts.lock().unwrap_or_else(PoisonError::into_inner) = facts;
+        *self.facts.lock() = facts;
     }
 
     pub(crate) fn take_facts(&self) -> Facts {
-        std::mem::take(&mut *self.facts.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.facts.lock())
     }
 
     pub(crate) fn turned(&self, turn_index: u32, usage: Usage, metrics: ResourceMetrics) {
-        *self.metrics.lock().unwrap_or_else(PoisonError::into_inner) = metrics;
+        *self.metrics.lock() = metrics;
         self.turn_index.store(turn_index, Ordering::Relaxed);
-        *self.usage.lock().unwrap_or_else(PoisonError::into_inner) = usage;
+        *self.usage.lock() = usage;
     }
 }
 
@@ -271,7 +272,7 @@ impl AgentTask {
 
     /// Final status; `None` while the task runs.
     pub fn status(&self) -> Option<TaskStatus> {
-        *self.progress.status.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.progress.status.lock()
     }
 
     /// Number of model replies so far.
@@ -281,7 +282,7 @@ impl AgentTask {
 
     /// Reported token usage so far.
     pub fn token_usage(&self) -> Usage {
-        *self.progress.usage.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.progress.usage.lock()
     }
 
     /// Resources used so far.
@@ -367,7 +368,7 @@ impl AgentTask {
     fn end(&self, driver: &TaskRunner<'_>, outcome: TaskOutcome) -> TaskOutcome {
         self.report(driver, &outcome);
         if self.rules.parent.is_none() {
-            *self.progress.status.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome.status);
+            *self.progress.status.lock() = Some(outcome.status);
         }
         outcome
     }

@@ -3,12 +3,11 @@
 use std::fs::{File, Metadata};
 use std::io::Read;
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::UNIX_EPOCH;
 
 use ignore::{WalkBuilder, WalkState};
+use parking_lot::Mutex;
 
 use super::entry::{FileEntry, FileStat};
 use super::index::{EntryLocation, IndexLookup};
@@ -84,7 +83,7 @@ pub(super) fn walk(root: &Path, known: &IndexLookup<'_>, commit: Option<&str>) -
             WalkState::Continue
         })
     });
-    Ok(all.into_inner().unwrap_or_else(PoisonError::into_inner))
+    Ok(all.into_inner())
 }
 
 /// Findings of one thread, merged into the total when it is dropped.
@@ -95,7 +94,7 @@ struct ThreadFindings<'a> {
 
 impl Drop for ThreadFindings<'_> {
     fn drop(&mut self) {
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.all.lock();
         all.files += self.walked.files;
         all.entries.append(&mut self.walked.entries);
         all.touched.append(&mut self.walked.touched);

@@ -4,11 +4,12 @@
 //! The file index only knows paths and words. Content is read and commands are run by the handler's own
 //! tools, with the same approval as a model's calls.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use fusee_journal::event::CallFate;
 use fusee_journal::{Branch, RunAborted};
 use fusee_tools::{Access, Tool};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::TaskSystem;
@@ -204,7 +205,7 @@ impl ContextLoader<'_> {
             cancel: self.cancel,
         };
         let searched = asking.search(MemoryQuery { words: words.to_owned(), limit }).await?;
-        self.spent.lock().unwrap_or_else(PoisonError::into_inner).add(&searched.spent);
+        self.spent.lock().add(&searched.spent);
         if let Some(why) = &searched.problem {
             // Messages about a task must come after its start event.
             self.herald.notify();
@@ -218,7 +219,7 @@ impl ContextLoader<'_> {
 
     /// Returns the resources used.
     pub(super) fn spent(&self) -> Spent {
-        *self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.spent.lock()
     }
 
     fn calling(&self) -> ToolExecutor<'_> {

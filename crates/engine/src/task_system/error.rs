@@ -1,5 +1,5 @@
 //! Errors of the task system. The journal's [`ErrorCode`] belongs to the turn loop; the mapping between the
-//! two is defined here and documented in formats.md.
+//! two is defined here.
 
 use fusee_journal::event::ErrorCode;
 use serde::{Deserialize, Serialize};

@@ -1,10 +1,11 @@
 //! Handles a model's answer: checks it against the declared format, or runs the continuation it requests.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use fusee_journal::event::{ErrorCode, TaskError as EventError};
 use fusee_journal::{BoxFuture, RunAborted};
 use fusee_model::Message;
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::error::{ErrorCause, ErrorType, Mismatch, Reason, TemplateTaskError};
@@ -45,7 +46,7 @@ impl OutputJudge {
     }
 
     fn continued(&self) -> Option<ContinuationResult> {
-        self.continued.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.continued.lock().clone()
     }
 }
 
@@ -69,8 +70,7 @@ impl AnswerHandler for OutputJudge {
                     let content = result.content.clone();
                     let content =
                         if failed.is_some() && content.is_empty() { before.clone() } else { content };
-                    *self.continued.lock().unwrap_or_else(PoisonError::into_inner) =
-                        Some(ContinuationResult { result, before });
+                    *self.continued.lock() = Some(ContinuationResult { result, before });
                     if let Some(error) = failed {
                         let failed = Conclusion::Failed { answer: content, error: event_error(&error) };
                         return Ok((failed, used));

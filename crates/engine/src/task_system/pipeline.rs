@@ -4,14 +4,15 @@
 //! its texts filled in. Then a separate handler works on the task, and the answer is checked against the
 //! declared format. Every failure becomes a result.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 
 use fusee_journal::event::TurnType;
 use fusee_journal::{BoxFuture, Branch, DurableRun, RunAborted, StepKind, StepRequest};
 use fusee_model::{CancellationToken, Message};
 use fusee_text::Source;
 use fusee_tools::Workspace;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 

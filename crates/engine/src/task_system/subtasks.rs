@@ -1,11 +1,12 @@
 //! Subtasks of a task: limited in depth, checked for cycles, and charged to the first task's budget.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use fusee_journal::event::TaskStatus;
 use fusee_journal::{BoxFuture, Branch, RunAborted};
 use fusee_model::{CancellationToken, Message};
 use fusee_tools::{ContentHash, ToolOutput};
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::error::{ErrorType, Reason, ResourceMetrics, TemplateTaskError};
@@ -76,10 +77,6 @@ impl Subtasks {
         Self { delegation: Some(prompt), ..self }
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, SubtaskState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Runs a subtask to its end within the remaining budget. A failure is wrapped.
     pub(super) async fn run(
         &self,
@@ -103,7 +100,7 @@ impl Subtasks {
             }
         };
         let (number, earlier) = {
-            let mut state = self.state();
+            let mut state = self.state.lock();
             state.begun += 1;
             (state.begun, state.earlier.clone())
         };
@@ -133,7 +130,7 @@ impl Subtasks {
             .cloned()
             .unwrap_or_else(|| TaskResult::complete(outcome.answer.as_str()));
         if kept {
-            self.state().earlier.push((name.clone(), result.clone()));
+            self.state.lock().earlier.push((name.clone(), result.clone()));
         }
         let spent = Spent { turns: outcome.total_turns, usage: outcome.usage, active_ms: outcome.active_ms };
         let cancelled = outcome.status == TaskStatus::Cancelled;

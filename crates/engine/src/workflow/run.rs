@@ -1,12 +1,13 @@
 //! Runs a workflow from its text to its outcome.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use fusee_journal::event::{ErrorCode, Event, TaskComplete, TaskError, TaskStarted, TaskStatus, TurnType};
 use fusee_journal::{Branch, DurableRun, RunAborted};
 use fusee_lang::{Compiled, EvaluationLimits as LanguageLimits, Machine, Program, compile};
 use fusee_model::{CancellationToken, Message};
 use fusee_text::{Severity, Source};
+use parking_lot::Mutex;
 use serde_json::{Map, Value as Json};
 
 use super::catalog;
@@ -127,7 +128,7 @@ fn machine(compiled: Compiled, inputs: &Map<String, Json>) -> Result<Machine, Ta
 }
 
 fn ended(end: BranchEnd, world: &WorkflowContext, active_ms: u64) -> TaskOutcome {
-    let used = TokensUsed { active_ms, ..*world.used() };
+    let used = TokensUsed { active_ms, ..*world.used.lock() };
     match end {
         BranchEnd::Done(value) => reached(outcome::of_value(&value, used), world),
         BranchEnd::Failed(fault) => reached(outcome::of_fault(&fault, String::new(), used), world),
@@ -138,7 +139,7 @@ fn ended(end: BranchEnd, world: &WorkflowContext, active_ms: u64) -> TaskOutcome
 
 /// Marks the outcome if it failed because a model was unreachable.
 fn reached(mut outcome: TaskOutcome, world: &WorkflowContext) -> TaskOutcome {
-    let unreachable = world.unreachable.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let unreachable = world.unreachable.lock();
     outcome.unreachable = outcome.error.as_ref().is_some_and(|error| {
         error.reason == "llm_error" && unreachable.iter().any(|message| error.message.contains(message))
     });
@@ -150,7 +151,7 @@ fn cancelled(world: &WorkflowContext) -> TaskOutcome {
     let error = TaskError { code: ErrorCode::Cancelled, reason: "cancelled".to_owned(), message };
     let mut outcome = outcome::not_begun(error);
     outcome.status = TaskStatus::Cancelled;
-    let used = *world.used();
+    let used = *world.used.lock();
     (outcome.total_turns, outcome.usage) = (used.turns, used.usage);
     outcome
 }

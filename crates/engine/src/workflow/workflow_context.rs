@@ -1,11 +1,12 @@
 //! Context shared by all branches of a workflow: the session, the journal, and the resources used so far.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use fusee_journal::{Branch, DurableRun};
 use fusee_lang::{EffectKind, ResumeInput, SourceLocation};
 use fusee_model::Message;
+use parking_lot::Mutex;
 
 use super::outcome::TokensUsed;
 use crate::agent::{TaskContext, TaskOutcome};
@@ -52,13 +53,9 @@ impl WorkflowContext {
         self.session.limits.budget_usd.filter(|_| self.session.price.is_some())
     }
 
-    pub(super) fn used(&self) -> MutexGuard<'_, TokensUsed> {
-        self.used.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Records what a task used.
     pub(super) fn count(&self, outcome: &TaskOutcome) {
-        let mut used = self.used();
+        let mut used = self.used.lock();
         used.turns += outcome.total_turns;
         used.model_ms += outcome.model_ms;
         used.peak_context_tokens = used.peak_context_tokens.max(outcome.peak_context_tokens);
@@ -68,7 +65,7 @@ impl WorkflowContext {
         used.usage.reasoning_tokens += outcome.usage.reasoning_tokens;
         used.usage.cache_write_tokens += outcome.usage.cache_write_tokens;
         if let Some(error) = outcome.error.as_ref().filter(|_| outcome.unreachable) {
-            let mut unreachable = self.unreachable.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut unreachable = self.unreachable.lock();
             unreachable.insert(error.message.clone());
         }
     }

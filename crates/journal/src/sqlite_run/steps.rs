@@ -161,11 +161,11 @@ impl DurableRun for SqliteRun {
     }
 
     fn position(&self, branch: &Branch) -> u64 {
-        self.state().progress.get(branch).map_or(0, |progress| progress.steps)
+        self.state.lock().progress.get(branch).map_or(0, |progress| progress.steps)
     }
 
     fn emit(&self, task: &Branch, event: Event) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let progress = state.progress(task);
         if progress.bodies > 0 {
             drop(state);
@@ -186,7 +186,7 @@ impl DurableRun for SqliteRun {
 
     fn note(&self, task: &Branch, event: Event) {
         if self.mode == RunMode::Live {
-            self.state().pending.event(task, None, self.journal.now_ms(), event);
+            self.state.lock().pending.event(task, None, self.journal.now_ms(), event);
         }
     }
 
@@ -208,7 +208,7 @@ fn replayed(row: StepRow) -> Option<StepResult> {
 impl SqliteRun {
     fn intend(&self, key: &StepKey, call: StepRequest, intent: &Value) {
         let (key, at_ms) = (key.clone(), self.journal.now_ms());
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let (args, intent) = (state.pending.encode(&call.args), state.pending.encode(intent));
         let StepRequest { kind, callee, .. } = call;
         state.pending.push(WriteOp::Intent { key, kind, callee, args, intent, at_ms });
@@ -234,7 +234,7 @@ impl SqliteRun {
     ) -> StepResult {
         let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let at_ms = self.journal.now_ms();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let result = state.pending.encode(&value);
         let op = match call {
             Some(StepRequest { kind, callee, args, .. }) => {
@@ -257,7 +257,7 @@ impl SqliteRun {
         let at = format!("event {k} of {task}");
         let stop = match self.journal.read(|reader| reader.program_event(key, run, task, after)) {
             Ok(Some((seq, recorded))) if recorded == now => {
-                self.state().progress(task).seq = seq;
+                self.state.lock().progress(task).seq = seq;
                 return;
             }
             Ok(Some((_, recorded))) => RunAborted::Diverged(Box::new(Divergence::event(at, &recorded, &now))),
@@ -273,13 +273,13 @@ impl SqliteRun {
         loop {
             let mut answered = std::pin::pin!(self.answered.notified());
             answered.as_mut().enable();
-            if let Some(value) = self.answers().given.remove(name) {
+            if let Some(value) = self.answers.lock().given.remove(name) {
                 return Ok((value, None));
             }
             let left = self.journal.read(|reader| reader.signal(self.hub.key, name))?;
             // The signal stays in the file until the step that consumed it is committed.
             if let Some((signal, value)) = left
-                && self.answers().taken.insert(signal)
+                && self.answers.lock().taken.insert(signal)
             {
                 return Ok((value, Some(signal)));
             }
@@ -297,13 +297,13 @@ struct StepGuard<'a> {
 
 impl<'a> StepGuard<'a> {
     fn new(engine: &'a SqliteRun, branch: Branch) -> Self {
-        engine.state().progress(&branch).bodies += 1;
+        engine.state.lock().progress(&branch).bodies += 1;
         Self { engine, branch }
     }
 }
 
 impl Drop for StepGuard<'_> {
     fn drop(&mut self) {
-        self.engine.state().progress(&self.branch).bodies -= 1;
+        self.engine.state.lock().progress(&self.branch).bodies -= 1;
     }
 }

@@ -1,7 +1,9 @@
 //! Measuring live memory, and collecting cycles of shared variables.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
 
 use super::{Frame, Machine};
 use crate::function::Cell;
@@ -24,7 +26,7 @@ struct CellIndex {
 
 impl Cells {
     pub(super) fn add(&self, cell: &Arc<Cell>) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         if known.cells.len() > 2 * known.alive + 1024 {
             known.cells.retain(|cell| cell.strong_count() > 0);
             known.alive = known.cells.len();
@@ -33,7 +35,7 @@ impl Cells {
     }
 
     fn free(&self, is_garbage: impl Fn(&Arc<Cell>) -> bool) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         let cells = std::mem::take(&mut known.cells);
         drop(known);
         let mut kept = Vec::with_capacity(cells.len());
@@ -44,7 +46,7 @@ impl Cells {
                 kept.push(Arc::downgrade(&cell));
             }
         }
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         known.alive = kept.len();
         known.cells.append(&mut kept);
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use fusee_lang::{Builtin, SpecialForm, indent};
 
-/// All names documented in workflows.md.
+/// All names that the language promises.
 const PROMISED: &str = "let let* letrec bind define set! lambda defun if cond when unless and or not match progn begin loop
     while for-each map filter reduce pmap call call-atomic-task atomic-task direct-tool defatom get-context get_context spawn
     director-evaluator-loop iterative-loop try catch finally raise retry assert with-limits ask-user log-message range nth get

@@ -5,8 +5,9 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -65,10 +66,7 @@ impl Recorder {
 
     async fn record(&self, exchange: String) -> Result<(), ModelError> {
         let tape = self.tape.clone();
-        let written = tokio::task::spawn_blocking(move || {
-            tape.lock().unwrap_or_else(PoisonError::into_inner).append(&exchange)
-        })
-        .await;
+        let written = tokio::task::spawn_blocking(move || tape.lock().append(&exchange)).await;
         // A recording with a gap would play back wrong replies, so a failure to record fails the attempt.
         let why = match written {
             Ok(Ok(())) => return Ok(()),
@@ -132,7 +130,7 @@ impl Model for Recorder {
     fn context_tokens<'a>(&'a self) -> BoxFuture<'a, Option<u64>> {
         Box::pin(async {
             let tokens = self.model.context_tokens().await;
-            let mut tape = self.tape.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut tape = self.tape.lock();
             if let Some(header) = &mut tape.header {
                 header.context_tokens = tokens;
             }

@@ -1,8 +1,8 @@
 //! Rate gate per endpoint: when a server tells one task to wait, all tasks that share the endpoint wait.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 
 use crate::ReplyDelta;
@@ -31,7 +31,7 @@ impl RateGate {
     /// Closes the gate for `wait` from now, unless it is already closed for longer.
     pub(super) fn hold(&self, wait: Duration) {
         let opens = Instant::now() + wait.min(LONGEST);
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         if state.opens.is_none_or(|earlier| earlier < opens) {
             *state = State { opens: Some(opens), queued: 0 };
         }
@@ -48,7 +48,7 @@ impl RateGate {
 
     /// When this caller may proceed, or `None` if it may proceed now.
     fn turn(&self) -> Option<Instant> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let opens = state.opens?;
         if opens <= Instant::now() {
             state.opens = None;

@@ -2,8 +2,9 @@
 //! log is captured during loading; otherwise it is discarded and nothing is printed.
 
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
@@ -15,7 +16,7 @@ const MOST: usize = 16;
 pub(super) fn during<T>(work: impl FnOnce() -> T) -> (T, Vec<String>) {
     let heard = Arc::<Mutex<Vec<String>>>::default();
     let given = tracing::subscriber::with_default(LoadLog(heard.clone()), work);
-    let heard = std::mem::take(&mut *heard.lock().unwrap_or_else(PoisonError::into_inner));
+    let heard = std::mem::take(&mut *heard.lock());
     (given, heard)
 }
 
@@ -29,7 +30,7 @@ impl Subscriber for LoadLog {
     fn event(&self, event: &Event<'_>) {
         let mut words = Words(String::new());
         event.record(&mut words);
-        let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut heard = self.0.lock();
         if heard.len() < MOST && !words.0.is_empty() {
             heard.push(words.0);
         }

@@ -69,7 +69,7 @@ fn the_same_name_gives_the_same_model() {
     assert!(Arc::ptr_eq(&first, &models.open("llama.cpp:a", &Connection::default()).unwrap()));
     assert!(!Arc::ptr_eq(&first, &models.open("llama.cpp:a", &silent).unwrap()));
     models.open("llama.cpp:b", &Connection::default()).unwrap();
-    assert_eq!(models.shared.lock().unwrap().endpoints.len(), 2, "a and b share their connections");
+    assert_eq!(models.shared.lock().endpoints.len(), 2, "a and b share their connections");
 }
 
 #[test]

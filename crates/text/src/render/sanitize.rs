@@ -4,12 +4,26 @@
 use std::borrow::Cow;
 
 /// Replaces every control character by its Unicode control picture (`␛` for escape) and every invisible or
-/// reordering format character by `�`. Tabs are kept. Borrows if nothing had to be replaced.
+/// reordering format character by `�`. Tabs are kept, and so are joiners inside emoji and words: those that
+/// follow a character beyond ASCII. Borrows if nothing had to be replaced.
 pub fn harmless(text: &str) -> Cow<'_, str> {
     if text.chars().all(|c| picture(c) == c) {
         return Cow::Borrowed(text);
     }
-    Cow::Owned(text.chars().map(picture).collect())
+    let mut before = None;
+    let shown = |c| {
+        let joins =
+            is_joiner(c) && before.is_none_or(|other: char| !other.is_ascii() && picture(other) == other);
+        before = Some(c);
+        if joins { c } else { picture(c) }
+    };
+    Cow::Owned(text.chars().map(shown).collect())
+}
+
+/// Whether `c` is a zero-width joiner or non-joiner. At the start of a text it may continue an emoji of the
+/// text before, as when a model's reply is streamed.
+fn is_joiner(c: char) -> bool {
+    matches!(c, '\u{200c}' | '\u{200d}')
 }
 
 /// The character displayed for `c`; `c` itself if it is safe.

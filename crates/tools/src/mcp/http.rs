@@ -2,9 +2,9 @@
 //! stream that contains it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, StatusCode};
 use serde_json::Value;
@@ -61,7 +61,7 @@ impl HttpSession {
         let exchange = async {
             let response = self.post(&jsonrpc::request(id, method, params)).await?;
             if let Some(session) = response.headers().get(SESSION) {
-                *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(session.clone());
+                *self.session.lock() = Some(session.clone());
             }
             self.answer(response, id).await
         };
@@ -74,7 +74,7 @@ impl HttpSession {
 
     async fn post(&self, message: &Value) -> Result<Response, RequestFailure> {
         let mut headers = self.headers.clone();
-        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let session = self.session.lock().clone();
         let had_session = session.is_some();
         headers.extend(session.map(|session| (SESSION, session)));
         let request = self.client.post(&self.url).headers(headers).body(message.to_string());

@@ -2,9 +2,10 @@
 //! line.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, oneshot};
@@ -73,7 +74,7 @@ impl StdioServer {
     ) -> Result<Value, RequestFailure> {
         let (sender, answer) = oneshot::channel();
         let id = {
-            let mut waiting = lock(&self.waiting);
+            let mut waiting = self.waiting.lock();
             if let Some(why) = &waiting.over {
                 return Err(RequestFailure::Gone(why.clone()));
             }
@@ -87,13 +88,13 @@ impl StdioServer {
             match answer.await {
                 Ok(answer) => answer.map_err(RequestFailure::Refused),
                 Err(_) => {
-                    let why = lock(&self.waiting).over.clone();
+                    let why = self.waiting.lock().over.clone();
                     Err(RequestFailure::Gone(why.unwrap_or_else(|| "it ended".to_owned())))
                 }
             }
         };
         let result = tokio::time::timeout(limit, exchange).await;
-        lock(&self.waiting).answers.remove(&id);
+        self.waiting.lock().answers.remove(&id);
         result.unwrap_or(Err(RequestFailure::Silent(limit)))
     }
 
@@ -170,7 +171,7 @@ async fn run(
         }
     };
     let why = if overlong { format!("it sent a message of more than {MOST_LINE} bytes") } else { why };
-    let mut waiting = lock(&waiting);
+    let mut waiting = waiting.lock();
     waiting.over = Some(why);
     // Dropping the senders wakes all waiting requests.
     waiting.answers.clear();
@@ -179,7 +180,7 @@ async fn run(
 fn deliver(line: &[u8], waiting: &PendingCall, outbox: &mpsc::Sender<Vec<u8>>) {
     match jsonrpc::read(line) {
         Some(IncomingMessage::Answer(id, answer)) => {
-            if let Some(sender) = lock(waiting).answers.remove(&id) {
+            if let Some(sender) = waiting.lock().answers.remove(&id) {
                 // The requester may have given up.
                 let _ = sender.send(answer);
             }
@@ -211,8 +212,4 @@ fn command_line(settings: &ProgramSettings) -> String {
     let words: Vec<String> = settings.command.iter().map(|word| quoted(word)).collect();
     let log = settings.log.as_ref().map_or_else(|| "/dev/null".to_owned(), |log| log.display().to_string());
     format!("exec {} 2>{}", words.join(" "), quoted(&log))
-}
-
-fn lock(waiting: &PendingCall) -> std::sync::MutexGuard<'_, PendingCalls> {
-    waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -7,9 +7,9 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
 use ignore::WalkState;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -128,7 +128,7 @@ fn walk(start: &WorkspacePath, pattern: &NamePattern, context: &CallContext) -> 
                 return WalkState::Continue;
             }
             let Some(path) = WorkspacePath::from_walk(from_root) else { return WalkState::Continue };
-            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut found = found.lock();
             found.total += 1;
             if found.first.len() < most {
                 found.first.insert(path);
@@ -139,7 +139,7 @@ fn walk(start: &WorkspacePath, pattern: &NamePattern, context: &CallContext) -> 
             WalkState::Continue
         })
     });
-    found.into_inner().unwrap_or_else(PoisonError::into_inner)
+    found.into_inner()
 }
 
 /// Answer for no match; lists matches among hidden and ignored files.

@@ -10,11 +10,11 @@ mod tests;
 
 use std::borrow::Cow;
 use std::fmt::Write;
-use std::sync::{Mutex, PoisonError};
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use ignore::WalkState;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -189,18 +189,18 @@ fn walk(
                 }
             }
             let Some(path) = WorkspacePath::from_walk(from_root) else { return WalkState::Continue };
-            if collected.lock().unwrap_or_else(PoisonError::into_inner).is_past(&path) {
+            if collected.lock().is_past(&path) {
                 return WalkState::Continue;
             }
             if let Ok(OpenedPath::File { file, .. }) = workspace.open_to_read(&path)
                 && let Some(found) = search.file(&mut searcher, &file, most)
             {
-                collected.lock().unwrap_or_else(PoisonError::into_inner).add(path, found);
+                collected.lock().add(path, found);
             }
             WalkState::Continue
         })
     });
-    collected.into_inner().unwrap_or_else(PoisonError::into_inner)
+    collected.into_inner()
 }
 
 fn answer(

@@ -13,10 +13,11 @@ mod tests;
 
 use std::borrow::Cow;
 use std::fmt::Write;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -153,7 +154,7 @@ impl Shell {
             sandbox: &self.settings.sandbox,
             allowance: self.settings.allowance,
         };
-        let push = |bytes: &[u8]| lock(&capture).push(bytes);
+        let push = |bytes: &[u8]| capture.lock().push(bytes);
         let mut run = Box::pin(plan.keeper.run(request, push, stop));
         let mut tick = tokio::time::interval_at(tokio::time::Instant::now() + PROGRESS_EVERY, PROGRESS_EVERY);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -162,7 +163,7 @@ impl Shell {
             tokio::select! {
                 result = &mut run => break result,
                 _ = tick.tick() => {
-                    let latest = lock(&capture).latest_since(&mut shown);
+                    let latest = capture.lock().latest_since(&mut shown);
                     if let Some(latest) = latest {
                         (context.progress)(&latest);
                     }
@@ -170,8 +171,8 @@ impl Shell {
             }
         };
         drop(run);
-        let saved = lock(&capture).finish();
-        let mut output = answer(result.as_ref().copied(), cause.get().copied(), &lock(&capture));
+        let saved = capture.lock().finish();
+        let mut output = answer(result.as_ref().copied(), cause.get().copied(), &capture.lock());
         if let Some(saved) = saved.filter(|_| output.truncated) {
             output.content.push_str(&format!("\n[{}]", saved.words()));
         }
@@ -381,10 +382,6 @@ fn signal_name(signal: i32) -> &'static str {
         25 => " (SIGXFSZ)",
         _ => "",
     }
-}
-
-fn lock(capture: &Mutex<Capture>) -> std::sync::MutexGuard<'_, Capture> {
-    capture.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Shared between a job and the calls that poll it.

@@ -102,7 +102,7 @@ pub struct InitialBackups {
 impl Workspace {
     /// Backs up the files that these changes modify for the first time in this run.
     pub(crate) fn keep(&self, changes: &[FileWrite], most: u64) -> Vec<Backup> {
-        let mut keeping = self.keeping();
+        let mut keeping = self.keeping.lock();
         let mut kept = Vec::new();
         for change in changes.iter().filter(|change| change.before.is_some()) {
             if keeping.known.contains(change.path.as_str()) {
@@ -123,7 +123,7 @@ impl Workspace {
 
     /// Takes the initial snapshot of the workspace, with backups of files that git could not restore.
     pub(super) fn first_look(&self) -> Option<(WorkspaceTracker, InitialBackups)> {
-        let mut keeping = self.keeping();
+        let mut keeping = self.keeping.lock();
         let room = CopyLimits {
             file_bytes: FIRST_FILE,
             bytes: FIRST_ALL.min((MOST_RUN - keeping.bytes) as u64),

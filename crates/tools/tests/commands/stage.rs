@@ -1,12 +1,13 @@
 //! Test fixture: a workspace, the tools and a runtime for one test.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fusee_tools::{
     CallContext, CallLimits, CommandEnvironment, CommandSettings, ForkServer, ToolOutput, Toolbox, Workspace,
 };
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -44,7 +45,7 @@ impl Stage {
             cancel: CancellationToken::new(),
             progress: {
                 let progress = Arc::clone(&progress);
-                Arc::new(move |text: &str| progress.lock().unwrap().push(text.to_owned()))
+                Arc::new(move |text: &str| progress.lock().push(text.to_owned()))
             },
             limits: CallLimits::default(),
         };

@@ -4,12 +4,13 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use fusee_testkit::project::Project;
 use fusee_testkit::server::{Message, Prepared, Server};
+use parking_lot::Mutex;
 use serde_json::json;
 
 use super::Figure;
@@ -67,7 +68,7 @@ impl Terminal {
             let mut bytes = [0; 1 << 16];
             while let Ok(count @ 1..) = screen.read(&mut bytes) {
                 let text = String::from_utf8_lossy(&bytes[..count]).into_owned();
-                heard.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
+                heard.lock().push_str(&text);
             }
         });
         let terminal = Self { script, keyboard, shown, _project: project };
@@ -77,7 +78,7 @@ impl Terminal {
 
     /// Types keys and clears the captured output.
     fn types(&mut self, keys: &str) {
-        self.shown.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.shown.lock().clear();
         self.keyboard.write_all(keys.as_bytes()).expect("an open terminal");
         self.keyboard.flush().expect("an open terminal");
     }
@@ -85,7 +86,7 @@ impl Terminal {
     /// Waits until the text is shown; returns the time it took.
     fn until(&self, words: &str) -> Duration {
         let begun = Instant::now();
-        while !self.shown.lock().unwrap_or_else(PoisonError::into_inner).contains(words) {
+        while !self.shown.lock().contains(words) {
             assert!(begun.elapsed() < PATIENCE, "{words:?} was not shown within {PATIENCE:?}");
             thread::sleep(Duration::from_micros(200));
         }

@@ -5,12 +5,12 @@ use std::collections::VecDeque;
 use std::io::BufRead as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex as StdMutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fusee_engine::approval::{ApprovalAnswer, ApprovalQuestion, ApprovalScope, Approver};
 use fusee_engine::journal::BoxFuture;
-use tokio::sync::{Mutex, mpsc, watch};
+use parking_lot::Mutex;
+use tokio::sync::{Mutex as AsyncMutex, mpsc, watch};
 
 use crate::chat::file_mentions;
 use crate::chat::state::{ChatApprovals, is_remembered};
@@ -43,12 +43,12 @@ pub(crate) struct QuestionContext {
 /// Stdin as a stream of lines.
 pub(crate) struct Keyboard {
     room: QuestionContext,
-    allowed: StdMutex<ChatApprovals>,
+    allowed: Mutex<ChatApprovals>,
     /// Number of questions asked so far, and of those whose events have been shown.
     asked: AtomicU64,
     shown: watch::Sender<u64>,
-    lines: Mutex<mpsc::Receiver<String>>,
-    ahead: StdMutex<VecDeque<String>>,
+    lines: AsyncMutex<mpsc::Receiver<String>>,
+    ahead: Mutex<VecDeque<String>>,
 }
 
 impl Keyboard {
@@ -69,11 +69,11 @@ impl Keyboard {
             .map_err(|error| CliError::failed(format!("cannot start a thread: {error}")))?;
         Ok(Self {
             room,
-            allowed: StdMutex::default(),
+            allowed: Mutex::default(),
             asked: AtomicU64::new(0),
             shown: watch::Sender::new(0),
-            lines: Mutex::new(receiver),
-            ahead: StdMutex::default(),
+            lines: AsyncMutex::new(receiver),
+            ahead: Mutex::default(),
         })
     }
 
@@ -92,7 +92,7 @@ impl Keyboard {
     }
 
     async fn line(&self) -> Option<String> {
-        let ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let ahead = self.ahead.lock().pop_front();
         match ahead {
             Some(line) => Some(line),
             None => self.lines.lock().await.recv().await,
@@ -108,7 +108,7 @@ impl Keyboard {
     async fn fresh_line(&self) -> Option<String> {
         let mut lines = self.lines.lock().await;
         while let Ok(line) = lines.try_recv() {
-            self.ahead.lock().unwrap_or_else(PoisonError::into_inner).push_back(line);
+            self.ahead.lock().push_back(line);
         }
         lines.recv().await
     }
@@ -135,10 +135,6 @@ impl Keyboard {
         words
     }
 
-    fn allowed(&self) -> MutexGuard<'_, ChatApprovals> {
-        self.allowed.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Prints the call and its sandbox, below the line with the reason for the question.
     fn put(&self, question: &ApprovalQuestion) {
         let mut text = String::new();
@@ -154,7 +150,7 @@ impl Keyboard {
     /// Records the answer if it applies beyond this question.
     fn record_event(&self, question: &ApprovalQuestion, answer: ApprovalAnswer) -> ApprovalAnswer {
         if answer.lasts != ApprovalScope::Once {
-            self.allowed().add(question);
+            self.allowed.lock().add(question);
         }
         if answer.lasts == ApprovalScope::Always
             && let Err(error) = self.room.approvals.add(question.lasting())
@@ -191,7 +187,7 @@ impl Approver for Keyboard {
     fn ask<'a>(&'a self, question: &'a ApprovalQuestion) -> BoxFuture<'a, ApprovalAnswer> {
         Box::pin(async move {
             self.take_turn().await;
-            if self.allowed().covers(question) {
+            if self.allowed.lock().covers(question) {
                 return ApprovalAnswer::yes();
             }
             self.put(question);

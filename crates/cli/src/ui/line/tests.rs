@@ -38,6 +38,25 @@ fn control_characters_never_reach_the_terminal() {
     assert!(!row.contains(['\u{1b}', '\n', '\r']), "{row:?}");
 }
 
+proptest! {
+    #[test]
+    fn a_letter_with_its_marks_and_an_emoji_stay_whole(
+        parts in prop::collection::vec(prop::sample::select(vec![
+            "a", " ", "日", "e\u{301}", "👩\u{200d}👩\u{200d}👧", "❤\u{fe0f}", "🇩🇪", "👍🏽", "म\u{200c}",
+        ]), 0..30),
+        columns in 2_usize..20,
+    ) {
+        let text = parts.concat();
+        let is_part = |cluster: &str| cluster == "…" || parts.contains(&cluster);
+        let rows = wrap(&text, columns);
+        for row in rows.iter().chain([&StyledLine::of(Style::Plain, &text).cut(columns).paint(false)]) {
+            prop_assert!(row.width() <= columns, "{row:?}");
+            prop_assert!(row.graphemes(true).all(is_part), "{row:?} of {text:?}");
+        }
+        prop_assert_eq!(rows.concat().replace(' ', ""), text.replace(' ', ""));
+    }
+}
+
 /// Relative luminance (WCAG) of a colour in the 256-colour cube.
 fn luminance(index: u32) -> f64 {
     let level = |n: u32| f64::from(if n == 0 { 0 } else { 55 + 40 * n }) / 255.0;

@@ -1,8 +1,9 @@
 //! The terminal UI at three widths, and that no part of the redrawn area is left on the screen.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use insta::assert_snapshot;
+use parking_lot::Mutex;
 
 use super::*;
 use crate::ui::line::StyledLine;
@@ -109,7 +110,7 @@ struct Glass(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Glass {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
+        self.0.lock().extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -175,7 +176,7 @@ fn nothing_is_left_of_the_area_when_the_run_is_over() {
         face.tick().unwrap();
     }
     face.close().unwrap();
-    let bytes = String::from_utf8(glass.0.lock().unwrap().clone()).unwrap();
+    let bytes = String::from_utf8(glass.0.lock().clone()).unwrap();
     assert_snapshot!(rows_after(&bytes, 60).join("\n"));
 }
 
@@ -192,7 +193,7 @@ fn frames_are_few_however_many_events_come() {
     for _ in 0..2_000 {
         face.show(&piece).unwrap();
     }
-    let frames = String::from_utf8(glass.0.lock().unwrap().clone()).unwrap().matches("\u{1b}[?2026h").count();
+    let frames = String::from_utf8(glass.0.lock().clone()).unwrap().matches("\u{1b}[?2026h").count();
     let most = begun.elapsed().as_millis() as usize / FRAME.as_millis() as usize + 1;
     assert!(frames <= most, "{frames} frames, at most {most} were due");
 }

@@ -2,7 +2,7 @@
 //! the plan and the facts about files read and changed pass from one part to the next.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use fusee_journal::event::{
     ErrorCode, Event, FlowStageReport, StageStatus, TaskComplete, TaskError, TaskStarted, TaskStatus,
@@ -329,7 +329,7 @@ impl<'a> StageRunner<'a> {
             cost_usd: self.main.session.price.map(|price| price.cost_usd(&outcome.usage)),
             error: outcome.error.clone(),
         }));
-        *self.main.progress.status.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome.status);
+        *self.main.progress.status.lock() = Some(outcome.status);
         Ok(outcome)
     }
 

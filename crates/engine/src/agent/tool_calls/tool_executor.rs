@@ -1,7 +1,7 @@
 //! Executes one tool call as journal steps of a branch: the approval question, the call itself, and recovery
 //! after a crash. `tool_calls.rs` uses it for a model's calls, the workflow driver for those of a program.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use fusee_journal::event::{CallFate, Event, EventDelta};
 use fusee_journal::{
@@ -10,6 +10,7 @@ use fusee_journal::{
 };
 use fusee_model::CancellationToken;
 use fusee_tools::{CallContext, InterruptedOutcome, PreparedCall, RetrySafety, Secrets, Tool, ToolOutput};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -220,7 +221,7 @@ impl ToolExecutor<'_> {
                             self.engine.note(self.branch, event);
                         }
                         withhold(secrets, &mut intent);
-                        *plan_now.lock().unwrap_or_else(PoisonError::into_inner) = Some(prepared);
+                        *plan_now.lock() = Some(prepared);
                         Intention::Go(intent)
                     }
                 }
@@ -228,7 +229,7 @@ impl ToolExecutor<'_> {
             Box::pin(prepare) as BoxFuture<'_, Intention>
         });
         let body = async move {
-            let prepared = plan_now.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let prepared = plan_now.lock().take();
             let called = perform(&**tool, prepared, context_now, left, guarded).await;
             CallRecord { output: clean(secrets, called.output), ..called }
         };

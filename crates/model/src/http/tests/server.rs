@@ -2,9 +2,10 @@
 //! the end of a request.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
@@ -50,7 +51,7 @@ impl Server {
         let shared = state.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                shared.lock().unwrap().connections += 1;
+                shared.lock().connections += 1;
                 stream.set_nodelay(true).unwrap();
                 let (shared, tls) = (shared.clone(), tls.clone());
                 tokio::spawn(async move {
@@ -74,18 +75,18 @@ impl Server {
 
     /// Head and body of every request so far.
     pub(crate) fn requests(&self) -> Vec<String> {
-        self.state.lock().unwrap().requests.clone()
+        self.state.lock().requests.clone()
     }
 
     pub(crate) fn connections(&self) -> usize {
-        self.state.lock().unwrap().connections
+        self.state.lock().connections
     }
 }
 
 async fn chat(mut stream: impl AsyncRead + AsyncWrite + Unpin, state: Arc<Mutex<State>>) {
     while let Some(request) = read_request(&mut stream).await {
         let answer = {
-            let mut state = state.lock().unwrap();
+            let mut state = state.lock();
             state.requests.push(request);
             state.answers.pop_front()
         };

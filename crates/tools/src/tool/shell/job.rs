@@ -6,16 +6,17 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt::Write;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::{CheckedCommand, CommandSettings, EndCause, SharedCapture, answer, closed, lock};
+use super::{CheckedCommand, CommandSettings, EndCause, SharedCapture, answer, closed};
 use crate::sandbox::{CommandFailure, CommandRequest, FinishedCommand};
 use crate::suggestions;
 use crate::tool::read_tool::typed;
@@ -55,7 +56,7 @@ type JobOutcome = (Result<FinishedCommand, CommandFailure>, Option<EndCause>);
 
 impl Jobs {
     fn find(&self, name: &str) -> Result<Arc<Job>, String> {
-        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let jobs = self.jobs.lock();
         if let Some(job) = jobs.iter().find(|job| job.name == name) {
             return Ok(Arc::clone(job));
         }
@@ -76,7 +77,7 @@ impl Jobs {
     }
 
     fn add(&self, job: &Arc<Job>) -> Result<(), String> {
-        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut jobs = self.jobs.lock();
         if jobs.iter().filter(|job| job.is_running()).count() >= MOST_RUNNING {
             return Err(format!(
                 "There are {MOST_RUNNING} jobs running already. End one with shell_kill first."
@@ -95,7 +96,7 @@ impl Jobs {
 
 impl Drop for Jobs {
     fn drop(&mut self) {
-        for job in self.jobs.get_mut().unwrap_or_else(PoisonError::into_inner) {
+        for job in self.jobs.get_mut() {
             job.kill.cancel();
         }
     }
@@ -103,16 +104,16 @@ impl Drop for Jobs {
 
 impl Job {
     fn is_running(&self) -> bool {
-        self.outcome.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+        self.outcome.lock().is_none()
     }
 
     /// The output since the last poll, and the result if the job has ended.
     fn news(&self) -> ToolOutput {
         let capture = {
-            let mut capture = lock(&self.capture);
+            let mut capture = self.capture.lock();
             std::mem::replace(&mut *capture, Capture::new(self.limits.0, self.limits.1))
         };
-        let outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        let outcome = self.outcome.lock();
         match outcome.as_ref() {
             None => {
                 let (text, truncated) = capture.text();
@@ -131,7 +132,7 @@ impl Job {
         tokio::pin!(deadline);
         loop {
             let news = self.news.notified();
-            if !self.is_running() || !lock(&self.capture).is_empty() {
+            if !self.is_running() || !self.capture.lock().is_empty() {
                 return;
             }
             tokio::select! {
@@ -206,12 +207,12 @@ async fn run(job: Arc<Job>, plan: CheckedCommand, settings: CommandSettings) {
         allowance: settings.allowance,
     };
     let push = |bytes: &[u8]| {
-        lock(&job.capture).push(bytes);
+        job.capture.lock().push(bytes);
         job.news.notify_waiters();
     };
     let result = plan.keeper.run(request, push, stop).await;
     let outcome = (result, cause.get().copied());
-    *job.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+    *job.outcome.lock() = Some(outcome);
     job.news.notify_waiters();
 }
 

@@ -7,9 +7,9 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 use ignore::WalkState;
+use parking_lot::Mutex;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 
 use crate::workspace::walk;
@@ -153,7 +153,7 @@ impl ScanRoot {
                 }
             })
         });
-        listed.into_inner().map(|(listed, _)| listed).unwrap_or_default()
+        listed.into_inner().0
     }
 
     /// Lists one directory, and recursively those of its subdirectories that are not yet known.
@@ -306,7 +306,7 @@ struct GatheredNames<'a> {
 
 impl GatheredNames<'_> {
     fn hand_over(&mut self) -> usize {
-        let Ok(mut listed) = self.listed.lock() else { return 0 };
+        let mut listed = self.listed.lock();
         for (directory, name) in self.names.drain(..) {
             let names = listed.0.entry(directory).or_default();
             names.extend(name);

@@ -3,18 +3,21 @@
 use fusee_engine::model::Profile;
 
 use super::{cell, heading};
-use crate::config::{ALIASES, KEYS, Key, KeyReach, MODEL_KEYS, Unit};
+use crate::config::{ALIASES, KEYS, Key, KeyReach, Layer, MODEL_KEYS, Unit};
 
 /// Renders the page.
 pub(crate) fn page() -> String {
     let mut text = heading("Configuration", "crates/cli/src/config/key.rs");
+    text.push_str("A setting comes from the last of these layers that sets it:\n\n");
+    for (index, layer) in Layer::ALL.iter().enumerate() {
+        text.push_str(&format!("{}. {}\n", index + 1, layer.description()));
+    }
     text.push_str(
-        "A setting comes from the last of these that sets it: built-in defaults, your own file \
-         (`$XDG_CONFIG_HOME/fusee/config.toml`, else `~/.config/fusee/config.toml`), the project's `fusee.toml`, \
-         an agent file, `FUSEE_*` variables, flags. `fusee config` shows the effective settings and their origins. \
-         Unknown keys are errors. `schema/config.schema.json` is a JSON Schema for editors.\n\n\
-         Keys marked *own file* reach outside the workspace, so a project's `fusee.toml` can set them only after \
-         `fusee trust`; until then they are ignored with a warning.\n\n\
+        "\n`fusee config` shows the effective settings and their origins. Unknown keys are errors. \
+         `schema/config.schema.json` is a JSON Schema for editors.\n\n\
+         Keys marked *needs trust* reach outside the workspace. The project's `fusee.toml` can set them, \
+         `[models.NAME]`, `[mcp.NAME]` and `rules` only after `fusee trust`, and only as long as its content does \
+         not change; until then they are ignored with a warning. The other layers can always set them.\n\n\
          | key | default | type | flag | variable | |\n|---|---|---|---|---|---|\n",
     );
     for key in KEYS {
@@ -28,7 +31,7 @@ pub(crate) fn page() -> String {
         text.push_str(&format!("| `{}` | `{}`{unit} |\n", alias.name, alias.key));
     }
     text.push_str(
-        "\n## Named models: `[models.NAME]`\n\nIn your own file; `-m NAME` selects one.\n\n\
+        "\n## Named models: `[models.NAME]`\n\n`-m NAME` selects one. In the project's `fusee.toml` they need trust.\n\n\
          ```toml\n[models.box]\nmodel = \"qwen2.5-coder:7b\"\nbase_url = \"http://box.local:8080/v1\"\n\
          api_key_env = \"BOX_KEY\"\n```\n\n| key | type | |\n|---|---|---|\n",
     );
@@ -59,9 +62,9 @@ pub(crate) fn page() -> String {
 }
 
 fn row(key: &Key) -> String {
-    let own = if key.reach == KeyReach::Outside { " *own file*" } else { "" };
+    let trust = if key.reach == KeyReach::Outside { " *needs trust*" } else { "" };
     format!(
-        "| `{}` | {} | {} | {} | `{}` | {}{own} |\n",
+        "| `{}` | {} | {} | {} | `{}` | {}{trust} |\n",
         key.name,
         key.default.map(|default| format!("`{default}`")).unwrap_or_default(),
         cell(&key.kind.to_string()),
