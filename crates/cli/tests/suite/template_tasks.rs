@@ -260,7 +260,10 @@ fn words_run_a_clear_match_and_list_the_near_ones_otherwise() {
         missing["notes"]["error"]["message"].as_str().unwrap().contains("`language` (string) is missing")
     );
     let unclear = result(&project, &[], &["tests or text"], 2);
-    assert!(unclear["notes"]["error"]["message"].as_str().unwrap().contains("similar templates:"), "{unclear}");
+    assert!(
+        unclear["notes"]["error"]["message"].as_str().unwrap().contains("similar templates:"),
+        "{unclear}"
+    );
 }
 
 #[test]

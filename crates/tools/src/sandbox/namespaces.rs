@@ -32,7 +32,7 @@ pub(super) struct NamespaceHandles {
 
 /// Whether a namespace sandbox has its own user namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum UserNamespace {
+pub(crate) enum UserNamespace {
     Own,
     Machine,
 }
