@@ -2,9 +2,9 @@
 //!
 //! Each heading is an example in a new project. A block marked `LANGUAGE PATH` is a file of the project. A block
 //! marked `console` holds commands (`$ fusee …`, run by a shell with the real binary) and what they print on
-//! stdout; an exit code other than 0 is a last line `[exit code N]`. `| events TYPE(FIELD,…) …` prints the events
-//! of these types with these fields alone. Any difference fails the test, and the corrected page is written to
-//! the test's temporary directory.
+//! stdout; an exit code other than 0 is a last line `[exit code N]`. `| json PATH …` prints these
+//! fields of a JSON object, `| events TYPE(FIELD,…) …` the events of these types with these fields. Any difference fails the test; `UPDATE_SPECS=1` corrects the pages
+//! instead, to be read again before they are committed.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -37,17 +37,14 @@ fn check_pages(folder: &str) {
         let written = std::fs::read_to_string(&page).unwrap();
         let actual = rewritten(&written);
         count += 1;
-        if actual != written {
-            let kept = Path::new(env!("CARGO_TARGET_TMPDIR"))
-                .join(format!("{folder}-{}", page.file_name().unwrap().display()));
-            std::fs::write(&kept, &actual).unwrap();
-            let (page, kept) = (page.display(), kept.display());
-            let difference = first_difference(&written, &actual);
-            wrong.push(format!("{page}\n{difference}\n(the page as it should read: {kept})"));
+        if actual != written && std::env::var_os("UPDATE_SPECS").is_some() {
+            std::fs::write(&page, &actual).unwrap();
+        } else if actual != written {
+            wrong.push(format!("{}: {}", page.display(), first_difference(&written, &actual)));
         }
     }
     assert!(count > 0, "no pages in {}", pages.display());
-    assert!(wrong.is_empty(), "\n{}", wrong.join("\n\n"));
+    assert!(wrong.is_empty(), "{}\nUPDATE_SPECS=1 corrects the pages", wrong.join("\n"));
 }
 
 fn first_difference(written: &str, actual: &str) -> String {
@@ -104,15 +101,18 @@ impl Example {
     /// Output of a command as the page shows it.
     fn run(&mut self, command: &str) -> String {
         self.files_unused = false;
-        let (command, events) = match command.split_once(" | events ") {
-            Some((command, wanted)) => (command, Some(wanted)),
-            None => (command, None),
+        let (command, filter) = match command.rsplit_once(" | ") {
+            Some((command, filter)) if filter.starts_with("json ") || filter.starts_with("events ") => {
+                (command, filter)
+            }
+            _ => (command, ""),
         };
         let path = std::env::var("PATH").unwrap();
         let path = format!("{}:{path}", Path::new(binary()).parent().unwrap().display());
         let outcome = self.project.command("sh").args(["-c", command]).env("PATH", path).run();
-        let mut shown = match events {
-            Some(wanted) => only(wanted, &outcome.events()),
+        let mut shown = match filter.split_once(' ') {
+            Some(("json", paths)) => fields(paths, &outcome.stdout),
+            Some((_, wanted)) => only(wanted, &outcome.events()),
             None => outcome.stdout.replace(&self.project.dir().display().to_string(), "/project"),
         };
         if !shown.is_empty() && !shown.ends_with('\n') {
@@ -137,6 +137,13 @@ impl Example {
     }
 }
 
+/// The fields at these dotted paths, one per line; a missing one is null.
+fn fields(paths: &str, text: &str) -> String {
+    let object: Value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    let field = |path: &str| format!("{path}: {}\n", path.split('.').fold(&object, |value, key| &value[key]));
+    paths.split(' ').map(field).collect()
+}
+
 /// Events of the wanted types, one JSON object per line, with the wanted fields in the wanted order.
 fn only(wanted: &str, events: &[Value]) -> String {
     let wanted: Vec<(&str, Vec<&str>)> = wanted
@@ -146,6 +153,9 @@ fn only(wanted: &str, events: &[Value]) -> String {
             None => (word, Vec::new()),
         })
         .collect();
+    for (kind, _) in &wanted {
+        assert!(events.iter().any(|event| event["type"] == *kind), "there is no event {kind}");
+    }
     let mut shown = String::new();
     for event in events {
         let Some((kind, fields)) = wanted.iter().find(|(kind, _)| event["type"] == *kind) else { continue };
