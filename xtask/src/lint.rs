@@ -15,6 +15,11 @@ pub(crate) fn run() -> Outcome {
         ["deny", "--locked", "check", "--hide-inclusion-graph", "licenses", "bans", "sources"],
     )?;
     step::run("unused dependencies", cargo(), ["machete", "--skip-target-dir", "."])?;
+    step::run(
+        "packages",
+        cargo(),
+        ["package", "--workspace", "--locked", "--allow-dirty", "--no-verify", "--quiet"],
+    )?;
     clippy("clippy", &[])?;
     clippy("clippy without default features", &["--no-default-features"])?;
     documentation()?;
