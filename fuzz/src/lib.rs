@@ -1,7 +1,7 @@
 //! Helpers shared by the fuzz targets of the three wire formats.
 
 use fusee_model::stream::Decoder;
-use fusee_model::{Delta, ModelError, Reply, Wire};
+use fusee_model::{ReplyDelta, ModelError, Reply, Wire};
 
 /// Asserts that a response decodes to the same reply however it is chunked, that its deltas add up to the
 /// reply, and that nothing panics. The first byte of `input` is the chunk length.
@@ -24,9 +24,9 @@ struct Told {
 
 fn decode<'a>(wire: Wire, pieces: impl Iterator<Item = &'a [u8]>) -> (Result<Reply, ModelError>, Told) {
     let mut told = Told::default();
-    let mut sink = |delta: Delta<'_>| match delta {
-        Delta::Text(piece) => told.text.push_str(piece),
-        Delta::Reasoning(piece) => told.reasoning.push_str(piece),
+    let mut sink = |delta: ReplyDelta<'_>| match delta {
+        ReplyDelta::Text(piece) => told.text.push_str(piece),
+        ReplyDelta::Reasoning(piece) => told.reasoning.push_str(piece),
         _ => {}
     };
     let mut decoder = Decoder::new(wire, 0);

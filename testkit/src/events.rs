@@ -1,7 +1,7 @@
 //! Reads event streams and checks that every line fits the shipped schema and that the order fits a task's
 //! lifecycle.
 //!
-//! The schema defines a single event; [`lifecycle`] defines which may follow which. Every test that reads
+//! The schema defines a single event; `lifecycle` defines which may follow which. Every test that reads
 //! events goes through here, so every run of every test is checked against both.
 
 mod lifecycle;

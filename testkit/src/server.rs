@@ -1,7 +1,7 @@
 //! A scripted model server on loopback that can be slow, broken, silent or abruptly disconnect.
 //!
-//! [`Server`] accepts connections and records requests; [`reply`] builds replies, [`script`] chooses the
-//! reply for a request, [`request`] reads HTTP from the socket. One thread per connection keeps pauses, cuts
+//! [`Server`] accepts connections and records requests; `reply` builds replies, `script` chooses the
+//! reply for a request, `request` reads HTTP from the socket. One thread per connection keeps pauses, cuts
 //! and hangs easy to read, and costs nothing at the few dozen connections of a test.
 
 mod call_result_invariant;

@@ -1,6 +1,6 @@
 //! `cargo xtask bench`: builds the programs and starts the test kit's `bench` program, which measures them.
 
-use crate::{Outcome, prerequisites, root, step};
+use crate::{Outcome, prerequisites, step, target_dir};
 
 /// Builds the product, the baseline and the bench in release mode; `names` selects figures.
 pub(crate) fn run(names: &[String]) -> Outcome {
@@ -22,8 +22,7 @@ pub(crate) fn run(names: &[String]) -> Outcome {
     ];
     let examples = examples.into_iter().flat_map(|name| ["--example", name]);
     step::run("release build", step::cargo(), parts.into_iter().chain(examples).chain(packages))?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into);
-    let release = target.join("release");
+    let release = target_dir().join("release");
     step::run(
         "bench",
         release.join("bench"),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::{Outcome, root, step};
+use crate::{Outcome, root, step, target_dir};
 
 const USAGE: &str = "Usage: cargo xtask effect BASE_URL MODEL [WAY…]
 
@@ -48,8 +48,7 @@ struct Figures {
 pub(crate) fn run(args: &[String]) -> Outcome {
     let [base_url, model, names @ ..] = args else { return Err(USAGE.to_owned()) };
     step::run("build", step::cargo(), ["build", "--locked", "--release", "-p", "fusee-cli"])?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    let binary = target.join("release/fusee");
+    let binary = target_dir().join("release/fusee");
     let ways = WAYS.iter().filter(|way| names.is_empty() || names.iter().any(|name| name == way.name));
     println!("| way | solved | turns | tokens | cached | seconds |\n|---|---|---|---|---|---|");
     for way in ways {

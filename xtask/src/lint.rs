@@ -1,9 +1,11 @@
 //! `cargo xtask lint`: static checks.
 
-use crate::step::{self, cargo};
-use crate::{Outcome, prerequisites};
+use std::process::Command;
 
-/// Checks the format, then dependencies, then clippy: the quick ones first.
+use crate::step::{self, cargo};
+use crate::{Outcome, prerequisites, root, target_dir};
+
+/// Runs all static checks, the quick ones first. Steps that compile share the artifacts of the clippy step.
 pub(crate) fn run() -> Outcome {
     prerequisites::ensure(prerequisites::LINT)?;
     step::run("format", cargo(), ["fmt", "--all", "--check"])?;
@@ -12,9 +14,33 @@ pub(crate) fn run() -> Outcome {
         cargo(),
         ["deny", "--locked", "check", "--hide-inclusion-graph", "licenses", "bans", "sources"],
     )?;
+    step::run("unused dependencies", cargo(), ["machete", "--skip-target-dir", "."])?;
     step::run(
-        "clippy",
+        "packages",
         cargo(),
-        ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"],
-    )
+        ["package", "--workspace", "--locked", "--allow-dirty", "--no-verify", "--quiet"],
+    )?;
+    clippy("clippy", &[])?;
+    clippy("clippy without default features", &["--no-default-features"])?;
+    documentation()?;
+    let fuzz = ["check", "--locked", "--manifest-path", "fuzz/Cargo.toml", "--target-dir"].map(Into::into);
+    step::run("fuzz targets", cargo(), fuzz.into_iter().chain([target_dir()]))
+}
+
+fn clippy(name: &str, features: &[&str]) -> Outcome {
+    let workspace = ["clippy", "--workspace", "--all-targets", "--locked"];
+    step::run(name, cargo(), workspace.iter().chain(features).chain(&["--", "-D", "warnings"]))
+}
+
+/// Builds the documentation of all items, private ones included, because module pages link to their neighbours.
+fn documentation() -> Outcome {
+    step::timed("documentation", || {
+        let status = Command::new(cargo())
+            .args(["doc", "--workspace", "--no-deps", "--document-private-items", "--locked"])
+            .env("RUSTDOCFLAGS", "-D warnings")
+            .current_dir(root())
+            .status()
+            .map_err(|error| format!("cargo doc: {error}"))?;
+        if status.success() { Ok(()) } else { Err(format!("documentation failed ({status})")) }
+    })
 }

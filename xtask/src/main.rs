@@ -26,7 +26,7 @@ use std::process::ExitCode;
 const USAGE: &str = "Usage: cargo xtask COMMAND
 
   test [FILTER…]  Run all tests and doc tests; arguments are passed to `cargo nextest run`
-  lint            Check formatting, clippy, and licences and sources of dependencies
+  lint            Check formatting, dependencies, clippy, documentation and fuzz targets
   local           Run the tests of the in-process model (feature `local`); compiles llama.cpp
   ci              Run what CI runs: lint, then test
   docs            Regenerate the reference pages and schemas
@@ -77,4 +77,9 @@ fn root() -> PathBuf {
     let here = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
     here.parent().unwrap_or(&here).to_owned()
+}
+
+/// Cargo's target directory.
+fn target_dir() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }

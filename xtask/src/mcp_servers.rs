@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::{Outcome, root, step};
+use crate::{Outcome, root, step, target_dir};
 
 /// Environment variable that tells the tests where the servers are.
 const VARIABLE: &str = "FUSEE_MCP_SERVERS";
@@ -13,8 +13,7 @@ const PACKAGES: [&str; 2] = [
 ];
 
 fn folder() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    target.join("mcp-servers")
+    target_dir().join("mcp-servers")
 }
 
 /// Installs the servers unless exactly these versions are installed.

@@ -59,6 +59,12 @@ pub(crate) const LINT: &[Need] = &[
     Need { program: "rustfmt", why: "check formatting", source: Source::Rustup("rustfmt") },
     Need { program: "cargo-clippy", why: "lint", source: Source::Rustup("clippy") },
     Need { program: "cargo-deny", why: "check licences and sources", source: Source::Cargo(&["cargo-deny"]) },
+    Need {
+        program: "cargo-machete",
+        why: "find unused dependencies",
+        source: Source::Cargo(&["cargo-machete"]),
+    },
+    Need { program: "c++", why: "build libFuzzer for the fuzz targets", source: Source::Apt("g++") },
 ];
 
 /// Installs missing programs; the error says how to install those that failed.

@@ -2,15 +2,14 @@
 
 use std::path::PathBuf;
 
-use crate::{Outcome, root, step};
+use crate::{Outcome, root, step, target_dir};
 
 /// Environment variable that tells the tests where the model is.
 pub(crate) const VARIABLE: &str = "FUSEE_REAL_MODEL";
 
 /// Directory of the installed model.
 pub(crate) fn folder() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    target.join("real-model")
+    target_dir().join("real-model")
 }
 
 /// Installs what is missing.

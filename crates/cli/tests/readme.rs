@@ -126,12 +126,15 @@ fn the_events_of_the_readme_are_events() {
 
 #[test]
 fn every_link_leads_to_a_file() {
-    for name in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
+    let pages =
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "docs/README.md"];
+    for name in pages {
         let text = page(name);
+        let folder = root().join(name).parent().expect("a folder").to_owned();
         let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
         let pictures = text.split("src=\"").skip(1).filter_map(|rest| rest.split('"').next());
         for link in links.chain(pictures).filter(|link| !link.starts_with("https://")) {
-            assert!(root().join(link).exists(), "{name}: {link}");
+            assert!(folder.join(link).exists(), "{name}: {link}");
         }
     }
 }
@@ -146,7 +149,7 @@ fn every_path_that_the_pages_name_is_there() {
         pieces.into_iter().filter(is_path).map(str::to_owned).collect()
     };
     let mut missing = Vec::new();
-    for name in ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"] {
+    for name in ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "SECURITY.md"] {
         for path in named(&page(name)) {
             let known = [root(), root().join("crates")].iter().any(|base| base.join(&path).exists());
             // Created by building or running.

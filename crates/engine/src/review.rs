@@ -1,8 +1,8 @@
 //! The code reviewer: its prompt, its view of the project, and the checks on its findings.
 //!
-//! A review is an ordinary run in review mode with a sectioned prompt. [`review_context`] collects its context in
-//! one step, [`prompt`] puts it into sections, [`finding`] checks the answer against the files, and
-//! [`report`] formats it for users and programs.
+//! A review is an ordinary run in review mode with a sectioned prompt. `review_context` collects its context in
+//! one step, `prompt` puts it into sections, `finding` checks the answer against the files, and
+//! `report` formats it for users and programs.
 
 mod finding;
 mod prompt;

@@ -1,7 +1,7 @@
 //! Templates: atomic tasks written in XML, checked before any token is spent.
 //!
 //! The table in `schema.rs` defines what a template may contain; the checker ([`Template::read`]), the
-//! XSD ([`xsd`]) and
+//! XSD ([`xsd()`]) and
 //! the reference page are derived from it. [`TemplateRegistry`] finds templates by name, subtype or
 //! description;
 //! [`crate::task_system`] runs them.

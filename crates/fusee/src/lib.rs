@@ -16,7 +16,7 @@
 //!
 //! The full API covers everything the command line does. [`run`] starts, resumes and replays runs:
 //! [`run::start`] takes [`run::RunSpec`] and [`run::RunDeps`] and returns a [`run::RunHandle`], which
-//! streams [`events`](run::Running::events) and resolves to an [`outcome`](run::Running::outcome). [`agent`]
+//! streams [`events`](run::RunHandle::events) and resolves to an [`outcome`](run::RunHandle::outcome). [`agent`]
 //! is the agent loop and [`approval`] decides which calls need permission; [`model`] talks to models;
 //! [`tools`] acts on a workspace; [`journal`] stores the run, including the [`event`](journal::event) stream
 //! that every front end reads.

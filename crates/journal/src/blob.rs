@@ -115,7 +115,7 @@ impl Writer<'_> {
 pub(crate) enum BlobError<E> {
     /// No blob has this hash.
     Missing(String),
-    /// The reference was not written by [`write`], or blobs are nested too deeply.
+    /// The reference was not written by [`write()`], or blobs are nested too deeply.
     Malformed,
     /// The lookup itself failed.
     Failed(E),

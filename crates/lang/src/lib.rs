@@ -1,7 +1,7 @@
 //! The workflow language: S-expressions that compose tasks, checked before they run and executed by a machine
 //! whose effects are data.
 //!
-//! [`compile`] turns a [`fusee_text::Source`] into a [`Program`] and reports everything wrong with it.
+//! [`compile()`] turns a [`fusee_text::Source`] into a [`Program`] and reports everything wrong with it.
 //! [`Machine`] runs the program and yields an [`Effect`] whenever it needs something from the outside. A
 //! driver performs the effect and resumes the machine; the driver in the engine crate journals every result.
 //! This crate performs no I/O, has no clock, and never recurses to a depth that a program controls.

@@ -1,7 +1,7 @@
 //! Values of the language: JSON values, symbols, functions, task results and caught errors.
 //!
 //! Values are immutable; lists and maps are shared and never modified, and `set!` changes a variable, not a
-//! value. Values can be nested to any depth, so everything that traverses them ([`equal`], [`display`],
+//! value. Values can be nested to any depth, so everything that traverses them ([`mod@equal`], [`display`],
 //! [`json`], dropping in [`iterative_drop`]) uses its own stack or a bounded depth.
 
 mod display;

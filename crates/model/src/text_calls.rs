@@ -1,7 +1,7 @@
 //! Tool calls written as text, as many models produce them when their server does not parse them. Disabled
 //! unless the model's profile enables it, because an answer may legitimately contain such text.
 //!
-//! [`find`] parses a complete reply; [`Holdback`] holds back a stream from the first sign of a call until it
+//! [`find`] parses a complete reply; `Holdback` holds back a stream from the first sign of a call until it
 //! is clear whether it is one. Each format has its parser: tags in `tagged`, fenced or bare JSON in `fenced`,
 //! the channels of gpt-oss in `harmony`.
 

@@ -2,7 +2,7 @@
 //! the bytes a server sent. [`crate::http`] transfers them.
 //!
 //! A body consists of an opening, the messages, their end, the tools, and the closing fields. A message may
-//! be left open, so that the next one can be joined to it: [`Dialect::end`] closes the last one in a request.
+//! be left open, so that the next one can be joined to it: `Dialect::end` closes the last one in a request.
 //! Bytes once written never change, so everything before that end in request n is a prefix of request n+1.
 
 use bytes::{BufMut, Bytes, BytesMut};

@@ -10,7 +10,7 @@
 //! with namespaces and a mount tree that the commands of a run share (`namespaces`, `rootfs`); each command
 //! joins it with a PID namespace of its own (`join`), without privileges (`namespaces`), behind a seccomp filter
 //! (`seccomp`). Where namespaces are not available, a [`LandlockSandbox`] (the Landlock sandbox) implements the policy
-//! with Landlock (`landlock`) and gives weaker guarantees. [`probe`] reports what works on this machine. The
+//! with Landlock (`landlock`) and gives weaker guarantees. [`probe()`] reports what works on this machine. The
 //! shell tool does the other half: the model's arguments and the tool result.
 
 mod cgroup;

@@ -136,7 +136,7 @@ impl Workspace {
     }
 
     /// Takes the initial snapshot, unless there is one; from then on
-    /// [`scan_changes`](Self::look_for_changes) reports what commands change. The returned backup must be
+    /// [`scan_changes`](Self::scan_changes) reports what commands change. The returned backup must be
     /// journaled before the command runs, because undoing the command needs it.
     pub fn start_tracking(&self) -> InitialBackups {
         let mut changes = self.changes.lock();
@@ -149,7 +149,7 @@ impl Workspace {
     }
 
     /// Stores the initial snapshot on disk, unless that was done before, so that it outlives the process.
-    /// Call it after [`start_tracking`](Self::watch_for_changes) and before the command.
+    /// Call it after [`start_tracking`](Self::start_tracking) and before the command.
     pub fn save_snapshot(&self) {
         let Some(file) = self.first_look_file.get() else { return };
         let changes = self.changes.lock();

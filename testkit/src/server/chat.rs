@@ -65,7 +65,7 @@ impl Message {
         self
     }
 
-    /// Builds a stream with deltas of [`DELTA`] characters.
+    /// Builds a stream with deltas of `DELTA` characters.
     pub fn stream(&self) -> Reply {
         self.stream_in_deltas_of(DELTA)
     }

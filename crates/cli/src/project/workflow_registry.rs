@@ -33,11 +33,11 @@ impl NamedWorkflow {
 
 /// Built-in workflows.
 const SHIPPED: &[(&str, &str)] = &[
-    ("best-of", include_str!("../../../../templates/best-of.fusee")),
-    ("fix-tests", include_str!("../../../../templates/fix-tests.fusee")),
-    ("migrate-files", include_str!("../../../../templates/migrate-files.fusee")),
-    ("review-changes", include_str!("../../../../templates/review-changes.fusee")),
-    ("summarise-folder", include_str!("../../../../templates/summarise-folder.fusee")),
+    ("best-of", include_str!("../../workflows/best-of.fusee")),
+    ("fix-tests", include_str!("../../workflows/fix-tests.fusee")),
+    ("migrate-files", include_str!("../../workflows/migrate-files.fusee")),
+    ("review-changes", include_str!("../../workflows/review-changes.fusee")),
+    ("summarise-folder", include_str!("../../workflows/summarise-folder.fusee")),
 ];
 
 /// The named workflows and, transitively, those they call, each with everything it needs to run.

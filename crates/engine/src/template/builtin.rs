@@ -5,14 +5,14 @@ use fusee_text::Source;
 
 /// Names and texts of the built-in templates.
 const SHIPPED: &[(&str, &str)] = &[
-    ("commit-message", include_str!("../../../../templates/commit-message.xml")),
-    ("explain", include_str!("../../../../templates/explain.xml")),
-    ("extract-json", include_str!("../../../../templates/extract-json.xml")),
-    ("fix-test", include_str!("../../../../templates/fix-test.xml")),
-    ("review", include_str!("../../../../templates/review.xml")),
-    ("summarise", include_str!("../../../../templates/summarise.xml")),
-    ("translate", include_str!("../../../../templates/translate.xml")),
-    ("write-test", include_str!("../../../../templates/write-test.xml")),
+    ("commit-message", include_str!("../../templates/commit-message.xml")),
+    ("explain", include_str!("../../templates/explain.xml")),
+    ("extract-json", include_str!("../../templates/extract-json.xml")),
+    ("fix-test", include_str!("../../templates/fix-test.xml")),
+    ("review", include_str!("../../templates/review.xml")),
+    ("summarise", include_str!("../../templates/summarise.xml")),
+    ("translate", include_str!("../../templates/translate.xml")),
+    ("write-test", include_str!("../../templates/write-test.xml")),
 ];
 
 /// Skeleton of a new template; `NAME` is replaced.

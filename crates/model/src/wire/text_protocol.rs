@@ -1,6 +1,6 @@
 //! Encodes tool calls as plain text in chat messages, for the tool formats `text` and `schema`: tools are
 //! described in the system prompt, a call has one fixed form, and its result is the next user message.
-//! [`crate::schema_calls`] requests such calls; [`crate::text_calls`] finds them in text.
+//! `schema_calls` requests such calls; [`crate::text_calls`] finds them in text.
 //!
 //! A message is left open at the end of its string, so that consecutive results are joined into one message:
 //! many chat templates require alternating roles.

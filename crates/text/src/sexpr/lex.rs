@@ -1,4 +1,4 @@
-//! The lexer: characters to tokens. [`read`](super::read) builds the tree from them.
+//! The lexer: characters to tokens. [`read`](super::read()) builds the tree from them.
 
 use super::tree::NodeKind;
 use crate::{Diagnostic, Diagnostics, Source, Span};

@@ -1,4 +1,4 @@
-//! The tree produced by [`read`](super::read): nodes in one array, in source order.
+//! The tree produced by [`read`](super::read()): nodes in one array, in source order.
 
 use std::ops::Range;
 

@@ -39,12 +39,16 @@ fn place(found: &[PromptProblem], source: &Source, problems: &mut Diagnostics) {
     }
 }
 
-/// Returns the `nth` (or last) occurrence of a key as a quoted string.
+/// Returns the `nth` (or last) place where a section gets this key, or a kind that is its key. Keys are compared
+/// in lower case.
 fn quoted(text: &str, key: &str, nth: usize) -> Option<Range<usize>> {
+    let text = text.to_ascii_lowercase();
     let places = text.match_indices(key).filter_map(|(start, _)| {
         let end = start + key.len();
-        let around = (text[..start].chars().next_back()?, text[end..].chars().next()?);
-        matches!(around, ('"', '"') | ('\'', '\'')).then_some(start..end)
+        let before = text[..start].strip_suffix(['"', '\''])?.trim_end().strip_suffix(['=', ':'])?;
+        let field = before.trim_end().trim_end_matches('"');
+        let is_key = field.ends_with("key") || field.ends_with("kind");
+        (is_key && text[end..].starts_with(['"', '\''])).then_some(start..end)
     });
     (!key.is_empty()).then(|| places.take(nth + 1).last()).flatten()
 }
