@@ -89,8 +89,8 @@ impl MemorySystem {
         self.with(|index| index.refresh(&self.root))
     }
 
-    /// Updates the index, then searches it.
-    pub fn relevant(&self, query: &MemoryQuery) -> Result<MemoryAnswer, String> {
+    /// Updates the index, then searches it: the specs' `getRelevantContextFor`.
+    pub fn relevant_context_for(&self, query: &MemoryQuery) -> Result<MemoryAnswer, String> {
         self.with(|index| {
             index.refresh(&self.root)?;
             answer(index, query)
@@ -102,7 +102,7 @@ impl MemorySystem {
         self.with(|index| answer(index, query))
     }
 
-    /// Returns all entries, sorted by path.
+    /// Returns all entries, sorted by path: the specs' `getGlobalIndex`.
     pub fn global_index(&self) -> Result<Vec<FileEntry>, String> {
         self.with(|index| index.entries())
     }

@@ -187,6 +187,8 @@ impl FileIndex {
 /// Empties an index file, whatever it holds. The file is not replaced, because another process may have it open
 /// and SQLite's locks belong to the file.
 pub(super) fn empty(file: &Path) -> Result<(), IndexError> {
+    // Versions before SQLite kept changes in a second file.
+    let _ = std::fs::remove_file(file.with_extension("delta"));
     let connection = connect(Some(file))?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_RESET_DATABASE, true)?;
     Ok(connection.execute_batch("VACUUM")?)

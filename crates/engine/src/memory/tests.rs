@@ -25,7 +25,7 @@ fn paths(answer: &MemoryAnswer) -> Vec<&str> {
 }
 
 fn ask(memory: &MemorySystem, words: &str) -> MemoryAnswer {
-    memory.relevant(&MemoryQuery { words: words.to_owned(), limit: 5 }).unwrap()
+    memory.relevant_context_for(&MemoryQuery { words: words.to_owned(), limit: 5 }).unwrap()
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn damage_anywhere_in_the_index_is_no_error() {
         bytes[at] ^= 0x55;
         fs::write(&file, &bytes).unwrap();
         let memory = MemorySystem::new(folder.path(), Some(file.clone()));
-        assert_eq!(memory.relevant(&query).unwrap().matches.len(), 3, "byte {at}");
+        assert_eq!(memory.relevant_context_for(&query).unwrap().matches.len(), 3, "byte {at}");
         memory.global_index().unwrap();
     }
 }
@@ -201,7 +201,9 @@ fn an_index_of_another_format_or_version_is_made_again() {
     let update = || MemorySystem::new(folder.path(), Some(file.clone())).update().unwrap();
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(&file, [b"fuseem02".as_slice(), &[7; 5000]].concat()).unwrap();
+    fs::write(file.with_extension("delta"), "fuseed02").unwrap();
     assert_eq!(update(), IndexUpdate { files: 5, read: 5, removed: 0, cut: false });
+    assert!(!file.with_extension("delta").exists());
     assert_eq!(update().read, 0);
     rusqlite::Connection::open(&file).unwrap().pragma_update(None, "user_version", 2).unwrap();
     assert_eq!(update(), IndexUpdate { files: 5, read: 5, removed: 0, cut: false });
