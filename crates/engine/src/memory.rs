@@ -4,16 +4,12 @@
 //! content; callers read that through the handler's tools.
 
 mod bm25;
-mod codec;
-mod delta;
 mod entry;
 mod git_head;
 mod index;
 mod journaled_query;
-mod merge;
 mod model_ranking;
 mod scan;
-mod segment;
 mod symbols;
 mod tokenizer;
 #[cfg(feature = "grammars")]
@@ -90,13 +86,13 @@ impl MemorySystem {
 
     /// Brings the index up to date with the work tree.
     pub fn update(&self) -> Result<IndexUpdate, String> {
-        self.with(|index| self.refresh(index))
+        self.with(|index| index.refresh(&self.root))
     }
 
-    /// Updates the index, then searches it.
-    pub fn relevant(&self, query: &MemoryQuery) -> Result<MemoryAnswer, String> {
+    /// Updates the index, then searches it: the specs' `getRelevantContextFor`.
+    pub fn relevant_context_for(&self, query: &MemoryQuery) -> Result<MemoryAnswer, String> {
         self.with(|index| {
-            self.refresh(index)?;
+            index.refresh(&self.root)?;
             answer(index, query)
         })
     }
@@ -106,9 +102,9 @@ impl MemorySystem {
         self.with(|index| answer(index, query))
     }
 
-    /// Returns all entries, sorted by path.
+    /// Returns all entries, sorted by path: the specs' `getGlobalIndex`.
     pub fn global_index(&self) -> Result<Vec<FileEntry>, String> {
-        self.with(|index| Ok(index.entries()?))
+        self.with(|index| index.entries())
     }
 
     /// Returns the entry of one file.
@@ -118,13 +114,12 @@ impl MemorySystem {
 
     fn with<T>(&self, work: impl Fn(&mut FileIndex) -> Result<T, IndexError>) -> Result<T, String> {
         let mut index = self.index.lock();
-        let known =
-            index.get_or_insert_with(|| self.file.as_deref().map(FileIndex::open).unwrap_or_default());
-        let mut done = work(known);
+        let mut done = self.attempt(&mut index, &work);
         if matches!(done, Err(IndexError::Damaged)) {
             // The index can always be rebuilt from the work tree.
-            *known = FileIndex::default();
-            done = work(known);
+            *index = None;
+            let emptied = self.file.as_deref().map_or(Ok(()), index::empty);
+            done = emptied.and_then(|()| self.attempt(&mut index, &work));
         }
         done.map_err(|trouble| match trouble {
             IndexError::Damaged => "cannot read the file index".to_owned(),
@@ -132,14 +127,21 @@ impl MemorySystem {
         })
     }
 
-    fn refresh(&self, index: &mut FileIndex) -> Result<IndexUpdate, IndexError> {
-        index.refresh(&self.root, self.file.as_deref())
+    fn attempt<T>(
+        &self,
+        index: &mut Option<FileIndex>,
+        work: impl Fn(&mut FileIndex) -> Result<T, IndexError>,
+    ) -> Result<T, IndexError> {
+        match index {
+            Some(index) => work(index),
+            None => work(index.insert(FileIndex::open(self.file.as_deref())?)),
+        }
     }
 }
 
-fn answer(index: &mut FileIndex, query: &MemoryQuery) -> Result<MemoryAnswer, IndexError> {
+fn answer(index: &FileIndex, query: &MemoryQuery) -> Result<MemoryAnswer, IndexError> {
     let matches = bm25::rank(index, &query.words, query.limit)?;
-    Ok(MemoryAnswer { summary: summary(&matches, Some(index.len())), matches })
+    Ok(MemoryAnswer { summary: summary(&matches, Some(index.totals()?.files)), matches })
 }
 
 /// Describes the matched files in one line, with the total number of files if it is known.

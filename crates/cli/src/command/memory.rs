@@ -101,7 +101,7 @@ fn index(args: &IndexArgs, process: &Process) -> Result<ExitStatus, CliError> {
 
 fn query(args: &QueryArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let query = MemoryQuery { words: args.words.join(" "), limit: args.limit };
-    let answer = open(&args.place, process)?.relevant(&query).map_err(CliError::failed)?;
+    let answer = open(&args.place, process)?.relevant_context_for(&query).map_err(CliError::failed)?;
     if args.json {
         stdio::print(&format!("{}\n", serde_json::to_string(&answer).unwrap_or_default()))?;
     } else if answer.matches.is_empty() {

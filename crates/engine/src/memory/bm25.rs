@@ -1,12 +1,13 @@
-//! BM25 ranking over path, symbols and summary, without a model. Only the posting lists of the query words
-//! are read.
+//! BM25 ranking over path, symbols and summary, without a model. The full-text table picks the files worth
+//! ranking by the rarest query words; their scores are computed here.
 
+use std::cmp::Ordering;
 use std::collections::HashSet;
 
 use super::FileMatch;
-use super::codec::DamagedIndex;
+use super::entry::FileEntry;
 use super::index::FileIndex;
-use super::tokenizer::{self, Tokens};
+use super::tokenizer::{self, Words};
 use crate::template::stem;
 
 /// BM25 term frequency saturation.
@@ -19,83 +20,96 @@ const WEIGHTS: [f64; 3] = [3.0, 2.0, 1.0];
 const HALF: f64 = 8.0;
 /// Maximum number of query words that are scored.
 const MOST_WORDS: usize = 64;
+/// Minimum number of files to rank, if as many match.
+const CANDIDATES: usize = 200;
+/// Maximum number of occurrences searched for candidates, counting each word once per file. Words beyond it,
+/// the most common ones, only count in the scores. The rarest word is always searched.
+const MOST_OCCURRENCES: usize = 40_000;
 
 /// A query word.
 struct QueryWord {
     /// The word as written, in lower case.
     word: String,
-    /// Hash of its stem.
-    hash: u32,
+    stem: String,
+    /// Number of files that contain it.
+    files: usize,
 }
 
 /// For each query word, its counts in the fields of a file.
 type Hits = Vec<[u32; 3]>;
 
 /// Returns the best matching files, best first, ties broken by path.
-pub(super) fn rank(
-    index: &mut FileIndex,
-    question: &str,
-    limit: usize,
-) -> Result<Vec<FileMatch>, DamagedIndex> {
-    let named = named(index, question);
-    let asked = asked(question);
-    let apart: Vec<Hits> = index.delta.entries.iter().map(|entry| count(&entry.tokens, &asked)).collect();
-    let scores = scores(index, &asked, &apart)?;
-    let best = best(index, &scores, &named, limit.saturating_sub(named.len()));
-    let hits = hits(index, &asked, &apart, &best)?;
-    let by_name = named.iter().map(|at| FileMatch {
-        path: path(index, *at).to_owned(),
-        score: 1.0,
-        reason: "named in the query".to_owned(),
+pub(super) fn rank(index: &FileIndex, question: &str, limit: usize) -> rusqlite::Result<Vec<FileMatch>> {
+    let named = named(index, question)?;
+    let asked = asked(index, question)?;
+    let mut found = candidates(index, &asked, limit.saturating_mul(2).max(CANDIDATES))?;
+    found.retain(|entry| !named.contains(&entry.path));
+    let totals = index.totals()?;
+    let average = (totals.words as f64 / totals.files.max(1) as f64).max(1.0);
+    let rated = found.into_iter().map(|entry| {
+        let words = Words::of(&entry);
+        let hits = count(&words, &asked);
+        (score(&hits, &asked, totals.files as f64, words.len() as f64 / average), hits, entry.path)
     });
-    let by_words = best.iter().zip(&hits).map(|(at, hits)| FileMatch {
-        path: path(index, *at).to_owned(),
-        score: ((scores[*at] / (scores[*at] + HALF)) * 1000.0).round().max(1.0) / 1000.0,
-        reason: reason(hits, &asked),
+    let mut rated: Vec<(f64, Hits, String)> = rated.collect();
+    rated.sort_unstable_by(|left, right| match right.0.total_cmp(&left.0) {
+        Ordering::Equal => left.2.cmp(&right.2),
+        order => order,
+    });
+    let by_name =
+        named.into_iter().map(|path| FileMatch { path, score: 1.0, reason: "named in the query".to_owned() });
+    let by_words = rated.into_iter().map(|(score, hits, path)| FileMatch {
+        path,
+        score: ((score / (score + HALF)) * 1000.0).round().max(1.0) / 1000.0,
+        reason: reason(&hits, &asked),
     });
     Ok(by_name.chain(by_words).take(limit).collect())
 }
 
-/// Returns the path of a file by its number: base rows come first, then delta entries.
-fn path(index: &FileIndex, at: usize) -> &str {
-    match at.checked_sub(index.base.count()) {
-        None => index.base.path(at),
-        Some(apart) => index.delta.entries.get(apart).map_or("", |entry| entry.path.as_str()),
-    }
-}
-
 /// Returns the files whose full path occurs in the query. A base name alone does not count.
-fn named(index: &FileIndex, question: &str) -> Vec<usize> {
-    let find = |path: &str| match index.delta.find(path) {
-        Ok(at) => Some(index.base.count() + at),
-        Err(_) => index.base.find(path).filter(|row| !index.delta.is_gone(*row)),
-    };
+fn named(index: &FileIndex, question: &str) -> rusqlite::Result<Vec<String>> {
     let beside = |c: char| !(c.is_alphanumeric() || matches!(c, '/' | '_' | '.' | '-'));
-    let mut found = Vec::new();
+    let mut found: Vec<String> = Vec::new();
     for word in question.split_whitespace().take(MOST_WORDS * 4) {
         let word = word.trim_matches(beside);
         for path in [word, word.trim_end_matches('.'), word.trim_start_matches("./")] {
-            if let Some(at) = find(path).filter(|at| !found.contains(at)) {
-                found.push(at);
+            if !found.iter().any(|other| other == path) && index.entry(path)?.is_some() {
+                found.push(path.to_owned());
             }
         }
     }
-    found
+    Ok(found)
 }
 
-fn asked(question: &str) -> Vec<QueryWord> {
+fn asked(index: &FileIndex, question: &str) -> rusqlite::Result<Vec<QueryWord>> {
     let mut seen = HashSet::new();
-    let words = tokenizer::split(question).into_iter();
-    let asked = words.map(|word| QueryWord { hash: tokenizer::hash(&stem(&word)), word });
-    asked.filter(|asked| seen.insert(asked.hash)).take(MOST_WORDS).collect()
+    let words = tokenizer::split(question).into_iter().map(|word| (stem(&word), word));
+    let words = words.filter(|(stem, _)| seen.insert(stem.clone())).take(MOST_WORDS);
+    words.map(|(stem, word)| Ok(QueryWord { files: index.files_with(&stem)?, word, stem })).collect()
+}
+
+/// Returns files that contain query words.
+fn candidates(index: &FileIndex, asked: &[QueryWord], most: usize) -> rusqlite::Result<Vec<FileEntry>> {
+    let mut rarest: Vec<&QueryWord> = asked.iter().filter(|asked| asked.files > 0).collect();
+    rarest.sort_by_key(|asked| asked.files);
+    let mut occurrences = 0;
+    let searched = rarest.iter().enumerate().take_while(|(at, asked)| {
+        occurrences += asked.files;
+        *at == 0 || occurrences <= MOST_OCCURRENCES
+    });
+    let searched: Vec<String> = searched.map(|(_, asked)| format!("\"{}\"", asked.stem)).collect();
+    if searched.is_empty() {
+        return Ok(Vec::new());
+    }
+    index.matching(&searched.join(" OR "), most)
 }
 
 /// Counts the query words in each field.
-fn count(tokens: &Tokens, asked: &[QueryWord]) -> Hits {
+fn count(words: &Words, asked: &[QueryWord]) -> Hits {
     let mut hits = vec![[0; 3]; asked.len()];
-    for (field, list) in [&tokens.path, &tokens.symbols, &tokens.summary].into_iter().enumerate() {
-        for hash in list {
-            if let Some(at) = asked.iter().position(|asked| asked.hash == *hash) {
+    for (field, list) in words.fields().into_iter().enumerate() {
+        for word in list {
+            if let Some(at) = asked.iter().position(|asked| asked.stem == *word) {
                 hits[at][field] += 1;
             }
         }
@@ -103,72 +117,15 @@ fn count(tokens: &Tokens, asked: &[QueryWord]) -> Hits {
     hits
 }
 
-/// Returns the BM25 sum of every file; zero for most.
-fn scores(index: &mut FileIndex, asked: &[QueryWord], apart: &[Hits]) -> Result<Vec<f64>, DamagedIndex> {
-    let (rows, files) = (index.base.count(), index.len());
-    let gone = (0..rows).filter(|row| index.delta.is_gone(*row));
-    let gone: u64 = gone.filter_map(|row| index.base.row(row)).map(|row| u64::from(row.length)).sum();
-    let added: usize = index.delta.entries.iter().map(|entry| entry.tokens.len()).sum();
-    let total = index.base.header.tokens.saturating_sub(gone) + added as u64;
-    let average = (total as f64 / files.max(1) as f64).max(1.0);
-    let mut scores = vec![0.0; rows + apart.len()];
-    for (at, word) in asked.iter().enumerate() {
-        let list = index.base.list(word.hash)?;
-        let holds = |row: u32| !index.delta.is_gone(row as usize);
-        let alive = list.iter().filter(|posting| holds(posting.row)).count();
-        let alive = alive + apart.iter().filter(|hits| hits[at] != [0; 3]).count();
-        let rarity = (1.0 + (files as f64 - alive as f64 + 0.5) / (alive as f64 + 0.5)).ln();
-        let part = |counts: [u32; 3], length: usize| {
-            let weighted: f64 = counts.iter().zip(WEIGHTS).map(|(n, weight)| f64::from(*n) * weight).sum();
-            rarity * weighted * (K1 + 1.0) / (weighted + K1 * (1.0 - B + B * (length as f64 / average)))
-        };
-        for posting in list.iter().filter(|posting| holds(posting.row)) {
-            let row = posting.row as usize;
-            let length = index.base.row(row).ok_or(DamagedIndex)?.length as usize;
-            scores[row] += part(posting.counts, length);
-        }
-        for (entry, hits) in apart.iter().enumerate().filter(|(_, hits)| hits[at] != [0; 3]) {
-            scores[rows + entry] += part(hits[at], index.delta.entries[entry].tokens.len());
-        }
-    }
-    Ok(scores)
-}
-
-/// Returns the files with the highest scores, without those already matched by name.
-fn best(index: &FileIndex, scores: &[f64], named: &[usize], wanted: usize) -> Vec<usize> {
-    let mut best: Vec<usize> = (0..scores.len()).filter(|at| scores[*at] > 0.0).collect();
-    best.retain(|at| !named.contains(at));
-    let order = |left: &usize, right: &usize| {
-        let by_score = scores[*right].total_cmp(&scores[*left]);
-        by_score.then_with(|| path(index, *left).cmp(path(index, *right)))
-    };
-    if wanted < best.len() {
-        best.select_nth_unstable_by(wanted, order);
-        best.truncate(wanted);
-    }
-    best.sort_unstable_by(order);
-    best
-}
-
-/// Returns the word counts of the files to be shown.
-fn hits(
-    index: &mut FileIndex,
-    asked: &[QueryWord],
-    apart: &[Hits],
-    best: &[usize],
-) -> Result<Vec<Hits>, DamagedIndex> {
-    let rows = index.base.count();
-    let mut hits: Vec<Hits> = vec![Vec::with_capacity(asked.len()); best.len()];
-    for (word, asked) in asked.iter().enumerate() {
-        let list = index.base.list(asked.hash)?;
-        for (hits, at) in hits.iter_mut().zip(best) {
-            hits.push(match at.checked_sub(rows) {
-                None => list.counts(*at as u32),
-                Some(entry) => apart[entry][word],
-            });
-        }
-    }
-    Ok(hits)
+/// Returns the BM25 sum of a file; `length` is relative to the average.
+fn score(hits: &Hits, asked: &[QueryWord], files: f64, length: f64) -> f64 {
+    let parts = hits.iter().zip(asked).map(|(counts, asked)| {
+        let with = asked.files as f64;
+        let rarity = (1.0 + (files - with + 0.5) / (with + 0.5)).ln();
+        let weighted: f64 = counts.iter().zip(WEIGHTS).map(|(n, weight)| f64::from(*n) * weight).sum();
+        rarity * weighted * (K1 + 1.0) / (weighted + K1 * (1.0 - B + B * length))
+    });
+    parts.sum()
 }
 
 fn reason(hits: &Hits, asked: &[QueryWord]) -> String {

@@ -2,9 +2,7 @@
 
 use serde::Serialize;
 
-use super::codec::{self, Decoder};
-use super::symbols;
-use super::tokenizer::{self, Tokens};
+use super::{symbols, tokenizer};
 
 /// Maximum length of a summary, in characters.
 const SUMMARY: usize = 240;
@@ -23,7 +21,7 @@ pub struct FileEntry {
     pub(super) mtime: i64,
     /// Hash of the content that was read (the head of the file).
     #[serde(skip)]
-    pub(super) hash: u64,
+    pub(super) hash: i64,
     /// Commit that was checked out when the file was read, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
@@ -31,8 +29,6 @@ pub struct FileEntry {
     pub symbols: Vec<String>,
     /// First words of the file about itself: comment, docstring, heading or sentence.
     pub summary: String,
-    #[serde(skip)]
-    pub(super) tokens: Tokens,
 }
 
 /// File metadata that a walk sees before reading the file.
@@ -52,25 +48,9 @@ impl FileEntry {
         let language = language(&path).to_owned();
         let symbols = symbols::find(&text, &language);
         let summary = summary(&text, &language);
-        let tokens = tokenizer::of_fields(&path, &symbols, &summary);
         let (size, mtime) = (stat.size, stat.mtime);
-        let (hash, commit) = (tokenizer::hash_bytes(head), commit.map(str::to_owned));
-        Self { path, language, size, mtime, hash, commit, symbols, summary, tokens }
-    }
-
-    /// Encodes the parts that are not in the row: commit, summary and symbols.
-    pub(super) fn detail(&self, bytes: &mut Vec<u8>) {
-        codec::text(bytes, self.commit.as_deref().unwrap_or_default());
-        codec::text(bytes, &self.summary);
-        codec::text(bytes, &self.symbols.join("\n"));
-    }
-
-    /// Decodes what [`FileEntry::detail`] wrote; the other fields are empty.
-    pub(super) fn from_detail(rest: &mut Decoder<'_>) -> Option<Self> {
-        let commit = Some(rest.text()?).filter(|commit| !commit.is_empty()).map(str::to_owned);
-        let summary = rest.text()?.to_owned();
-        let symbols = rest.text()?.split('\n').filter(|symbol| !symbol.is_empty());
-        Some(Self { commit, summary, symbols: symbols.map(str::to_owned).collect(), ..Self::default() })
+        let (hash, commit) = (tokenizer::hash(head), commit.map(str::to_owned));
+        Self { path, language, size, mtime, hash, commit, symbols, summary }
     }
 }
 

@@ -62,7 +62,7 @@ pub(super) async fn asked(
 }
 
 fn look(memory: &MemorySystem, query: &MemoryQuery, details: Details) -> Result<QueryRecord, String> {
-    let found = memory.relevant(query)?;
+    let found = memory.relevant_context_for(query)?;
     let mut about = BTreeMap::new();
     if details == Details::Told {
         for path in found.matches.iter().map(|found| &found.path) {

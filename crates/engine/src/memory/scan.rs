@@ -10,8 +10,8 @@ use ignore::{WalkBuilder, WalkState};
 use parking_lot::Mutex;
 
 use super::entry::{FileEntry, FileStat};
-use super::index::{EntryLocation, IndexLookup};
-use super::tokenizer::hash_bytes;
+use super::index::KnownFiles;
+use super::tokenizer;
 
 /// Maximum number of files in an index; the update reports when there are more.
 pub const MOST_FILES: usize = 500_000;
@@ -28,7 +28,7 @@ pub(super) struct ScanResult {
     /// New and changed files, unordered.
     pub(super) entries: Vec<FileEntry>,
     /// Files with a new mtime but unchanged content.
-    pub(super) touched: Vec<(EntryLocation, i64)>,
+    pub(super) touched: Vec<(String, i64)>,
     /// Whether files were left out because of [`MOST_FILES`].
     pub(super) cut: bool,
 }
@@ -36,12 +36,12 @@ pub(super) struct ScanResult {
 /// State of a file relative to the index.
 enum FileChangeState {
     Same,
-    Touched(EntryLocation, i64),
+    Touched(String, i64),
     Read(Box<FileEntry>),
 }
 
 /// Scans `root`; unchanged files are marked as seen but not read.
-pub(super) fn walk(root: &Path, known: &IndexLookup<'_>, commit: Option<&str>) -> Result<ScanResult, String> {
+pub(super) fn walk(root: &Path, known: &KnownFiles, commit: Option<&str>) -> Result<ScanResult, String> {
     if !root.is_dir() {
         return Err(format!("{} is not a directory", root.display()));
     }
@@ -77,7 +77,7 @@ pub(super) fn walk(root: &Path, known: &IndexLookup<'_>, commit: Option<&str>) -
             mine.walked.files += 1;
             match look {
                 FileChangeState::Same => {}
-                FileChangeState::Touched(place, mtime) => mine.walked.touched.push((place, mtime)),
+                FileChangeState::Touched(path, mtime) => mine.walked.touched.push((path, mtime)),
                 FileChangeState::Read(entry) => mine.walked.entries.push(*entry),
             }
             WalkState::Continue
@@ -106,7 +106,7 @@ fn look(
     root: &Path,
     path: &Path,
     metadata: Option<&Metadata>,
-    known: &IndexLookup<'_>,
+    known: &KnownFiles,
     commit: Option<&str>,
 ) -> Option<FileChangeState> {
     // Names that are not UTF-8 cannot be passed to a model.
@@ -116,19 +116,25 @@ fn look(
     let mtime = since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX));
     let stat = FileStat { size: metadata.len(), mtime };
     // A different size means different content, whatever the head says.
-    let old = known.see(relative).filter(|old| old.size == stat.size);
-    if old.as_ref().is_some_and(|old| old.mtime == stat.mtime) {
+    let indexed = known.get(relative);
+    if let Some(indexed) = indexed {
+        indexed.seen.store(true, Ordering::Relaxed);
+    }
+    let old = indexed.filter(|old| old.size == stat.size);
+    if old.is_some_and(|old| old.mtime == stat.mtime) {
         return Some(FileChangeState::Same);
     }
     let mut head = Vec::with_capacity(stat.size.min(HEAD) as usize);
     let read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
     if read.is_err() {
         // Unreadable: the existing entry is no longer true.
-        known.unsee(relative);
+        if let Some(indexed) = indexed {
+            indexed.seen.store(false, Ordering::Relaxed);
+        }
         return None;
     }
-    if let Some(old) = old.filter(|old| old.hash == hash_bytes(&head)) {
-        return Some(FileChangeState::Touched(old.place, stat.mtime));
+    if old.is_some_and(|old| old.hash == tokenizer::hash(&head)) {
+        return Some(FileChangeState::Touched(relative.to_owned(), stat.mtime));
     }
     Some(FileChangeState::Read(Box::new(FileEntry::new(relative.to_owned(), &stat, &head, commit))))
 }

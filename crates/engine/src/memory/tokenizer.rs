@@ -1,58 +1,34 @@
-//! Hashes words: a file's path, symbols and summary become short lists of integers, so that a query over tens
-//! of thousands of files compares integers.
+//! Splits an entry's path, symbols and summary into stemmed words, as they are indexed and counted.
 
+use super::entry::FileEntry;
 use crate::template::stem;
 
-/// Maximum number of tokens kept per field; more of a huge file's symbols add nothing.
+/// Maximum number of words kept per field; more of a huge file's symbols add nothing.
 const MOST: usize = 400;
 
-/// Hashed words of an entry, by field.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tokens {
-    pub(super) path: Vec<u32>,
-    pub(super) symbols: Vec<u32>,
-    pub(super) summary: Vec<u32>,
-}
+/// Stemmed words of an entry, by field: path, symbols, summary.
+pub(super) struct Words([Vec<String>; 3]);
 
-impl Tokens {
+impl Words {
+    pub(super) fn of(entry: &FileEntry) -> Self {
+        let stems = |words: Vec<String>| words.iter().take(MOST).map(|word| stem(word)).collect();
+        let symbols = entry.symbols.iter().flat_map(|symbol| split(symbol)).collect();
+        Self([stems(split(&entry.path)), stems(symbols), stems(split(&entry.summary))])
+    }
+
+    pub(super) fn fields(&self) -> &[Vec<String>; 3] {
+        &self.0
+    }
+
+    /// Returns each field as words separated by blanks.
+    pub(super) fn texts(&self) -> [String; 3] {
+        self.0.each_ref().map(|words| words.join(" "))
+    }
+
     /// Number of words in all fields.
-    pub(super) fn len(&self) -> usize {
-        self.path.len() + self.symbols.len() + self.summary.len()
+    pub(super) fn len(&self) -> i64 {
+        self.0.iter().map(|words| words.len() as i64).sum()
     }
-
-    /// Returns each distinct word with its count in each field.
-    pub(super) fn counted(&self) -> Vec<(u32, [u32; 3])> {
-        let fields = [&self.path, &self.symbols, &self.summary].into_iter().enumerate();
-        let all = fields.flat_map(|(field, words)| words.iter().map(move |word| (*word, field)));
-        let mut all: Vec<(u32, usize)> = all.collect();
-        all.sort_unstable();
-        let mut counted: Vec<(u32, [u32; 3])> = Vec::with_capacity(all.len());
-        for (word, field) in all {
-            match counted.last_mut().filter(|(last, _)| *last == word) {
-                Some((_, counts)) => counts[field] += 1,
-                None => {
-                    let mut counts = [0; 3];
-                    counts[field] = 1;
-                    counted.push((word, counts));
-                }
-            }
-        }
-        counted
-    }
-}
-
-pub(super) fn of_fields(path: &str, symbols: &[String], summary: &str) -> Tokens {
-    let hashes = |words: Vec<String>| words.iter().take(MOST).map(|word| hash(word)).collect();
-    Tokens {
-        path: hashes(words(path)),
-        symbols: hashes(symbols.iter().flat_map(|symbol| words(symbol)).collect()),
-        summary: hashes(words(summary)),
-    }
-}
-
-/// Returns the stemmed words of a text.
-pub(super) fn words(text: &str) -> Vec<String> {
-    split(text).iter().map(|word| stem(word)).collect()
 }
 
 /// Splits a text into lower-case words, at non-alphanumeric characters and at case changes.
@@ -83,14 +59,8 @@ fn flush(word: &mut String, words: &mut Vec<String>) {
     word.clear();
 }
 
-/// Folded FNV-1a. The hashes are written to disk, so they must be stable between processes.
-pub(super) fn hash(word: &str) -> u32 {
-    let wide = hash_bytes(word.as_bytes());
-    (wide ^ (wide >> 32)) as u32
-}
-
-pub(super) fn hash_bytes(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+/// FNV-1a. The hash is stored, so it must not differ between processes.
+pub(super) fn hash(bytes: &[u8]) -> i64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step).cast_signed()
 }

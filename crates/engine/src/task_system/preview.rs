@@ -40,8 +40,10 @@ pub async fn preview(
     let (mut paths, mut left_out) = (Vec::new(), Vec::new());
     let failed = |problem: String| TemplateTaskError::failure(Reason::ContextMatchingFailure, problem);
     let search = |words: &str| {
-        let found =
-            memory.relevant(&MemoryQuery { words: words.to_owned(), limit: super::context_loader::MATCHES });
+        let found = memory.relevant_context_for(&MemoryQuery {
+            words: words.to_owned(),
+            limit: super::context_loader::MATCHES,
+        });
         found.map(|answer| answer.matches.into_iter().map(|found| found.path).collect::<Vec<_>>())
     };
     match (&request.file_paths, &template.file_paths) {
