@@ -2,10 +2,10 @@
 //! the actions. Every limit and guard rail of a task is decided here and nowhere else.
 
 use fusee_journal::event::{ErrorCode, Event, TaskError};
-use fusee_model::{ErrorKind, ModelError, Reply, StopReason, ToolCall, Usage};
+use fusee_model::{ErrorKind, ModelError, Reply, StopReason, ToolCall};
 
 use super::limits::Limits;
-use crate::agent::limits::cost::Cost;
+use crate::agent::limits::cost::{Charges, Cost};
 use crate::agent::limits::loop_detector::{LoopDetector, LoopVerdict, RejectedAnswers};
 
 /// An event for the machine.
@@ -132,7 +132,7 @@ pub(crate) struct TurnMachine {
     money: Cost,
     warned: Vec<&'static str>,
     pub(crate) answer: String,
-    pub(crate) usage: Usage,
+    pub(crate) charges: Charges,
 }
 
 impl TurnMachine {
@@ -151,7 +151,7 @@ impl TurnMachine {
             money: Cost::default(),
             warned: Vec::new(),
             answer: String::new(),
-            usage: Usage::default(),
+            charges: Charges::default(),
         }
     }
 
@@ -166,14 +166,10 @@ impl TurnMachine {
     }
 
     /// Charges the resources used by a subtask.
-    pub(crate) fn spend(&mut self, turns: u32, usage: &Usage) {
+    pub(crate) fn spend(&mut self, turns: u32, charges: &Charges) {
         self.others = self.others.saturating_add(turns);
-        self.money.charge(&self.limits, usage);
-        self.usage.input_tokens += usage.input_tokens;
-        self.usage.output_tokens += usage.output_tokens;
-        self.usage.cached_tokens += usage.cached_tokens;
-        self.usage.reasoning_tokens += usage.reasoning_tokens;
-        self.usage.cache_write_tokens += usage.cache_write_tokens;
+        self.money.charge(charges.known_usd());
+        self.charges.extend(charges);
     }
 
     /// Replaces the limits.
@@ -204,10 +200,7 @@ impl TurnMachine {
 
     fn use_up(&mut self, reply: &Reply) {
         if let Some(usage) = &reply.usage {
-            self.usage.input_tokens += usage.input_tokens;
-            self.usage.output_tokens += usage.output_tokens;
-            self.usage.cached_tokens += usage.cached_tokens;
-            self.usage.reasoning_tokens += usage.reasoning_tokens;
+            self.charges.add(self.limits.price, usage);
         }
     }
 
@@ -334,12 +327,6 @@ impl TurnMachine {
                 Action::End(fail(ErrorCode::TurnFailed, "llm_error", message))
             }
         }
-    }
-
-    /// Charges a reply outside the conversation; it does not count as a turn.
-    pub(crate) fn charge_reply_beside(&mut self, reply: &Reply, tokens: u64) {
-        self.money.spent(&self.limits, reply, tokens);
-        self.use_up(reply);
     }
 
     fn plan(&mut self, calls: Vec<ToolCall>) -> Vec<GuardedCall> {

@@ -144,7 +144,7 @@ impl TaskRunner<'_> {
         self.turn.cached_tokens = reply.usage.map_or(0, |usage| usage.cached_tokens);
         self.turn.calls = u32::try_from(reply.tool_calls.len()).unwrap_or(u32::MAX);
         self.peak_context_tokens = self.peak_context_tokens.max(self.limit_usage().tokens);
-        let mut usage = self.turns.usage;
+        let mut usage = self.turns.charges.usage();
         if let Some(reported) = &reply.usage {
             usage.input_tokens += reported.input_tokens;
             usage.output_tokens += reported.output_tokens;

@@ -19,6 +19,7 @@ use crate::agent::completion::finalize::concluded;
 use crate::agent::conversation::carry_over::PriorConversation;
 use crate::agent::conversation::sectioned_prompt::SectionedPrompt;
 use crate::agent::flow::{Phases, TaskRules};
+use crate::agent::limits::cost::Charges;
 use crate::agent::tool_calls::subtask_tool::Spent;
 use crate::task_system::ResourceMetrics;
 
@@ -98,8 +99,8 @@ pub struct TaskOutcome {
     pub unreachable: bool,
     /// Number of model replies.
     pub total_turns: u32,
-    /// Reported token usage of all model requests.
-    pub usage: Usage,
+    /// Reported token usage of all model requests, at their prices.
+    pub charges: Charges,
     /// Working time: the sum of the step durations.
     pub active_ms: u64,
     /// The part of the working time spent on model requests.
@@ -111,6 +112,11 @@ pub struct TaskOutcome {
 }
 
 impl TaskOutcome {
+    /// Reported token usage of all model requests.
+    pub fn usage(&self) -> Usage {
+        self.charges.usage()
+    }
+
     /// Resources used by the task.
     pub fn resource_metrics(&self) -> ResourceMetrics {
         ResourceMetrics::of(self)
@@ -388,17 +394,18 @@ impl AgentTask {
         let description = self.rules.description.as_deref().unwrap_or(&self.request);
         let report = driver.facts.report(&self.branch, description, end);
         self.engine.emit(&self.branch, crate::agent::task_report::checked(report));
+        let usage = outcome.usage();
         self.engine.emit(
             &self.branch,
             Event::TaskComplete(TaskComplete {
                 submission_id: self.submission_id.clone(),
                 total_turns: outcome.total_turns,
-                total_tokens: outcome.usage.input_tokens + outcome.usage.output_tokens,
-                cached_tokens: outcome.usage.cached_tokens,
+                total_tokens: usage.input_tokens + usage.output_tokens,
+                cached_tokens: usage.cached_tokens,
                 duration_ms: driver.elapsed_ms(),
                 status: outcome.status,
                 answer: outcome.answer.clone(),
-                cost_usd: self.session.price.map(|price| price.cost_usd(&outcome.usage)),
+                cost_usd: outcome.charges.cost_usd(self.session.limits.price),
                 error: outcome.error.clone(),
             }),
         );
@@ -407,7 +414,7 @@ impl AgentTask {
 
 fn outcome(ending: TaskEnd, driver: &TaskRunner<'_>) -> TaskOutcome {
     let partial = driver.turns.answer.clone();
-    let (total_turns, usage) = (driver.turns.all_turns(), driver.turns.usage);
+    let (total_turns, charges) = (driver.turns.all_turns(), driver.turns.charges.clone());
     let base = TaskOutcome {
         status: TaskStatus::Failed,
         blocked: false,
@@ -416,7 +423,7 @@ fn outcome(ending: TaskEnd, driver: &TaskRunner<'_>) -> TaskOutcome {
         error: None,
         unreachable: false,
         total_turns,
-        usage,
+        charges,
         active_ms: driver.active_ms,
         model_ms: driver.model_ms,
         peak_context_tokens: driver.peak_context_tokens,

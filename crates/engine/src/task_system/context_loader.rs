@@ -218,7 +218,7 @@ impl ContextLoader<'_> {
 
     /// Returns the resources used.
     pub(super) fn spent(&self) -> Spent {
-        *self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+        self.spent.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn calling(&self) -> ToolExecutor<'_> {

@@ -126,7 +126,7 @@ impl TaskRunner<'_> {
     fn probed(&mut self, reply: &Reply) {
         let tokens = self.occupancy.estimate(reply.text.len());
         self.turns.charge_reply(reply, tokens);
-        let (turns, usage) = (self.turns.turn_index(), self.turns.usage);
+        let (turns, usage) = (self.turns.turn_index(), self.turns.charges.usage());
         self.task.progress.turned(turns, usage, self.metrics(turns, usage));
         match self.phases.as_mut().map(|phases| phases.answered(&reply.text)) {
             Some(Ok(moved)) => self.record_phase(moved),

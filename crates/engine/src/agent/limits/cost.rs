@@ -1,13 +1,52 @@
-//! Cost of a task so far, and whether the budget covers the next request. `turns.rs` checks before each
+//! Cost of a task so far, and whether the budget covers the next request. `machine.rs` checks before each
 //! request.
 
 use fusee_journal::event::Event;
-use fusee_model::{Reply, Usage};
+use fusee_model::{Price, Reply, Usage};
 
 use crate::agent::limits::Limits;
 
 /// Bytes per token, for servers that report no usage.
 const BYTES_A_TOKEN: usize = 4;
+
+/// Reported token usage, grouped by the price of the model that answered.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Charges(Vec<(Option<Price>, Usage)>);
+
+impl Charges {
+    /// Adds the usage of a request to a model with this price.
+    pub(crate) fn add(&mut self, price: Option<Price>, usage: &Usage) {
+        match self.0.iter_mut().find(|(known, _)| *known == price) {
+            Some((_, sum)) => *sum += usage,
+            None => self.0.push((price, *usage)),
+        }
+    }
+
+    /// Adds the charges of another task.
+    pub(crate) fn extend(&mut self, other: &Self) {
+        other.0.iter().for_each(|(price, usage)| self.add(*price, usage));
+    }
+
+    /// Token usage of all requests.
+    pub fn usage(&self) -> Usage {
+        let mut sum = Usage::default();
+        self.0.iter().for_each(|(_, usage)| sum += usage);
+        sum
+    }
+
+    /// Cost in US dollars of the requests whose price is known.
+    pub(crate) fn known_usd(&self) -> f64 {
+        self.0.iter().filter_map(|(price, usage)| Some(price.as_ref()?.cost_usd(usage))).sum()
+    }
+
+    /// Cost in US dollars; `None` if a price is unknown. Without requests, `own` is the price that counts.
+    pub(crate) fn cost_usd(&self, own: Option<Price>) -> Option<f64> {
+        let known =
+            if self.0.is_empty() { own.is_some() } else { self.0.iter().all(|(price, _)| price.is_some()) };
+        // Adding 0 turns the empty sum -0.0 into 0.0.
+        known.then(|| self.known_usd() + 0.0)
+    }
+}
 
 /// Money spent.
 #[derive(Debug, Default)]
@@ -29,9 +68,9 @@ impl Cost {
         self.usd += limits.price.map_or(0.0, |price| price.cost_usd(&usage));
     }
 
-    /// Adds the usage of another task.
-    pub(crate) fn charge(&mut self, limits: &Limits, usage: &Usage) {
-        self.usd += limits.price.map_or(0.0, |price| price.cost_usd(usage));
+    /// Adds the cost of another task.
+    pub(crate) fn charge(&mut self, usd: f64) {
+        self.usd += usd;
     }
 
     /// The error if a request of `tokens` would exceed the budget.
@@ -67,3 +106,6 @@ impl Cost {
         first.then(|| Event::Warning { code: code.to_owned(), message })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -216,5 +216,6 @@ fn usage_adds_up() {
         let usage = Some(Usage { input_tokens: 10, output_tokens: 3, ..Usage::default() });
         next(&mut turns, TurnEvent::Replied(Reply { text: "x".into(), usage, ..Reply::default() }), LOW);
     }
-    assert_eq!((turns.usage.input_tokens, turns.usage.output_tokens), (20, 6));
+    let usage = turns.charges.usage();
+    assert_eq!((usage.input_tokens, usage.output_tokens), (20, 6));
 }

@@ -74,7 +74,7 @@ impl TaskRunner<'_> {
         Ok(match attempt.result {
             AttemptResult::Reply(reply) => {
                 let tokens = self.occupancy.estimate(reply.text.len());
-                self.turns.charge_reply_beside(&reply, tokens);
+                self.turns.charge_reply(&reply, tokens);
                 usable(reply)
             }
             AttemptResult::Error { error, .. } => Err(error.message),

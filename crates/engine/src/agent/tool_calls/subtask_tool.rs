@@ -5,11 +5,12 @@ use std::sync::LazyLock;
 
 use fusee_journal::event::CallFate;
 use fusee_journal::{BoxFuture, RunAborted, StepMeta};
-use fusee_model::{Message, ToolCall, ToolSpec, Usage};
+use fusee_model::{Message, ToolCall, ToolSpec};
 use fusee_tools::{Access, ToolDefinition, ToolOutput, arguments};
 use serde_json::{Value, json};
 
 use crate::agent::facts::Facts;
+use crate::agent::limits::cost::Charges;
 use crate::agent::runner::TaskRunner;
 use crate::agent::tool_calls::CallRoute;
 use crate::agent::tool_calls::tool_executor::CallRecord;
@@ -42,10 +43,10 @@ pub struct Remaining {
 }
 
 /// Resources used by the subtasks of a task.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Spent {
     pub(crate) turns: u32,
-    pub(crate) usage: Usage,
+    pub(crate) charges: Charges,
     pub(crate) active_ms: u64,
 }
 
@@ -54,11 +55,7 @@ impl Spent {
     pub(crate) fn add(&mut self, other: &Self) {
         self.turns = self.turns.saturating_add(other.turns);
         self.active_ms += other.active_ms;
-        self.usage.input_tokens += other.usage.input_tokens;
-        self.usage.output_tokens += other.usage.output_tokens;
-        self.usage.cached_tokens += other.usage.cached_tokens;
-        self.usage.reasoning_tokens += other.usage.reasoning_tokens;
-        self.usage.cache_write_tokens += other.usage.cache_write_tokens;
+        self.charges.extend(&other.charges);
     }
 }
 
@@ -110,7 +107,7 @@ impl TaskRunner<'_> {
     /// The limits that remain for subtasks.
     pub(crate) fn left(&self) -> Remaining {
         let limits = self.task.rules.bound(self.terms.limits);
-        let cost = limits.price.map(|price| price.cost_usd(&self.turns.usage));
+        let cost = self.turns.charges.cost_usd(limits.price);
         Remaining {
             turns: limits.max_turns.saturating_sub(self.turns.all_turns()),
             ms: self.left_ms(),
@@ -132,7 +129,7 @@ impl TaskRunner<'_> {
     /// Charges the resources used by subtasks to this task.
     pub(crate) fn spend(&mut self, spent: &Spent) {
         self.active_ms += spent.active_ms;
-        self.turns.spend(spent.turns, &spent.usage);
+        self.turns.spend(spent.turns, &spent.charges);
     }
 
     /// Resolves a `spawn_subtask` call; `None` for other calls or if this task may not spawn subtasks.
