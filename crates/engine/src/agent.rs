@@ -6,6 +6,7 @@
 
 pub(crate) mod completion;
 pub(crate) mod conversation;
+mod execution;
 mod facts;
 pub mod flow;
 mod interrupt;

@@ -2,6 +2,7 @@
 
 pub(crate) mod cost;
 pub(crate) mod loop_detector;
+pub(crate) mod meter;
 pub(crate) mod policy_change;
 
 use fusee_model::{Price, RetryPolicy};

@@ -115,6 +115,12 @@ impl TaskContext {
         self.toolbox.definitions().chain(control_tools::definitions())
     }
 
+    /// The definition of a control tool or of a tool of the toolbox.
+    pub(crate) fn definition(&self, name: &str) -> Option<&ToolDefinition> {
+        let control = control_tools::definitions().iter().find(|definition| definition.name == name);
+        control.or_else(|| self.toolbox.find(name).map(|tool| tool.definition()))
+    }
+
     pub(crate) fn specs(&self, offered: impl Fn(&ToolDefinition) -> bool) -> Vec<ToolSpec> {
         self.definitions()
             .filter(|definition| offered(definition))

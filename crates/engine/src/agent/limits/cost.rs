@@ -1,7 +1,6 @@
 //! Cost of a task so far, and whether the budget covers the next request. `machine.rs` checks before each
 //! request.
 
-use fusee_journal::event::Event;
 use fusee_model::{Price, Reply, Usage};
 
 use crate::agent::limits::Limits;
@@ -49,23 +48,26 @@ impl Charges {
 }
 
 /// Money spent.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cost {
     usd: f64,
     /// Output tokens of the longest reply so far, used as the estimate for the next reply.
     longest: u64,
-    warned: bool,
 }
 
 impl Cost {
+    /// Nothing spent.
+    #[cfg(test)]
+    pub(crate) const ZERO: Self = Self { usd: 0.0, longest: 0 };
+
     /// Records a reply to a request that left the context at `tokens`.
-    pub(crate) fn spent(&mut self, limits: &Limits, reply: &Reply, tokens: u64) {
+    pub(crate) fn spent(&mut self, price: Option<Price>, reply: &Reply, tokens: u64) {
         let usage = reply.usage.unwrap_or_else(|| {
             let output_tokens = (reply.text.len() / BYTES_A_TOKEN) as u64;
             Usage { input_tokens: tokens, output_tokens, ..Usage::default() }
         });
         self.longest = self.longest.max(usage.output_tokens);
-        self.usd += limits.price.map_or(0.0, |price| price.cost_usd(&usage));
+        self.usd += price.map_or(0.0, |price| price.cost_usd(&usage));
     }
 
     /// Adds the cost of another task.
@@ -87,23 +89,21 @@ impl Cost {
         })
     }
 
-    /// A warning, emitted once, that the budget is nearly used up or that the price is unknown.
-    pub(crate) fn warning(&mut self, limits: &Limits) -> Option<Event> {
+    /// The code and text of a warning that the budget is nearly used up or that the price is unknown.
+    pub(crate) fn warning(&self, limits: &Limits) -> Option<(&'static str, String)> {
         let budget = limits.budget_usd?;
-        let (code, message) = match limits.price {
-            None => (
+        match limits.price {
+            None => Some((
                 "unknown_price",
                 "the price of this model is unknown, so the budget cannot be enforced; set price.input and \
                  price.output (US dollars per million tokens) in the configuration"
                     .to_owned(),
-            ),
+            )),
             Some(_) if self.usd * 5.0 >= budget * 4.0 => {
-                ("limit_cost", format!("used ${:.4} of ${budget}", self.usd))
+                Some(("limit_cost", format!("used ${:.4} of ${budget}", self.usd)))
             }
-            Some(_) => return None,
-        };
-        let first = !std::mem::replace(&mut self.warned, true);
-        first.then(|| Event::Warning { code: code.to_owned(), message })
+            Some(_) => None,
+        }
     }
 }
 
