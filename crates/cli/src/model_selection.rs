@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fusee_engine::agent::Limits;
+use fusee_engine::agent::{Limits, PricedModel};
 use fusee_engine::model::provider::{PROVIDERS, Provider};
 use fusee_engine::model::{
     Connection, Model, ModelRef, Models, Price, Profile, Recorder, RequestOptions, Secret, ToolFormat,
@@ -240,7 +240,7 @@ pub(crate) fn stage_models(
     settings: &run::RunSpec,
     config: &Config,
     environment: &Environment,
-) -> Result<BTreeMap<String, Arc<dyn Model>>, CliError> {
+) -> Result<BTreeMap<String, PricedModel>, CliError> {
     let mut models = BTreeMap::new();
     for stage in &settings.flow.stages {
         if let Some(name) = &stage.model
@@ -250,7 +250,7 @@ pub(crate) fn stage_models(
                 message: format!("stage `{}`: {}", stage.id, failure.message),
                 ..failure
             })?;
-            models.insert(name.clone(), choice.open(None)?);
+            models.insert(name.clone(), PricedModel { model: choice.open(None)?, price: choice.price });
         }
     }
     Ok(models)

@@ -6,6 +6,7 @@
 
 pub(crate) mod completion;
 pub(crate) mod conversation;
+mod execution;
 mod facts;
 pub mod flow;
 mod interrupt;
@@ -30,6 +31,7 @@ pub(crate) use conversation::context_usage::size;
 pub use conversation::sectioned_prompt::SectionedPrompt;
 pub(crate) use facts::{Facts, ReportedEnd as FactsEnd, change_of};
 pub use interrupt::TurnInterrupt;
+pub use limits::cost::Charges;
 pub use limits::policy_change::{PolicyChange, RunPolicy};
 pub use limits::{Limits, RankBy, SummaryBy};
 pub(crate) use model_request::Slept;
@@ -38,7 +40,7 @@ pub use plan::{Plan, PlanStatus, PlannedTask};
 pub use review_policy::ReviewPolicy;
 pub(crate) use task::FinishedTask;
 pub use task::{AgentTask, TaskOutcome, TaskProgress};
-pub use task_context::TaskContext;
+pub use task_context::{PricedModel, TaskContext};
 pub use tool_calls::subtask_tool::Remaining;
 pub(crate) use tool_calls::subtask_tool::{SPAWN_SUBTASK, Spent, SubtaskOutcome, SubtaskRunner};
 pub(crate) use tool_calls::tool_executor::{CallRecord, ToolExecutor, UNANSWERED_ADVICE};

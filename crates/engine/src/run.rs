@@ -26,7 +26,8 @@ use fusee_tools::mcp::McpTool;
 use fusee_tools::{CommandSettings, Tool, Toolbox, Workspace};
 
 use crate::agent::{
-    AgentTask, PolicyChange, RunPolicy, TaskContext, TaskOutcome, TaskProgress, TurnInterrupt, remember,
+    AgentTask, Limits, PolicyChange, PricedModel, RunPolicy, TaskContext, TaskOutcome, TaskProgress,
+    TurnInterrupt, remember,
 };
 use crate::approval::{ApprovalPolicy, Approver, NonInteractive};
 use crate::memory::MemorySystem;
@@ -49,7 +50,7 @@ pub struct RunDeps {
     /// Main model.
     pub model: Arc<dyn Model>,
     /// Models of the stages that name another one, by name.
-    pub others: std::collections::BTreeMap<String, Arc<dyn Model>>,
+    pub others: std::collections::BTreeMap<String, PricedModel>,
     /// Settings for running commands.
     pub commands: CommandSettings,
     /// Tools beyond the standard ones.
@@ -160,12 +161,14 @@ impl RunHandle {
 }
 
 /// Starts a run.
-pub async fn start(run: &RunId, settings: RunSpec, resources: RunDeps) -> Result<RunHandle, StartError> {
+pub async fn start(run: &RunId, mut settings: RunSpec, resources: RunDeps) -> Result<RunHandle, StartError> {
     let workspace = open_workspace(&settings)?;
     prompt_setup::check(&settings)?;
     if let Some(earlier) = &settings.continues {
         continuation::check(&resources.journal, earlier)?;
     }
+    settings.stage_prices =
+        resources.others.iter().map(|(name, other)| (name.clone(), other.price)).collect();
     let embedded = SqliteRun::begin(&resources.journal, run, &settings.title(), None).await?;
     workspace.load_snapshot(initial_snapshot_path(&resources.journal, run));
     Ok(spawn(embedded, settings, resources, workspace, RunHistory::default()))
@@ -371,12 +374,11 @@ async fn task(
     }
     let session = TaskContext {
         model: resources.model,
-        others: resources.others,
+        others: settings.at_recorded_prices(resources.others),
         options: settings.options.clone(),
-        price: settings.price,
         toolbox,
         workspace,
-        limits: settings.limits,
+        limits: Limits { price: settings.limits.price.or(settings.price), ..settings.limits },
         secrets,
         turn_stop: progress.turn_stop.clone(),
         gatekeeper: ApprovalPolicy {

@@ -153,6 +153,17 @@ impl Usage {
     }
 }
 
+impl std::ops::AddAssign<&Self> for Usage {
+    /// Adds the counts of another request. The context size is not a sum, so `held_tokens` stays.
+    fn add_assign(&mut self, other: &Self) {
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+        self.cached_tokens += other.cached_tokens;
+        self.reasoning_tokens += other.reasoning_tokens;
+        self.cache_write_tokens += other.cache_write_tokens;
+    }
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "signature required by serde")]
 fn is_zero(count: &u64) -> bool {
     *count == 0

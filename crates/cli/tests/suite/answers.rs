@@ -3,6 +3,7 @@
 use fusee_testkit::events::of_type;
 use fusee_testkit::project::Project;
 use fusee_testkit::script::Line;
+use fusee_testkit::server::{Message, Server};
 use serde_json::{Value, json};
 
 use crate::support::{fusee, run, run_json};
@@ -118,4 +119,29 @@ fn finishing_by_a_call_ends_its_turn_once() {
     let events = run_json(&project, &script).run().exits(0).events();
     assert_eq!(of_type(&events, "turn_complete").len(), 1);
     assert_eq!(events.last().unwrap()["answer"], json!("All done."));
+}
+
+#[test]
+fn a_stage_is_charged_at_the_price_of_its_own_model() {
+    let project = Project::new().with(
+        "fusee.toml",
+        "[[flow]]\nid = \"one\"\nprompt = \"First.\"\n\n[[flow]]\nid = \"two\"\nprompt = \"Second.\"\nmodel = \
+         \"lmstudio:second\"\n",
+    );
+    let user = project.home().join(".config/fusee");
+    std::fs::create_dir_all(&user).unwrap();
+    let price = |model: &str, input: u32| {
+        format!("[[price]]\nprovider = [\"lmstudio\"]\nmodel = [\"{model}\"]\ninput = {input}\noutput = 0\n")
+    };
+    std::fs::write(user.join("prices.toml"), price("first", 1) + &price("second", 3)).unwrap();
+    let done = |stage: &str| {
+        Message::call("flow_stage_done", json!({ "stage": stage, "summary": stage })).usage(1_000_000, 10)
+    };
+    let server = Server::start([done("one"), done("two")]);
+    let run = run_json(&project, "lmstudio:first").env("LMSTUDIO_BASE_URL", server.base_url());
+    let events = run.args(["--run-id", "staged"]).run().exits(0).events();
+    let ends = of_type(&events, "task_complete");
+    let costs: Vec<_> = ends.iter().map(|end| end["cost_usd"].clone()).collect();
+    assert_eq!(json!(costs), json!([1.0, 3.0, 4.0]));
+    fusee(&project).args(["replay", "staged"]).run().exits(0);
 }

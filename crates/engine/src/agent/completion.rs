@@ -1,4 +1,5 @@
-//! Decides whether a task is done: verification, answer checks, edits taken from answers, and the final result.
+//! Decides whether the work of a task is done: verification, answer checks, edits taken from answers, and the
+//! final result. The turn machine decides what follows from it.
 
 pub(crate) mod answer_check;
 pub(crate) mod finalize;

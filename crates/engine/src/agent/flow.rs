@@ -1,12 +1,11 @@
 //! Flows: hold a model to a process with stages, gates and phases, and with actions of the runtime itself.
 //!
 //! [`FlowSettings`] is the complete configuration as data, part of a run's step 0. Decisions within a task
-//! are pure functions of recorded facts; the agent's driver calls them and acts on the results.
+//! are pure functions of recorded facts; the task runner calls them and acts on the results.
 
 mod answer_edits;
 mod branched;
 mod flow_state;
-mod history_window;
 pub(crate) mod phase_tracker;
 mod phases;
 mod preload;
@@ -21,9 +20,8 @@ mod task_rules;
 mod tool_gate;
 
 pub(crate) use answer_edits::edits;
-pub(crate) use flow_state::{Feedback, FlowState, Progress};
-pub(crate) use history_window::HistoryWindow;
-pub(crate) use phases::{PhaseTransition as PhaseMove, Phases};
+pub(crate) use flow_state::{Feedback, FlowState};
+pub(crate) use phases::Phases;
 pub(crate) use preload::{PreloadedFile, read as read_before, shown as shown_before};
 pub(crate) use protected_tests::{ProtectedTests, answer as protected_answer};
 pub(crate) use run_flow::work;

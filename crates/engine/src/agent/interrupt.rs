@@ -8,9 +8,10 @@ use fusee_journal::event::Event;
 use fusee_journal::{RunAborted, StepKind, StepRequest};
 use fusee_model::{CancellationToken, Message};
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::runner::TaskRunner;
+use super::conversation::Conversation;
+use super::execution::Execution;
 use crate::agent::tool_calls::user_wait::within;
 
 /// Reason shown with the question.
@@ -65,56 +66,54 @@ impl Drop for InterruptibleTurn {
     }
 }
 
-impl TaskRunner<'_> {
-    /// Handles a cancellation. Whether it affected only the turn is a step, and so is the user's answer;
-    /// returns false if the task is over.
-    pub(crate) async fn resume_after_stop(&mut self) -> Result<bool, RunAborted> {
-        // Nothing runs while the user decides, so another signal is meant for the run.
-        self.under_way = None;
-        let cancel = &self.task.cancel;
-        let turn_only = async move { !cancel.is_cancelled() };
-        if !self.engine().step(self.wait_call("stopped"), turn_only).await?.value {
-            return Ok(false);
+/// Handles a stop by the user. Whether it affected only the turn is a step, and so is the user's answer;
+/// returns whether the task continues.
+pub(crate) async fn resume_after_stop(
+    run: &mut Execution<'_>,
+    conversation: &mut Conversation<'_>,
+) -> Result<bool, RunAborted> {
+    // Nothing runs while the user decides, so another signal is meant for the run.
+    run.turn = None;
+    let task = run.task;
+    let call = StepRequest::new(&task.branch, StepKind::Wait, "stopped");
+    let turn_only = async move { !task.cancel.is_cancelled() };
+    if !run.engine().step(call, turn_only).await?.value {
+        return Ok(false);
+    }
+    let words = what_now(run).await?;
+    run.turn = Some(task.session.turn_stop.begin(&task.cancel));
+    let Some(words) = words else { return Ok(false) };
+    if !words.trim().is_empty() {
+        if let Some(Message::User { .. }) = conversation.history.messages().last() {
+            let (text, reasoning, tool_calls) = (UNSAID.to_owned(), None, Vec::new());
+            conversation.history.push(Message::Assistant { text, reasoning, tool_calls });
         }
-        let words = self.what_now().await?;
-        self.under_way = Some(self.session().turn_stop.begin(&self.task.cancel));
-        let Some(words) = words else { return Ok(false) };
-        if !words.trim().is_empty() {
-            if let Some(Message::User { .. }) = self.conversation.messages().last() {
-                let (text, reasoning, tool_calls) = (UNSAID.to_owned(), None, Vec::new());
-                self.conversation.push(Message::Assistant { text, reasoning, tool_calls });
-            }
-            self.say(words.trim());
-        }
-        Ok(true)
+        conversation.say(run, words.trim());
     }
+    Ok(true)
+}
 
-    async fn what_now(&mut self) -> Result<Option<String>, RunAborted> {
-        self.stops += 1;
-        let call_id = format!("stopped-{}", self.stops);
-        self.emit(Event::ApprovalRequested {
-            call_id: call_id.clone(),
-            name: crate::agent::tool_calls::control_tools::ASK_USER.to_owned(),
-            arguments: json!({ "question": QUESTION }),
-            reason: REASON.to_owned(),
-        });
-        let (approver, cancel) = (&self.session().gatekeeper.approver, &self.task.cancel);
-        let limit_s = self.session().limits.approval_timeout_s;
-        let ask = async move { within(limit_s, cancel, approver.after_stop(QUESTION)).await.ok().flatten() };
-        let words = self.engine().step(self.wait_call("after_stop"), ask).await?.value;
-        let reason = match words.as_deref().map(str::trim) {
-            None => Some("the run ends".to_owned()),
-            Some("") => None,
-            Some(words) => Some(words.to_owned()),
-        };
-        self.emit(Event::ApprovalResolved { call_id, approved: words.is_some(), reason });
-        Ok(words)
-    }
-
-    fn wait_call(&self, callee: &str) -> StepRequest {
-        let branch = self.task.branch.clone();
-        StepRequest { branch, kind: StepKind::Wait, callee: callee.to_owned(), args: Value::Null }
-    }
+async fn what_now(run: &mut Execution<'_>) -> Result<Option<String>, RunAborted> {
+    run.stops += 1;
+    let call_id = format!("stopped-{}", run.stops);
+    run.emit(Event::ApprovalRequested {
+        call_id: call_id.clone(),
+        name: crate::agent::tool_calls::control_tools::ASK_USER.to_owned(),
+        arguments: json!({ "question": QUESTION }),
+        reason: REASON.to_owned(),
+    });
+    let call = StepRequest::new(&run.task.branch, StepKind::Wait, "after_stop");
+    let (approver, cancel) = (&run.session().gatekeeper.approver, &run.task.cancel);
+    let limit_s = run.session().limits.approval_timeout_s;
+    let ask = async move { within(limit_s, cancel, approver.after_stop(QUESTION)).await.ok().flatten() };
+    let words = run.engine().step(call, ask).await?.value;
+    let reason = match words.as_deref().map(str::trim) {
+        None => Some("the run ends".to_owned()),
+        Some("") => None,
+        Some(words) => Some(words.to_owned()),
+    };
+    run.emit(Event::ApprovalResolved { call_id, approved: words.is_some(), reason });
+    Ok(words)
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
-//! Resource limits of a task. All of them are enforced in `turns.rs`.
+//! Resource limits of a task. All of them are enforced in `machine.rs`.
 
 pub(crate) mod cost;
 pub(crate) mod loop_detector;
+pub(crate) mod meter;
 pub(crate) mod policy_change;
 
 use fusee_model::{Price, RetryPolicy};
@@ -29,7 +30,7 @@ pub struct Limits {
     /// Cost limit, in US dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<f64>,
-    /// Price of the model's tokens, if known.
+    /// Price of the model that answers, if known: the only place where a task keeps it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
     /// Author of the summary of the turns that a compaction removes.

@@ -1,16 +1,21 @@
-//! The turn loop as a pure state machine: given an event, it returns the next action. `driver.rs` performs
-//! the actions. Every limit and guard rail of a task is decided here and nowhere else.
+//! The turn loop as a pure state machine: given an event, it returns the next action. `runner.rs` performs
+//! the actions and reports what came of them. Every limit and every end of a task is decided here and nowhere
+//! else.
 
 use fusee_journal::event::{ErrorCode, Event, TaskError};
-use fusee_model::{ErrorKind, ModelError, Reply, StopReason, ToolCall, Usage};
+use fusee_model::{ErrorKind, ModelError, Reply, StopReason, ToolCall};
 
 use super::limits::Limits;
+use crate::agent::completion::answer_check::AcceptedAnswer;
+use crate::agent::flow::Feedback;
 use crate::agent::limits::cost::Cost;
 use crate::agent::limits::loop_detector::{LoopDetector, LoopVerdict, RejectedAnswers};
 
 /// An event for the machine.
 #[derive(Debug)]
 pub(crate) enum TurnEvent {
+    /// The task cannot start, with the reason.
+    CannotStart(String),
     /// The conversation is set up.
     Ready,
     /// The model replied.
@@ -23,10 +28,17 @@ pub(crate) enum TurnEvent {
     Answered(CallResults),
     /// A compaction ran; `smaller` says whether it saved anything.
     Compacted { smaller: bool },
-    /// The user cancelled the task during an action.
-    Cancelled,
-    /// A turn was interrupted, and the task continues.
+    /// The rules of the task and its verification were applied to an answer in words. A rejection says why,
+    /// and `files` is the file state it applies to.
+    Reviewed { rejected: Option<Feedback>, files: u64 },
+    /// The final answer was checked: the accepted answer, or what is wrong with it.
+    Checked(Result<AcceptedAnswer, String>),
+    /// The user stopped the turn or the task during an action.
+    Stopped,
+    /// The user lets the task continue after a stop.
     GoOn,
+    /// The user ended the task.
+    Cancelled,
     /// The task's time limit was reached during an action.
     OutOfTime,
 }
@@ -38,6 +50,17 @@ pub(crate) struct CallResults {
     pub(crate) finished: Option<FinishCall>,
     /// Whether a call was aborted by a cancellation.
     pub(crate) aborted: bool,
+    /// Set if the calls ended a stage or made the requested plan: its answer, which may be empty.
+    pub(crate) stage_answer: Option<String>,
+    /// Set if the calls completed the work: the verification command that passes.
+    pub(crate) verified_by: Option<String>,
+}
+
+impl CallResults {
+    /// Whether the task continues with another request, unless a limit is reached.
+    pub(crate) fn continues(&self) -> bool {
+        !self.aborted && self.finished.is_none() && self.stage_answer.is_none() && self.verified_by.is_none()
+    }
 }
 
 /// Arguments of the model's `finish` call.
@@ -58,6 +81,16 @@ pub(crate) enum Action {
     Call(Vec<GuardedCall>),
     /// Send this message to the model and ask again.
     Say(&'static str),
+    /// Tell the model why its answer was rejected, and ask again.
+    Reject(Feedback),
+    /// Apply the rules of the task and its verification to an answer in words.
+    Review,
+    /// Check the form of the final answer; a rejected `last` answer fails the task.
+    Check { answer: String, last: bool },
+    /// Tell the model what is wrong with the form of its answer, and ask again.
+    Correct { complaint: String },
+    /// Ask the user whether the task continues.
+    Pause,
     /// Compact the conversation.
     Compact,
     /// End the task.
@@ -98,13 +131,17 @@ pub(crate) enum TaskEnd {
     Cancelled,
 }
 
-/// Usage at the time of a decision, as measured by the driver.
-#[derive(Clone, Copy, Debug)]
+/// Usage at the time of a decision, as measured by the runner.
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LimitUsage {
     /// Tokens in the next request.
     pub(crate) tokens: u64,
     /// Working time so far.
     pub(crate) active_ms: u64,
+    /// Model replies in subtasks; the turn limit covers them.
+    pub(crate) subtask_turns: u32,
+    /// Money spent so far.
+    pub(crate) cost: Cost,
 }
 
 pub(crate) const EMPTY_REPLY: &str =
@@ -114,44 +151,49 @@ pub(crate) const EMPTY_REPLY: &str =
 pub(crate) const EMPTY_TOO_EARLY: &str = "Your last reply was empty. Call a tool to go on.";
 const TOO_LONG: &str = "Your last reply was cut off: it was too long. Send it again in smaller parts.";
 
+/// Marks that the warning about the cost was given.
+const COST: &str = "cost";
+
 /// State of the loop.
 #[derive(Debug)]
 pub(crate) struct TurnMachine {
     limits: Limits,
+    /// Whether there is only one answer: a rejection ends the task.
+    one_answer: bool,
     guard: LoopDetector,
     turn_index: u32,
-    /// Turns of the subtasks.
-    others: u32,
     attempt: u32,
     asked_again: bool,
     overflowed: bool,
     /// Tokens after the last compaction; another one is only worth it once the context has grown.
     compacted_to: Option<u64>,
     halted: Option<String>,
-    held: RejectedAnswers,
-    money: Cost,
+    rejected: RejectedAnswers,
+    /// Whether the form of an answer was already rejected once.
+    corrected: bool,
+    /// Whether the accepted answer makes the run fail.
+    objects: bool,
     warned: Vec<&'static str>,
-    pub(crate) answer: String,
-    pub(crate) usage: Usage,
+    answer: String,
 }
 
 impl TurnMachine {
-    pub(crate) fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: Limits, one_answer: bool) -> Self {
         Self {
             limits,
+            one_answer,
             guard: LoopDetector::default(),
             turn_index: 0,
-            others: 0,
             attempt: 1,
             asked_again: false,
             overflowed: false,
             compacted_to: None,
             halted: None,
-            held: RejectedAnswers::default(),
-            money: Cost::default(),
+            rejected: RejectedAnswers::default(),
+            corrected: false,
+            objects: false,
             warned: Vec::new(),
             answer: String::new(),
-            usage: Usage::default(),
         }
     }
 
@@ -160,20 +202,14 @@ impl TurnMachine {
         self.turn_index
     }
 
-    /// Number of model replies including subtasks; the turn limit covers all of them.
-    pub(crate) fn all_turns(&self) -> u32 {
-        self.turn_index.saturating_add(self.others)
+    /// Whether the accepted answer makes the run fail.
+    pub(crate) fn objects(&self) -> bool {
+        self.objects
     }
 
-    /// Charges the resources used by a subtask.
-    pub(crate) fn spend(&mut self, turns: u32, usage: &Usage) {
-        self.others = self.others.saturating_add(turns);
-        self.money.charge(&self.limits, usage);
-        self.usage.input_tokens += usage.input_tokens;
-        self.usage.output_tokens += usage.output_tokens;
-        self.usage.cached_tokens += usage.cached_tokens;
-        self.usage.reasoning_tokens += usage.reasoning_tokens;
-        self.usage.cache_write_tokens += usage.cache_write_tokens;
+    /// The last words of the model.
+    pub(crate) fn answer(&self) -> &str {
+        &self.answer
     }
 
     /// Replaces the limits.
@@ -186,42 +222,25 @@ impl TurnMachine {
         self.guard.record_seen(content, changed_files);
     }
 
-    /// Records an answer that was rejected for this file state.
-    pub(crate) fn held_back(&mut self, files: u64) {
-        if let Some(times) = self.held.again(files) {
-            self.halted = Some(format!(
-                "the model answered {times} times in a row without a tool call or a file change, but the work is \
-                 not done"
-            ));
-        }
-    }
-
-    /// Charges a reply outside the conversation; it does not count as a turn.
-    pub(crate) fn charge_reply(&mut self, reply: &Reply, tokens: u64) {
-        self.money.spent(&self.limits, reply, tokens);
-        self.use_up(reply);
-    }
-
-    fn use_up(&mut self, reply: &Reply) {
-        if let Some(usage) = &reply.usage {
-            self.usage.input_tokens += usage.input_tokens;
-            self.usage.output_tokens += usage.output_tokens;
-            self.usage.cached_tokens += usage.cached_tokens;
-            self.usage.reasoning_tokens += usage.reasoning_tokens;
-        }
-    }
-
     /// Returns the next action; user-visible warnings are appended to `warnings`.
     pub(crate) fn step(&mut self, input: TurnEvent, gauge: LimitUsage, warnings: &mut Vec<Event>) -> Action {
         match input {
-            TurnEvent::Ready | TurnEvent::Rested => self.ask(gauge, warnings),
-            TurnEvent::Replied(reply) => {
-                self.money.spent(&self.limits, &reply, gauge.tokens);
-                self.replied(reply)
+            TurnEvent::CannotStart(message) => {
+                Action::End(fail(ErrorCode::InitFailed, "configuration_error", message))
             }
+            TurnEvent::Ready | TurnEvent::Rested => self.ask(gauge, warnings),
+            TurnEvent::Replied(reply) => self.replied(reply),
             TurnEvent::Failed { error, after_ms } => self.failed(error, after_ms),
             TurnEvent::Answered(answered) => self.answered(answered, gauge, warnings),
             TurnEvent::Compacted { smaller } => self.compacted(smaller, gauge, warnings),
+            TurnEvent::Reviewed { rejected: Some(feedback), files } => self.rejected(feedback, files),
+            TurnEvent::Reviewed { rejected: None, .. } => self.check(self.answer.clone()),
+            TurnEvent::Checked(Ok(AcceptedAnswer { answer, objects })) => {
+                self.objects = objects;
+                Action::End(TaskEnd::Completed { answer })
+            }
+            TurnEvent::Checked(Err(complaint)) => self.complained(complaint),
+            TurnEvent::Stopped => Action::Pause,
             TurnEvent::GoOn => {
                 self.attempt = 1;
                 self.ask(gauge, warnings)
@@ -244,22 +263,26 @@ impl TurnMachine {
             return Action::End(self.out_of_tokens(gauge));
         }
         self.warn(gauge, warnings);
-        warnings.extend(self.money.warning(&self.limits));
         Action::Ask { attempt: self.attempt }
+    }
+
+    /// Number of model replies including subtasks.
+    fn turns(&self, gauge: LimitUsage) -> u32 {
+        self.turn_index.saturating_add(gauge.subtask_turns)
     }
 
     fn limit_reached(&self, gauge: LimitUsage) -> Option<TaskEnd> {
         if let Some(message) = &self.halted {
             return Some(fail(ErrorCode::TurnFailed, "execution_halted", message.clone()));
         }
-        if self.all_turns() >= self.limits.max_turns {
+        if self.turns(gauge) >= self.limits.max_turns {
             let message = format!(
                 "the task did not finish within {} turns; raise the limit with `--max-turns`",
                 self.limits.max_turns
             );
             return Some(fail(ErrorCode::MaxTurns, "turns", message));
         }
-        if let Some(message) = self.money.budget_error(&self.limits, gauge.tokens) {
+        if let Some(message) = gauge.cost.budget_error(&self.limits, gauge.tokens) {
             return Some(fail(ErrorCode::Budget, "cost", message));
         }
         let limit = self.limits.task_timeout_s?;
@@ -284,7 +307,7 @@ impl TurnMachine {
     fn warn(&mut self, gauge: LimitUsage, warnings: &mut Vec<Event>) {
         let share = |used: u64, limit: u64| limit > 0 && used * 5 >= limit * 4;
         let limits = [
-            ("turns", u64::from(self.all_turns()), u64::from(self.limits.max_turns), "turns"),
+            ("turns", u64::from(self.turns(gauge)), u64::from(self.limits.max_turns), "turns"),
             ("tokens", gauge.tokens, self.limits.max_tokens, "tokens of context"),
             ("time", gauge.active_ms / 1000, self.limits.task_timeout_s.unwrap_or_default(), "seconds"),
         ];
@@ -295,19 +318,24 @@ impl TurnMachine {
                 warnings.push(Event::Warning { code: format!("limit_{code}"), message });
             }
         }
+        if let Some((code, message)) = gauge.cost.warning(&self.limits)
+            && !self.warned.contains(&COST)
+        {
+            self.warned.push(COST);
+            warnings.push(Event::Warning { code: code.to_owned(), message });
+        }
     }
 
     fn replied(&mut self, reply: Reply) -> Action {
         self.attempt = 1;
         self.turn_index += 1;
         self.overflowed = false;
-        self.use_up(&reply);
         if !reply.text.trim().is_empty() {
             self.answer.clone_from(&reply.text);
         }
         if !reply.tool_calls.is_empty() {
             self.asked_again = false;
-            self.held = RejectedAnswers::default();
+            self.rejected = RejectedAnswers::default();
             return Action::Call(self.plan(reply.tool_calls));
         }
         let problem = match reply.stop {
@@ -320,7 +348,7 @@ impl TurnMachine {
             _ => None,
         };
         match problem {
-            None => Action::End(TaskEnd::Completed { answer: self.answer.clone() }),
+            None => Action::Review,
             Some(hint) if !self.asked_again => {
                 self.asked_again = true;
                 Action::Say(hint)
@@ -334,12 +362,6 @@ impl TurnMachine {
                 Action::End(fail(ErrorCode::TurnFailed, "llm_error", message))
             }
         }
-    }
-
-    /// Charges a reply outside the conversation; it does not count as a turn.
-    pub(crate) fn charge_reply_beside(&mut self, reply: &Reply, tokens: u64) {
-        self.money.spent(&self.limits, reply, tokens);
-        self.use_up(reply);
     }
 
     fn plan(&mut self, calls: Vec<ToolCall>) -> Vec<GuardedCall> {
@@ -367,7 +389,7 @@ impl TurnMachine {
 
     fn failed(&mut self, error: ModelError, after_ms: Option<u64>) -> Action {
         if error.kind == ErrorKind::Cancelled {
-            return Action::End(TaskEnd::Cancelled);
+            return Action::Pause;
         }
         if error.kind == ErrorKind::Overflow && !self.overflowed {
             self.overflowed = true;
@@ -384,22 +406,60 @@ impl TurnMachine {
     }
 
     fn answered(&mut self, answered: CallResults, gauge: LimitUsage, warnings: &mut Vec<Event>) -> Action {
-        if answered.aborted {
-            return Action::End(TaskEnd::Cancelled);
-        }
-        match answered.finished {
-            Some(FinishCall { blocked: true, summary }) => {
-                Action::End(TaskEnd::Blocked { answer: self.last_words(summary) })
+        match answered {
+            CallResults { aborted: true, .. } => Action::Pause,
+            CallResults { stage_answer: Some(answer), .. } => {
+                Action::End(TaskEnd::Completed { answer: self.or_last_words(answer) })
             }
-            Some(FinishCall { blocked: false, summary }) => {
-                Action::End(TaskEnd::Completed { answer: self.last_words(summary) })
+            CallResults { verified_by: Some(command), .. } => {
+                let answer = match self.answer.trim() {
+                    "" => format!("Done: `{command}` passes."),
+                    said => said.to_owned(),
+                };
+                Action::End(TaskEnd::Completed { answer })
             }
-            None => self.ask(gauge, warnings),
+            CallResults { finished: Some(FinishCall { blocked: true, summary }), .. } => {
+                Action::End(TaskEnd::Blocked { answer: self.or_last_words(summary) })
+            }
+            CallResults { finished: Some(FinishCall { blocked: false, summary }), .. } => {
+                self.check(self.or_last_words(summary))
+            }
+            _ => self.ask(gauge, warnings),
         }
     }
 
-    fn last_words(&self, summary: String) -> String {
-        if summary.trim().is_empty() { self.answer.clone() } else { summary }
+    fn or_last_words(&self, answer: String) -> String {
+        if answer.trim().is_empty() { self.answer.clone() } else { answer }
+    }
+
+    fn rejected(&mut self, feedback: Feedback, files: u64) -> Action {
+        if self.one_answer {
+            let reason = match feedback.sort {
+                "verify_failed" => "tool_execution_error",
+                _ => "output_format_failure",
+            };
+            return Action::End(fail(ErrorCode::TurnFailed, reason, feedback.text));
+        }
+        if let Some(times) = self.rejected.again(files) {
+            self.halted = Some(format!(
+                "the model answered {times} times in a row without a tool call or a file change, but the work is \
+                 not done"
+            ));
+        }
+        Action::Reject(feedback)
+    }
+
+    fn check(&self, answer: String) -> Action {
+        Action::Check { answer, last: self.corrected }
+    }
+
+    fn complained(&mut self, complaint: String) -> Action {
+        if self.corrected {
+            let message = format!("the answer does not have the requested form: {complaint}");
+            return Action::End(fail(ErrorCode::TurnFailed, "output_format_failure", message));
+        }
+        self.corrected = true;
+        Action::Correct { complaint }
     }
 
     fn compacted(&mut self, smaller: bool, gauge: LimitUsage, warnings: &mut Vec<Event>) -> Action {

@@ -1,386 +1,209 @@
-//! The task runner: performs the actions of the turn machine and feeds the results back. `request.rs` sends
-//! model requests, `tool_calls.rs` executes tool calls, and `context.rs` keeps the conversation within its limit.
-//! Each of these is a journal step.
+//! The task runner: performs the actions of the turn machine and reports what came of them. It owns the parts
+//! of a running task. Model requests (`model_request.rs`), tool calls (`tool_calls.rs`), compaction
+//! (`conversation.rs`) and the runtime's own actions (`completion`) are journal steps.
 
-use fusee_journal::event::{ErrorCode, Event, Role, TaskError};
-use fusee_journal::{DurableRun, RunAborted, StepResult};
-use fusee_model::{CancellationToken, Message, ToolSpec, Usage};
-use serde::Serialize;
-use serde_json::Value;
+use fusee_journal::RunAborted;
 
-use super::facts::Facts;
-use super::interrupt::InterruptibleTurn;
+use super::completion::runtime_actions::RuntimeActions;
+use super::completion::verification::Verification;
+use super::completion::{answer_check, implement_nudge};
+use super::conversation::Conversation;
+use super::conversation::known_files::KnownFiles;
+use super::conversation::sectioned_prompt::RenderedPrompt;
+use super::execution::Execution;
+use super::flow::phase_tracker::PhaseTracker;
+use super::flow::{Feedback, FlowState};
+use super::interrupt;
+use super::limits::Limits;
 use super::machine::{Action, EMPTY_REPLY, EMPTY_TOO_EARLY, LimitUsage, TaskEnd, TurnEvent, TurnMachine};
-use super::plan::Plan;
+use super::model_request::attempt::ServerLoading;
+use super::model_request::grammar_constraints::OpenCalls;
+use super::model_request::{self, ModelRequest};
 use super::task::{AgentTask, FinishedTask, TaskOutcome};
-use super::task_context::TaskContext;
-use crate::agent::completion::answer_check::AnswerJudgement;
-use crate::agent::completion::verification::VerificationResult;
-use crate::agent::conversation::context_usage::ContextUsage;
-use crate::agent::conversation::external_changes::FileSnapshot;
-use crate::agent::conversation::sectioned_prompt::RenderedPrompt;
-use crate::agent::flow::{self, Feedback, FlowState, HistoryWindow, Phases};
-use crate::agent::limits::policy_change::RunPolicy;
-use crate::agent::model_request::attempt::ServerLoading;
-use crate::agent::model_request::grammar_constraints::WorkspaceFile;
-use crate::agent::tool_calls::read_cache::SentReads;
-use crate::agent::tool_calls::subtask_tool;
-use crate::approval::rules::ApprovalRules;
-use crate::task_system::ResourceMetrics;
 
 /// A running task.
 pub(crate) struct TaskRunner<'t> {
-    pub(crate) task: &'t AgentTask,
-    pub(crate) conversation: HistoryWindow,
-    pub(crate) conduct: FlowState,
-    /// The current phase, if the task has phases.
-    pub(crate) phases: Option<Phases>,
-    /// The phase text in the system prompt.
-    pub(crate) phase_shown: Option<String>,
-    /// The prompt, if it has sections that open.
-    pub(crate) shown: Option<RenderedPrompt<'t>>,
-    pub(crate) turns: TurnMachine,
-    pub(crate) facts: Facts,
-    pub(crate) plan: Plan,
-    pub(crate) occupancy: ContextUsage,
-    /// Working time: the sum of the step durations, so that a resumed run counts the same.
-    pub(crate) active_ms: u64,
-    /// The part of the working time spent on model requests.
-    pub(crate) model_ms: u64,
-    /// Largest context size so far.
-    pub(crate) peak_context_tokens: u64,
-    started_ms: i64,
-    pub(crate) last_ms: i64,
-    pub(crate) known: FileSnapshot,
-    /// File changes already reported to the model.
-    pub(crate) told: FileSnapshot,
-    /// Number of messages contained in earlier requests.
-    pub(crate) sent: usize,
-    pub(crate) turn: CurrentTurn,
-    pub(crate) evidence: VerificationResult,
-    /// File texts the model has been sent.
-    pub(crate) rereads: SentReads,
-    /// The files the task is about, if the runtime searched for them.
-    pub(crate) targets: Vec<String>,
-    /// Number of edits taken from answers so far.
-    pub(crate) answer_edits: u32,
-    pub(crate) context_asked: bool,
-    /// Files present at the start, if the grammar restricts paths to them.
-    pub(crate) files: Option<Vec<WorkspaceFile>>,
-    /// Progress of the phase, and the turn at which it was first reached.
-    pub(crate) standing: (u64, u32),
-    /// Whether the model has been prompted to implement the change.
-    pub(crate) led: bool,
+    pub(super) run: Execution<'t>,
+    pub(super) machine: TurnMachine,
+    pub(super) conversation: Conversation<'t>,
+    pub(super) files: KnownFiles,
+    pub(super) verification: Verification,
+    pub(super) flow: FlowState,
     /// Set while the server is loading its model.
-    pub(crate) loading: Option<ServerLoading>,
-    /// The limits and approval policy in force.
-    pub(crate) terms: RunPolicy,
-    /// The user's approval rules, from before the run and added during it.
-    pub(crate) rules: ApprovalRules,
-    /// Context size of the model, if its server reports it.
-    pub(crate) context_tokens: Option<u64>,
-    /// Whether an answer has already been rejected.
-    pub(crate) answer_judged: bool,
-    /// Whether the answer makes the run fail.
-    pub(crate) answer_objects: bool,
-    /// Cancellation of the current turn; `None` while the user is asked how to proceed.
-    pub(crate) under_way: Option<InterruptibleTurn>,
-    /// Number of interrupted turns.
-    pub(crate) stops: u32,
-}
-
-/// State of the current turn.
-#[derive(Default)]
-pub(crate) struct CurrentTurn {
-    pub(crate) began_ms: u64,
-    pub(crate) output_tokens: u64,
-    pub(crate) cached_tokens: u64,
-    pub(crate) calls: u32,
-    pub(crate) open: bool,
+    loading: Option<ServerLoading>,
 }
 
 impl<'t> TaskRunner<'t> {
     pub(crate) fn new(task: &'t AgentTask, started_ms: i64) -> Self {
-        let session = &task.session;
-        let conduct = FlowState::new(&task.rules);
-        let shown = task.disclosure.as_ref().map(RenderedPrompt::new);
-        let phases = task.rules.phases.clone();
-        let phase_shown = phases.as_ref().and_then(Phases::system).map(str::to_owned);
-        let (system, tools) = frame(task, &conduct, shown.as_ref(), phase_shown.as_deref());
-        let mut conversation = HistoryWindow::new(session.model.dialect(), system, tools, task.rules.history);
-        let terms = session.terms_at(&task.branch, 0);
-        for message in &task.input {
-            conversation.push(message.clone());
-        }
+        let run = Execution::new(task, started_ms);
+        let flow = FlowState::new(&task.rules, task.earlier.plan.clone());
         Self {
-            task,
-            conversation,
-            shown,
-            conduct,
-            phases,
-            phase_shown,
-            turns: TurnMachine::new(task.rules.bound(terms.limits)),
-            targets: Vec::new(),
-            answer_edits: 0,
-            facts: Facts::knowing(task.rules.already_read.clone()),
-            plan: task.earlier.plan.clone(),
-            occupancy: ContextUsage::default(),
-            active_ms: task.rules.used_ms,
-            model_ms: 0,
-            peak_context_tokens: 0,
-            started_ms,
-            last_ms: started_ms,
-            known: task.earlier.known.clone(),
-            told: task.earlier.told.clone(),
-            sent: 0,
-            turn: CurrentTurn::default(),
-            evidence: VerificationResult::default(),
-            rereads: SentReads::default(),
-            context_asked: false,
-            files: None,
-            standing: (0, 0),
-            led: false,
+            machine: TurnMachine::new(run.limits(), task.rules.one_answer),
+            conversation: Conversation::new(task, &flow),
+            files: KnownFiles::new(&task.earlier),
+            verification: Verification::new(&task.rules),
+            flow,
+            run,
             loading: None,
-            terms,
-            rules: session.gatekeeper.rules.clone(),
-            context_tokens: None,
-            answer_judged: false,
-            answer_objects: false,
-            under_way: Some(session.turn_stop.begin(&task.cancel)),
-            stops: 0,
         }
-    }
-
-    pub(crate) fn session(&self) -> &'t TaskContext {
-        &self.task.session
-    }
-
-    pub(crate) fn engine(&self) -> &'t dyn DurableRun {
-        &*self.task.engine
-    }
-
-    /// Cancellation token of the current work: triggered by a stop of the turn or of the task.
-    pub(crate) fn cancel(&self) -> &CancellationToken {
-        self.under_way.as_ref().map_or(&self.task.cancel, |turns| &turns.token)
-    }
-
-    /// Time from the start to the last step.
-    pub(crate) fn elapsed_ms(&self) -> u64 {
-        u64::try_from(self.last_ms - self.started_ms).unwrap_or_default()
-    }
-
-    pub(crate) fn emit(&self, event: Event) {
-        self.task.engine.emit(&self.task.branch, event);
     }
 
     /// Runs the loop until the task ends.
     pub(crate) async fn drive(&mut self) -> Result<TaskEnd, RunAborted> {
-        if let Some(message) = self.task.obstacle.clone() {
-            let (code, reason) = (ErrorCode::InitFailed, "configuration_error".to_owned());
-            return Ok(TaskEnd::Failed { error: TaskError { code, reason, message }, unreachable: false });
-        }
-        self.list_files().await?;
-        self.run_preload().await?;
-        self.advance_stage(true);
-        self.start_phase();
-        self.nudge().await?;
-        let mut input = TurnEvent::Ready;
+        let mut event = match &self.run.task.obstacle {
+            Some(message) => TurnEvent::CannotStart(message.clone()),
+            None => self.prepare().await?,
+        };
         loop {
-            self.apply_policy_changes();
-            self.probe_context_size().await?;
-            let gauge = self.limit_usage();
+            let usage = self.measure().await?;
             let mut warnings = Vec::new();
-            let effect = self.turns.step(input, gauge, &mut warnings);
-            for warning in warnings {
-                self.emit(warning);
-            }
-            input = match effect {
-                Action::Ask { attempt } => self.ask(attempt, gauge).await?,
-                Action::Rest { after_ms } => self.rest(after_ms).await?,
-                Action::Call(planned) => {
-                    let answered = self.make_calls(planned).await?;
+            let action = self.machine.step(event, usage, &mut warnings);
+            warnings.into_iter().for_each(|warning| self.run.emit(warning));
+            event = match action {
+                Action::Ask { attempt } => self.ask(attempt).await?,
+                Action::Rest { after_ms } => model_request::rest(&mut self.run, after_ms).await?,
+                Action::Call(calls) => {
+                    let mut results = self.make_calls(calls).await?;
                     self.complete_turn();
-                    match self.settled(&answered).await? {
-                        Some(ending) => return Ok(ending),
-                        None => {
-                            if answered.finished.is_none() && !answered.aborted {
-                                self.nudge().await?;
-                                self.phase_after_turn().await?;
-                            }
-                            TurnEvent::Answered(answered)
-                        }
+                    let (verification, mut runtime) = self.verification();
+                    verification.review_calls(&mut runtime, &mut results).await?;
+                    if results.continues() {
+                        self.nudge().await?;
+                        self.phases().after_turn().await?;
                     }
+                    TurnEvent::Answered(results)
                 }
                 Action::Say(hint) => {
                     self.complete_turn();
-                    self.facts.fed_back("asked_again");
-                    self.facts.asked_again += 1;
-                    let early = hint == EMPTY_REPLY && !self.can_finish();
-                    self.say(if early { EMPTY_TOO_EARLY } else { hint });
-                    self.phase_after_turn().await?;
+                    self.flow.facts.fed_back("asked_again");
+                    let early = hint == EMPTY_REPLY && !self.verification.can_finish(&self.flow);
+                    self.ask_again(if early { EMPTY_TOO_EARLY } else { hint }).await?
+                }
+                Action::Review => {
+                    self.complete_turn();
+                    let answer = self.machine.answer().to_owned();
+                    let (verification, mut runtime) = self.verification();
+                    let rejected = verification.review(&mut runtime, &answer).await?;
+                    rejected.iter().for_each(|feedback| self.flow.facts.fed_back(feedback.sort));
+                    TurnEvent::Reviewed { rejected, files: self.flow.facts.state() }
+                }
+                Action::Reject(Feedback { text, .. }) => self.ask_again(&text).await?,
+                Action::Check { answer, last } => {
+                    TurnEvent::Checked(answer_check::check(self.run.task, answer, last).await?)
+                }
+                Action::Correct { complaint } => {
+                    self.flow.facts.fed_back("output_format");
+                    let text = format!(
+                        "Your answer is not as it was asked for: {complaint}. Answer again, all of it."
+                    );
+                    self.conversation.say(&self.run, &text);
                     TurnEvent::Ready
                 }
-                Action::Compact => self.compact(gauge).await?,
-                // A reply without calls would end the task; whether it may depends on the recorded facts.
-                Action::End(TaskEnd::Completed { answer }) => {
-                    let spoken = self.turn.open;
-                    if spoken {
-                        self.complete_turn();
-                    }
-                    let held = if spoken { self.held_back().await? } else { None };
-                    match held {
-                        Some(feedback) if self.task.rules.one_answer => {
-                            return Ok(self.reject_final(feedback));
-                        }
-                        Some(Feedback { text, sort }) => {
-                            self.turns.held_back(self.facts.state());
-                            self.facts.fed_back(sort);
-                            self.facts.asked_again += 1;
-                            self.say(&text);
-                            self.phase_after_turn().await?;
-                            TurnEvent::Ready
-                        }
-                        None => match self.judge_answer(answer).await? {
-                            AnswerJudgement::Ends(ending) => return Ok(ending),
-                            AnswerJudgement::Again => TurnEvent::Ready,
-                        },
+                Action::Compact => {
+                    self.conversation.compact(&mut self.run, self.machine.turn_index()).await?
+                }
+                Action::Pause => {
+                    match interrupt::resume_after_stop(&mut self.run, &mut self.conversation).await? {
+                        true => TurnEvent::GoOn,
+                        false => TurnEvent::Cancelled,
                     }
                 }
-                Action::End(TaskEnd::Cancelled) if self.resume_after_stop().await? => TurnEvent::GoOn,
-                Action::End(ending) => return Ok(ending),
+                Action::End(end) => return Ok(end),
             };
         }
     }
 
+    /// What happens before the first request.
+    async fn prepare(&mut self) -> Result<TurnEvent, RunAborted> {
+        self.files.list(&mut self.run).await?;
+        self.runtime().preload().await?;
+        self.flow.first_state().into_iter().for_each(|event| self.run.emit(event));
+        self.advance_flow();
+        self.phases().start();
+        self.nudge().await?;
+        Ok(TurnEvent::Ready)
+    }
+
+    /// Usage to compare with the limits, after bringing those up to date.
+    async fn measure(&mut self) -> Result<LimitUsage, RunAborted> {
+        self.refresh_policy();
+        if self.run.task.obstacle.is_none() && self.conversation.probe_context_size(&self.run).await? {
+            self.machine.set_limits(self.limits());
+        }
+        Ok(self.run.meter.usage(self.conversation.tokens()))
+    }
+
+    async fn ask(&mut self, attempt: u32) -> Result<TurnEvent, RunAborted> {
+        let turn_index = self.machine.turn_index();
+        let Self { run, conversation, files, verification, flow, .. } = self;
+        let task = run.task;
+        let open = OpenCalls { task, flow, files, verification, conversation, turn_index };
+        let (options, tail) = (open.options(), flow.phase_tail().map(str::to_owned));
+        let request = ModelRequest { attempt, turn_index, options, tail };
+        model_request::ask(run, conversation, files, &mut self.loading, request).await
+    }
+
+    /// Sends a message in place of a reply that could not be used.
+    async fn ask_again(&mut self, text: &str) -> Result<TurnEvent, RunAborted> {
+        self.flow.facts.asked_again += 1;
+        self.conversation.say(&self.run, text);
+        self.phases().after_turn().await?;
+        Ok(TurnEvent::Ready)
+    }
+
+    async fn nudge(&mut self) -> Result<(), RunAborted> {
+        let (verification, mut runtime) = self.verification();
+        implement_nudge::nudge(&mut runtime, verification).await
+    }
+
     /// Applies the policy changes of a resume that take effect at the current position.
-    pub(crate) fn apply_policy_changes(&mut self) {
-        if self.session().amendments.is_empty() {
-            return;
-        }
-        let next = self.engine().position(&self.task.branch);
-        self.terms = self.session().terms_at(&self.task.branch, next);
-        self.turns.set_limits(self.limits());
-    }
-
-    /// Rebuilds the system prompt and the tools after the prompt changed.
-    pub(crate) fn set_frame(&mut self) {
-        let (system, tools) =
-            frame(self.task, &self.conduct, self.shown.as_ref(), self.phase_shown.as_deref());
-        self.conversation.set_frame(system, tools);
-        self.sent = 0;
-    }
-
-    /// The facts and the plan, as input for the flow rules.
-    pub(crate) fn progress(&self) -> flow::Progress<'_> {
-        flow::Progress { facts: &self.facts, plan: &self.plan }
-    }
-
-    /// Advances to the next stage or state if the facts allow it.
-    pub(crate) fn advance_stage(&mut self, first: bool) {
-        let turn_index = self.turns.turn_index();
-        let known = flow::Progress { facts: &self.facts, plan: &self.plan };
-        let begins = first.then(|| self.conduct.first_state()).flatten();
-        let events: Vec<Event> = begins.into_iter().chain(self.conduct.moved(known, turn_index)).collect();
-        for event in events {
-            self.emit(event);
-        }
-        let standing = self.conduct.standing(self.progress());
-        if standing != self.standing.0 {
-            self.standing = (standing, turn_index);
+    pub(super) fn refresh_policy(&mut self) {
+        if self.run.refresh_policy() {
+            self.machine.set_limits(self.limits());
         }
     }
 
-    /// Collects the results of a task that ended.
-    pub(crate) fn worked(self, outcome: TaskOutcome) -> FinishedTask {
-        let lacks = self.lacks();
-        let opened = self.shown.as_ref().map(RenderedPrompt::opened).unwrap_or_default();
-        let phases = self.phases.map(|phases| phases.carried_over(&self.facts));
-        FinishedTask {
-            phases,
-            outcome,
-            lacks,
-            facts: self.facts,
-            plan: self.plan,
-            payload: self.conduct.into_payload(),
-            active_ms: self.active_ms,
-            last_ms: self.last_ms,
-            opened,
-        }
+    /// The limits in force, with `max_tokens` capped at the context size of the model's server.
+    fn limits(&self) -> Limits {
+        let limits = self.run.limits();
+        Limits { max_tokens: self.conversation.max_tokens(limits.max_tokens), ..limits }
     }
 
-    pub(crate) fn limit_usage(&self) -> LimitUsage {
-        LimitUsage { tokens: self.occupancy.now(self.conversation.encoded_len()), active_ms: self.active_ms }
-    }
-
-    /// Records the duration and end of a step.
-    pub(crate) fn passed<T>(&mut self, recorded: &StepResult<T>) {
-        self.active_ms += recorded.duration_ms;
-        self.last_ms = self.last_ms.max(recorded.at_ms);
-    }
-
-    /// Remaining working time, if limited.
-    pub(crate) fn left_ms(&self) -> Option<u64> {
-        self.terms.limits.task_timeout_s.map(|limit| (limit * 1000).saturating_sub(self.active_ms))
-    }
-
-    pub(crate) fn say(&mut self, text: &str) {
-        self.emit(Event::Message { role: Role::User, text: text.to_owned() });
-        self.conversation.push(Message::User { text: text.to_owned() });
-    }
-
-    pub(crate) fn metrics(&self, turns: u32, usage: Usage) -> ResourceMetrics {
-        ResourceMetrics {
-            turns,
-            input_tokens: usage.input_tokens,
-            output_tokens: usage.output_tokens,
-            peak_context_tokens: self.peak_context_tokens,
-            active_ms: self.active_ms,
-            model_ms: self.model_ms,
-        }
+    /// Advances to the next part of the work if the facts allow it.
+    pub(super) fn advance_flow(&mut self) {
+        let events = self.flow.advance(self.machine.turn_index());
+        events.into_iter().for_each(|event| self.run.emit(event));
     }
 
     fn complete_turn(&mut self) {
-        self.turn.open = false;
-        let turn_index = self.turns.turn_index() - 1;
-        self.emit(Event::TurnComplete {
-            turn_index,
-            turn_id: self.turn_id(turn_index),
-            output_tokens: self.turn.output_tokens,
-            cached_tokens: self.turn.cached_tokens,
-            tool_calls: self.turn.calls,
-            duration_ms: self.active_ms - self.turn.began_ms,
-        });
+        let turn_index = self.machine.turn_index() - 1;
+        let event = self.run.meter.complete_turn(turn_index, self.run.task.turn_id(turn_index));
+        self.run.emit(event);
     }
 
-    pub(crate) fn turn_id(&self, turn_index: u32) -> String {
-        format!("{}:{turn_index}", self.task.branch)
+    /// The parts that the runtime acts on.
+    pub(super) fn runtime(&mut self) -> RuntimeActions<'_, 't> {
+        self.verification().1
     }
-}
 
-/// Builds the system prompt and the tools, in the order the model sees them.
-fn frame(
-    task: &AgentTask,
-    conduct: &FlowState,
-    shown: Option<&RenderedPrompt<'_>>,
-    phase: Option<&str>,
-) -> (String, Vec<ToolSpec>) {
-    let mut tools = task.session.specs(|definition| conduct.offers(definition));
-    tools.extend(task.spawn.iter().map(|_| subtask_tool::spec()));
-    let mut system = task.system.clone();
-    if let Some(shown) = shown {
-        tools.retain(|tool| shown.hides(&tool.name).is_none());
-        tools.extend(shown.specs());
-        shown.text().clone_into(&mut system);
+    /// The verification, and the parts that it acts on.
+    pub(super) fn verification(&mut self) -> (&mut Verification, RuntimeActions<'_, 't>) {
+        let Self { run, flow, files, conversation, verification, .. } = self;
+        (verification, RuntimeActions { run, flow, files, conversation })
     }
-    if let Some(phase) = phase {
-        system.truncate(system.trim_end().len());
-        system.push_str("\n\n");
-        system.push_str(phase);
-    }
-    (system, tools)
-}
 
-pub(crate) fn to_value(value: &impl Serialize) -> Value {
-    // Our own types have string keys and finite numbers; nothing else can make this fail.
-    serde_json::to_value(value).unwrap_or_default()
+    /// The parts that the phase concerns.
+    pub(super) fn phases(&mut self) -> PhaseTracker<'_, 't> {
+        let Self { run, flow, conversation, machine, .. } = self;
+        PhaseTracker { run, flow, conversation, turn_index: machine.turn_index() }
+    }
+
+    /// Collects the results of a task that ended.
+    pub(crate) fn finish(self, outcome: TaskOutcome) -> FinishedTask {
+        let lacks = self.verification.lacks(&self.flow);
+        let opened = self.conversation.prompt.as_ref().map(RenderedPrompt::opened).unwrap_or_default();
+        let (facts, plan, phases, payload) = self.flow.into_parts();
+        let (active_ms, last_ms) = (self.run.meter.active_ms, self.run.meter.last_ms);
+        FinishedTask { outcome, facts, plan, phases, lacks, payload, active_ms, last_ms, opened }
+    }
 }

@@ -20,7 +20,8 @@ use crate::agent::completion::finalize::concluded;
 use crate::agent::conversation::carry_over::PriorConversation;
 use crate::agent::conversation::sectioned_prompt::SectionedPrompt;
 use crate::agent::flow::{Phases, TaskRules};
-use crate::agent::tool_calls::subtask_tool::Spent;
+use crate::agent::limits::cost::Charges;
+use crate::agent::tool_calls::subtask_tool::{self, Spent};
 use crate::task_system::ResourceMetrics;
 
 /// A task that a model works through.
@@ -99,8 +100,8 @@ pub struct TaskOutcome {
     pub unreachable: bool,
     /// Number of model replies.
     pub total_turns: u32,
-    /// Reported token usage of all model requests.
-    pub usage: Usage,
+    /// Reported token usage of all model requests, at their prices.
+    pub charges: Charges,
     /// Working time: the sum of the step durations.
     pub active_ms: u64,
     /// The part of the working time spent on model requests.
@@ -112,6 +113,11 @@ pub struct TaskOutcome {
 }
 
 impl TaskOutcome {
+    /// Reported token usage of all model requests.
+    pub fn usage(&self) -> Usage {
+        self.charges.usage()
+    }
+
     /// Resources used by the task.
     pub fn resource_metrics(&self) -> ResourceMetrics {
         ResourceMetrics::of(self)
@@ -299,28 +305,29 @@ impl AgentTask {
     /// Like [`Self::run`], but returns everything known about the task.
     pub(crate) async fn run_to_end(&self, started_ms: i64) -> Result<FinishedTask, RunAborted> {
         self.begin(started_ms);
-        let mut driver = TaskRunner::new(self, started_ms);
-        driver.spend(&self.spent_before);
-        let ending = driver.drive().await?;
-        driver.run_postload().await?;
+        let mut runner = TaskRunner::new(self, started_ms);
+        runner.run.meter.spend(&self.spent_before);
+        let end = runner.drive().await?;
+        runner.runtime().postload().await?;
         if self.rules.parent.is_none() {
-            crate::agent::task_report::settle_changes(self, &mut driver.facts).await?;
+            crate::agent::task_report::settle_changes(self, &mut runner.flow.facts).await?;
         }
-        let (left, said) = (driver.left(), driver.conversation.messages());
-        let (ending, kept, spent) = concluded(ending, self.conclude.as_deref(), left, said).await?;
-        driver.spend(&spent);
-        let mut outcome = outcome(ending, &driver);
+        let left = subtask_tool::remaining(&runner.run, runner.machine.turn_index());
+        let said = runner.conversation.history.messages();
+        let (end, kept, spent) = concluded(end, self.conclude.as_deref(), left, said).await?;
+        runner.run.meter.spend(&spent);
+        let mut outcome = outcome(end, &runner);
         outcome.answer = kept.unwrap_or(outcome.answer);
-        let outcome = self.end(&driver, outcome);
-        Ok(driver.worked(outcome))
+        let outcome = self.end(&runner, outcome);
+        Ok(runner.finish(outcome))
     }
 
     /// Fails the task before any model request, still emitting its start and end events.
     pub(crate) fn fail(&self, started_ms: i64, error: TaskError) -> TaskOutcome {
         self.begin(started_ms);
-        let driver = TaskRunner::new(self, started_ms);
-        let outcome = outcome(TaskEnd::Failed { error, unreachable: false }, &driver);
-        self.end(&driver, outcome)
+        let runner = TaskRunner::new(self, started_ms);
+        let outcome = outcome(TaskEnd::Failed { error, unreachable: false }, &runner);
+        self.end(&runner, outcome)
     }
 
     /// Emits the start event now, because other events of the task precede its run.
@@ -337,6 +344,11 @@ impl AgentTask {
     /// Whether the start event has been emitted.
     pub(crate) fn is_announced(&self) -> bool {
         self.announced
+    }
+
+    /// Identifies a turn of the task in the events.
+    pub(crate) fn turn_id(&self, turn_index: u32) -> String {
+        format!("{}:{turn_index}", self.branch)
     }
 
     fn begin(&self, started_ms: i64) {
@@ -365,15 +377,15 @@ impl AgentTask {
         }
     }
 
-    fn end(&self, driver: &TaskRunner<'_>, outcome: TaskOutcome) -> TaskOutcome {
-        self.report(driver, &outcome);
+    fn end(&self, runner: &TaskRunner<'_>, outcome: TaskOutcome) -> TaskOutcome {
+        self.report(runner, &outcome);
         if self.rules.parent.is_none() {
             *self.progress.status.lock() = Some(outcome.status);
         }
         outcome
     }
 
-    fn report(&self, driver: &TaskRunner<'_>, outcome: &TaskOutcome) {
+    fn report(&self, runner: &TaskRunner<'_>, outcome: &TaskOutcome) {
         let error = outcome.error.as_ref();
         if let Some(error) = error.filter(|_| outcome.status == TaskStatus::Failed) {
             let event = Event::Error { code: error.code, message: error.message.clone() };
@@ -381,46 +393,46 @@ impl AgentTask {
         }
         let end = ReportedEnd {
             status: outcome.status,
-            plan_steps: u32::try_from(driver.plan.tasks().len()).unwrap_or(u32::MAX),
+            plan_steps: u32::try_from(runner.flow.plan.tasks().len()).unwrap_or(u32::MAX),
             attempts: self.rules.attempt,
             replan_max: self.rules.further_attempts,
             error: error.map(|error| error.message.as_str()),
         };
         let description = self.rules.description.as_deref().unwrap_or(&self.request);
-        let report = driver.facts.report(&self.branch, description, end);
+        let report = runner.flow.facts.report(&self.branch, description, end);
         self.engine.emit(&self.branch, crate::agent::task_report::checked(report));
+        let usage = outcome.usage();
         self.engine.emit(
             &self.branch,
             Event::TaskComplete(TaskComplete {
                 submission_id: self.submission_id.clone(),
                 total_turns: outcome.total_turns,
-                total_tokens: outcome.usage.input_tokens + outcome.usage.output_tokens,
-                cached_tokens: outcome.usage.cached_tokens,
-                duration_ms: driver.elapsed_ms(),
+                total_tokens: usage.input_tokens + usage.output_tokens,
+                cached_tokens: usage.cached_tokens,
+                duration_ms: runner.run.meter.elapsed_ms(),
                 status: outcome.status,
                 answer: outcome.answer.clone(),
-                cost_usd: self.session.price.map(|price| price.cost_usd(&outcome.usage)),
+                cost_usd: outcome.charges.cost_usd(self.session.limits.price),
                 error: outcome.error.clone(),
             }),
         );
     }
 }
 
-fn outcome(ending: TaskEnd, driver: &TaskRunner<'_>) -> TaskOutcome {
-    let partial = driver.turns.answer.clone();
-    let (total_turns, usage) = (driver.turns.all_turns(), driver.turns.usage);
+fn outcome(ending: TaskEnd, runner: &TaskRunner<'_>) -> TaskOutcome {
+    let (machine, meter) = (&runner.machine, &runner.run.meter);
     let base = TaskOutcome {
         status: TaskStatus::Failed,
         blocked: false,
-        answer: partial,
-        objects: driver.answer_objects,
+        answer: machine.answer().to_owned(),
+        objects: machine.objects(),
         error: None,
         unreachable: false,
-        total_turns,
-        usage,
-        active_ms: driver.active_ms,
-        model_ms: driver.model_ms,
-        peak_context_tokens: driver.peak_context_tokens,
+        total_turns: meter.all_turns(machine.turn_index()),
+        charges: meter.charges.clone(),
+        active_ms: meter.active_ms,
+        model_ms: meter.model_ms,
+        peak_context_tokens: meter.peak_context_tokens,
         result: None,
     };
     match ending {

@@ -14,16 +14,23 @@ use crate::agent::limits::policy_change::{self, PolicyChange, RunPolicy};
 use crate::agent::tool_calls::control_tools;
 use crate::approval::ApprovalPolicy;
 
+/// A model and the price of its tokens, if known.
+#[derive(Clone)]
+pub struct PricedModel {
+    /// The model.
+    pub model: Arc<dyn Model>,
+    /// Price of its tokens.
+    pub price: Option<Price>,
+}
+
 /// Dependencies of one task; nothing leaks from one task to another.
 pub struct TaskContext {
     /// The model that works on the task.
     pub model: Arc<dyn Model>,
     /// Models for the stages that name one.
-    pub others: std::collections::BTreeMap<String, Arc<dyn Model>>,
+    pub others: std::collections::BTreeMap<String, PricedModel>,
     /// Options of each request.
     pub options: RequestOptions,
-    /// Price of the model's tokens, if known.
-    pub price: Option<Price>,
     /// The tools on offer.
     pub toolbox: Toolbox,
     /// The workspace the tools act on.
@@ -58,7 +65,6 @@ impl TaskContext {
             model: Arc::clone(&self.model),
             others: self.others.clone(),
             options: self.options.clone(),
-            price: self.price,
             toolbox: self.toolbox.clone(),
             workspace: Arc::clone(&self.workspace),
             limits,
@@ -91,14 +97,28 @@ impl TaskContext {
 
     /// The same dependencies with another model; an unknown name keeps the current model.
     pub(crate) fn with_model(&self, name: &str) -> Self {
-        let model = Arc::clone(self.others.get(name).unwrap_or(&self.model));
-        let (amendments, continues) = (self.amendments.clone(), self.continues.clone());
-        Self { model, price: None, amendments, continues, ..self.for_child(self.limits) }
+        let mut other = Self {
+            amendments: self.amendments.clone(),
+            continues: self.continues.clone(),
+            ..self.for_child(self.limits)
+        };
+        if let Some(PricedModel { model, price }) = self.others.get(name) {
+            other.model = Arc::clone(model);
+            other.limits.price = *price;
+            other.amendments.iter_mut().for_each(|change| change.terms.limits.price = *price);
+        }
+        other
     }
 
     /// All tools on offer, in the order the model sees them.
     pub(crate) fn definitions(&self) -> impl Iterator<Item = &ToolDefinition> {
         self.toolbox.definitions().chain(control_tools::definitions())
+    }
+
+    /// The definition of a control tool or of a tool of the toolbox.
+    pub(crate) fn definition(&self, name: &str) -> Option<&ToolDefinition> {
+        let control = control_tools::definitions().iter().find(|definition| definition.name == name);
+        control.or_else(|| self.toolbox.find(name).map(|tool| tool.definition()))
     }
 
     pub(crate) fn specs(&self, offered: impl Fn(&ToolDefinition) -> bool) -> Vec<ToolSpec> {

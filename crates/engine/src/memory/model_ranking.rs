@@ -87,7 +87,8 @@ impl RankedSearch<'_> {
         let active_ms = recorded.duration_ms;
         let (order, spent) = match attempt.result {
             AttemptResult::Reply(reply) => {
-                let spent = Spent { usage: reply.usage.unwrap_or_default(), active_ms, turns: 0 };
+                let mut spent = Spent { active_ms, ..Spent::default() };
+                spent.charges.add(self.session.limits.price, &reply.usage.unwrap_or_default());
                 (chosen(&reply, &found), spent)
             }
             AttemptResult::Error { error, .. } => {

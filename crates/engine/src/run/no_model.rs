@@ -10,6 +10,7 @@ use fusee_model::{
 };
 
 use super::RunSpec;
+use crate::agent::PricedModel;
 
 pub(crate) struct NoModel {
     name: String,
@@ -32,10 +33,11 @@ pub fn no_model() -> Arc<dyn Model> {
 }
 
 /// Returns placeholders for the models named by stages.
-pub(crate) fn others(settings: &RunSpec) -> BTreeMap<String, Arc<dyn Model>> {
+pub(crate) fn others(settings: &RunSpec) -> BTreeMap<String, PricedModel> {
     let names = settings.flow.stages.iter().filter_map(|stage| stage.model.clone());
     let absent = |name: &String| NoModel { name: name.clone(), ..NoModel::new(settings) };
-    names.map(|name| (name.clone(), Arc::new(absent(&name)) as Arc<dyn Model>)).collect()
+    let priced = |name: &String| PricedModel { model: Arc::new(absent(name)), price: None };
+    names.map(|name| (name.clone(), priced(&name))).collect()
 }
 
 impl Model for NoModel {

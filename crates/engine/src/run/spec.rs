@@ -1,7 +1,7 @@
 //! Settings of a run, journaled as step 0. Resuming needs no flags, and a run ends on the settings it started
 //! with. API keys are never stored, only the names of their sources.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use fusee_journal::RunId;
@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::run_kind::{JsonOutput, RunKind};
 use crate::agent::flow::FlowSettings;
-use crate::agent::{Limits, Plan, ReviewPolicy, RunPolicy};
+use crate::agent::{Limits, Plan, PricedModel, ReviewPolicy, RunPolicy};
 use crate::approval::ApprovalMode;
 use crate::approval::rules::ApprovalRules;
 use crate::prompt::{Prompt, RenderProblem, TaskFields};
@@ -68,6 +68,9 @@ pub struct RunSpec {
     /// Token prices, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
+    /// Token prices of the models that stages name, recorded so that a replay charges the same.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub stage_prices: BTreeMap<String, Option<Price>>,
     /// Options of each model request.
     pub options: RequestOptions,
     /// Limits on turns, tokens, cost and time.
@@ -208,6 +211,7 @@ impl RunSpec {
             wire: Wire::default(),
             traits: ModelTraits::default(),
             price: None,
+            stage_prices: BTreeMap::new(),
             options: RequestOptions::default(),
             limits: Limits::default(),
             approve: ApprovalMode::default(),
@@ -226,6 +230,17 @@ impl RunSpec {
     }
 
     /// Returns the part of the settings that a resume may change.
+    /// The models of the stages at the prices the run began with. Older versions recorded only the main price.
+    pub(crate) fn at_recorded_prices(
+        &self,
+        mut others: BTreeMap<String, PricedModel>,
+    ) -> BTreeMap<String, PricedModel> {
+        for (name, other) in &mut others {
+            other.price = self.stage_prices.get(name).copied().unwrap_or(self.price);
+        }
+        others
+    }
+
     pub(crate) fn terms(&self) -> RunPolicy {
         let Self { limits, approve, commands_settled, .. } = *self;
         RunPolicy { limits, approve, commands_settled }

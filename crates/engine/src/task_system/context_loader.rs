@@ -219,7 +219,7 @@ impl ContextLoader<'_> {
 
     /// Returns the resources used.
     pub(super) fn spent(&self) -> Spent {
-        *self.spent.lock()
+        self.spent.lock().clone()
     }
 
     fn calling(&self) -> ToolExecutor<'_> {

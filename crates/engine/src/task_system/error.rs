@@ -136,7 +136,7 @@ fn is_zero(number: &u64) -> bool {
 impl ResourceMetrics {
     /// Extracts the metrics of a finished task.
     pub fn of(outcome: &TaskOutcome) -> Self {
-        let usage = outcome.usage;
+        let usage = outcome.usage();
         Self {
             turns: outcome.total_turns,
             input_tokens: usage.input_tokens,

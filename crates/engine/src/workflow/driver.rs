@@ -154,7 +154,7 @@ impl<'w> WorkflowDriver<'w> {
                 EffectAnswer::Go(ResumeInput::Go)
             }
             EffectKind::EnterLimits { limits, .. }
-                if limits.usd.is_some() && self.world.session.price.is_none() =>
+                if limits.usd.is_some() && self.world.session.limits.price.is_none() =>
             {
                 EffectAnswer::Go(ResumeInput::Failed(unknown_price()))
             }

@@ -2,20 +2,19 @@
 
 use fusee_journal::event::{ErrorCode, TaskError, TaskStatus};
 use fusee_lang::{CallReply, RuntimeError, Status, Value};
-use fusee_model::Usage;
 use serde_json::{Value as Json, json};
 
-use crate::agent::{Spent, TaskOutcome};
+use crate::agent::{Charges, Spent, TaskOutcome};
 use crate::task_system::{ExecutionPath, ResourceMetrics, Status as TaskStatusWord, TaskResult};
 
 /// Maximum length of an answer; longer ones end with `…`.
 pub(super) const ANSWER_BYTES: usize = 16 << 20;
 
 /// Resources used by all tasks of a workflow.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct TokensUsed {
     pub(super) turns: u32,
-    pub(super) usage: Usage,
+    pub(super) charges: Charges,
     pub(super) active_ms: u64,
     pub(super) peak_context_tokens: u64,
     pub(super) model_ms: u64,
@@ -24,9 +23,7 @@ pub(super) struct TokensUsed {
 impl TokensUsed {
     /// Adds usage outside of tasks.
     pub(super) fn add_concurrent(&mut self, spent: &Spent) {
-        let mut all = Spent { usage: self.usage, ..Spent::default() };
-        all.add(spent);
-        self.usage = all.usage;
+        self.charges.extend(&spent.charges);
         self.model_ms += spent.active_ms;
     }
 }
@@ -91,7 +88,7 @@ fn outcome(
         error,
         unreachable: false,
         total_turns: used.turns,
-        usage: used.usage,
+        charges: used.charges,
         active_ms: used.active_ms,
         peak_context_tokens: used.peak_context_tokens,
         model_ms: used.model_ms,
@@ -101,10 +98,11 @@ fn outcome(
 
 impl TokensUsed {
     fn metrics(&self) -> ResourceMetrics {
+        let usage = self.charges.usage();
         ResourceMetrics {
             turns: self.turns,
-            input_tokens: self.usage.input_tokens,
-            output_tokens: self.usage.output_tokens,
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
             peak_context_tokens: self.peak_context_tokens,
             active_ms: self.active_ms,
             model_ms: self.model_ms,

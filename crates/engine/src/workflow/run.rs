@@ -128,7 +128,7 @@ fn machine(compiled: Compiled, inputs: &Map<String, Json>) -> Result<Machine, Ta
 }
 
 fn ended(end: BranchEnd, world: &WorkflowContext, active_ms: u64) -> TaskOutcome {
-    let used = TokensUsed { active_ms, ..*world.used.lock() };
+    let used = TokensUsed { active_ms, ..world.used.lock().clone() };
     match end {
         BranchEnd::Done(value) => reached(outcome::of_value(&value, used), world),
         BranchEnd::Failed(fault) => reached(outcome::of_fault(&fault, String::new(), used), world),
@@ -151,8 +151,8 @@ fn cancelled(world: &WorkflowContext) -> TaskOutcome {
     let error = TaskError { code: ErrorCode::Cancelled, reason: "cancelled".to_owned(), message };
     let mut outcome = outcome::not_begun(error);
     outcome.status = TaskStatus::Cancelled;
-    let used = *world.used.lock();
-    (outcome.total_turns, outcome.usage) = (used.turns, used.usage);
+    let used = world.used.lock().clone();
+    (outcome.total_turns, outcome.charges) = (used.turns, used.charges);
     outcome
 }
 
@@ -176,11 +176,12 @@ fn report(world: &WorkflowContext, driver: &WorkflowDriver<'_>, request: &str, o
 
 /// Builds the terminal event of an outcome.
 pub(crate) fn complete_event(run: &str, outcome: &TaskOutcome, cost_usd: Option<f64>) -> TaskComplete {
+    let usage = outcome.usage();
     TaskComplete {
         submission_id: run.to_owned(),
         total_turns: outcome.total_turns,
-        total_tokens: outcome.usage.input_tokens + outcome.usage.output_tokens,
-        cached_tokens: outcome.usage.cached_tokens,
+        total_tokens: usage.input_tokens + usage.output_tokens,
+        cached_tokens: usage.cached_tokens,
         duration_ms: outcome.active_ms,
         cost_usd,
         status: outcome.status,
@@ -190,6 +191,6 @@ pub(crate) fn complete_event(run: &str, outcome: &TaskOutcome, cost_usd: Option<
 }
 
 fn complete(world: &WorkflowContext, outcome: &TaskOutcome) -> TaskComplete {
-    let cost_usd = world.session.price.map(|price| price.cost_usd(&outcome.usage));
+    let cost_usd = outcome.charges.cost_usd(world.session.limits.price);
     complete_event(&world.submission_id(), outcome, cost_usd)
 }

@@ -72,8 +72,9 @@ impl WorkflowDriver<'_> {
     ) -> EffectAnswer {
         self.world.count(&outcome);
         self.active_ms += outcome.active_ms;
-        let tokens = outcome.usage.input_tokens + outcome.usage.output_tokens;
-        let cost = self.world.session.price.map_or(0, |price| micros(price.cost_usd(&outcome.usage)));
+        let usage = outcome.usage();
+        let tokens = usage.input_tokens + usage.output_tokens;
+        let cost = micros(outcome.charges.known_usd());
         self.budget.spend(u64::from(outcome.total_turns), tokens, cost);
         self.answer(outcome, result, grant, tokens)
     }

@@ -50,7 +50,7 @@ impl WorkflowContext {
 
     /// Cost limit of the whole workflow, if it can be enforced. Without a price, each task warns by itself.
     pub(super) fn usd(&self) -> Option<f64> {
-        self.session.limits.budget_usd.filter(|_| self.session.price.is_some())
+        self.session.limits.budget_usd.filter(|_| self.session.limits.price.is_some())
     }
 
     /// Records what a task used.
@@ -59,11 +59,7 @@ impl WorkflowContext {
         used.turns += outcome.total_turns;
         used.model_ms += outcome.model_ms;
         used.peak_context_tokens = used.peak_context_tokens.max(outcome.peak_context_tokens);
-        used.usage.input_tokens += outcome.usage.input_tokens;
-        used.usage.output_tokens += outcome.usage.output_tokens;
-        used.usage.cached_tokens += outcome.usage.cached_tokens;
-        used.usage.reasoning_tokens += outcome.usage.reasoning_tokens;
-        used.usage.cache_write_tokens += outcome.usage.cache_write_tokens;
+        used.charges.extend(&outcome.charges);
         if let Some(error) = outcome.error.as_ref().filter(|_| outcome.unreachable) {
             let mut unreachable = self.unreachable.lock();
             unreachable.insert(error.message.clone());

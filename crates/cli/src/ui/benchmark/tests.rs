@@ -1,7 +1,7 @@
 //! The exact output line.
 
+use fusee_engine::agent::Charges;
 use fusee_engine::journal::event::{ErrorCode, TaskError};
-use fusee_engine::model::Usage;
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn outcome(status: TaskStatus, blocked: bool, error: Option<&str>) -> TaskOutcom
         error,
         unreachable: false,
         total_turns: 1,
-        usage: Usage::default(),
+        charges: Charges::default(),
         active_ms: 0,
         model_ms: 0,
         peak_context_tokens: 0,

@@ -1,16 +1,12 @@
-//! Validates the final answer. A rejected answer gets one more turn; a second rejection fails the task. The
-//! check runs as a journal step because it may read files.
+//! Validates the final answer. The check runs as a journal step because it may read files. `machine.rs` gives a
+//! rejected answer one more turn.
 
-use std::sync::Arc;
-
-use fusee_journal::event::{ErrorCode, TaskError};
 use fusee_journal::{RunAborted, StepKind, StepRequest};
 use fusee_tools::Workspace;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::agent::machine::TaskEnd;
-use crate::agent::runner::TaskRunner;
+use crate::agent::task::AgentTask;
 
 /// Maximum number of validation problems reported at once; the model sees the rest after fixing these.
 const TOLD: usize = 8;
@@ -100,50 +96,24 @@ enum AnswerVerdict {
     Complaint(String),
 }
 
-/// Result of judging an answer.
-pub(crate) enum AnswerJudgement {
-    Ends(TaskEnd),
-    /// The model was told what is wrong and gets another turn.
-    Again,
-}
-
-impl TaskRunner<'_> {
-    /// Judges an answer that would end the task.
-    pub(crate) async fn judge_answer(&mut self, answer: String) -> Result<AnswerJudgement, RunAborted> {
-        let Some(check) = self.task.check.as_ref().map(Arc::clone) else {
-            return Ok(AnswerJudgement::Ends(TaskEnd::Completed { answer }));
-        };
-        let call = StepRequest::new(&self.task.branch, StepKind::Environment, "answer");
-        let (workspace, last) = (&self.session().workspace, self.answer_judged);
-        let body = async move {
-            let checked =
-                if last { check.check_last(&answer, workspace) } else { check.check(&answer, workspace) };
-            match checked {
-                Ok(accepted) => AnswerVerdict::Accepted(accepted),
-                Err(complaint) => AnswerVerdict::Complaint(complaint),
-            }
-        };
-        match self.engine().step(call, body).await?.value {
-            AnswerVerdict::Accepted(AcceptedAnswer { answer, objects }) => {
-                self.answer_objects = objects;
-                Ok(AnswerJudgement::Ends(TaskEnd::Completed { answer }))
-            }
-            AnswerVerdict::Complaint(complaint) if !self.answer_judged => {
-                self.answer_judged = true;
-                self.facts.fed_back("output_format");
-                self.say(&format!(
-                    "Your answer is not as it was asked for: {complaint}. Answer again, all of it."
-                ));
-                Ok(AnswerJudgement::Again)
-            }
-            AnswerVerdict::Complaint(complaint) => {
-                let message = format!("the answer does not have the requested form: {complaint}");
-                let reason = "output_format_failure".to_owned();
-                let error = TaskError { code: ErrorCode::TurnFailed, reason, message };
-                Ok(AnswerJudgement::Ends(TaskEnd::Failed { error, unreachable: false }))
-            }
-        }
-    }
+/// Checks an answer that would end the task; a task without a check accepts any.
+pub(crate) async fn check(
+    task: &AgentTask,
+    answer: String,
+    last: bool,
+) -> Result<Result<AcceptedAnswer, String>, RunAborted> {
+    let Some(check) = &task.check else { return Ok(Ok(AcceptedAnswer { answer, objects: false })) };
+    let call = StepRequest::new(&task.branch, StepKind::Environment, "answer");
+    let workspace = &task.session.workspace;
+    let body = async move {
+        let checked =
+            if last { check.check_last(&answer, workspace) } else { check.check(&answer, workspace) };
+        checked.map_or_else(AnswerVerdict::Complaint, AnswerVerdict::Accepted)
+    };
+    Ok(match task.engine.step(call, body).await?.value {
+        AnswerVerdict::Accepted(accepted) => Ok(accepted),
+        AnswerVerdict::Complaint(complaint) => Err(complaint),
+    })
 }
 
 #[cfg(test)]

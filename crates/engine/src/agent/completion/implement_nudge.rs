@@ -4,7 +4,8 @@
 
 use fusee_journal::RunAborted;
 
-use crate::agent::runner::TaskRunner;
+use super::runtime_actions::RuntimeActions;
+use super::verification::Verification;
 
 /// A request longer than this is not repeated.
 const SHORT_CHARACTERS: usize = 1_000;
@@ -13,20 +14,17 @@ const SHORT_CHARACTERS: usize = 1_000;
 const SAY_WRONG: &str = "In `thought`, say first what is wrong in the code.";
 const SAY_CHANGE: &str = "In `thought`, say first what has to change.";
 
-impl TaskRunner<'_> {
-    /// Prompts once, when the phase that changes files has begun and nothing has changed yet.
-    pub(crate) async fn nudge(&mut self) -> Result<(), RunAborted> {
-        if self.led || self.files.is_none() || !self.conduct.changes_now() {
-            return Ok(());
-        }
-        self.led = true;
-        if self.facts.has_changes() {
-            return Ok(());
-        }
-        let failure = self.initial_failure().await?;
-        self.say(&told(failure.as_deref(), self.task.request.trim()));
-        Ok(())
+/// Prompts once, when the phase that changes files has begun and nothing has changed yet.
+pub(crate) async fn nudge(
+    runtime: &mut RuntimeActions<'_, '_>,
+    verification: &mut Verification,
+) -> Result<(), RunAborted> {
+    if runtime.files.listed().is_some() && runtime.flow.take_nudge() {
+        let failure = verification.initial_failure(runtime).await?;
+        let text = told(failure.as_deref(), runtime.run.task.request.trim());
+        runtime.conversation.say(runtime.run, &text);
     }
+    Ok(())
 }
 
 fn told(failure: Option<&str>, request: &str) -> String {

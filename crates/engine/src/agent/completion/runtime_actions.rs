@@ -1,68 +1,86 @@
 //! Actions of the runtime itself within a task: reading files for the model, running commands, applying edits
 //! found in an answer. Each one is a journal step and emits events; none counts as a call of the model.
 
-use fusee_journal::event::{ErrorCode, TaskError};
+use fusee_journal::event::CallFate;
 use fusee_journal::{RunAborted, StepKind, StepRequest};
-use fusee_model::{Message, ToolCall};
+use fusee_model::ToolCall;
 use fusee_tools::{SeenVersion, ToolOutput};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::agent::completion::verification::FileEffects;
-use crate::agent::flow::{Feedback, FlowEditFormat, PreloadedFile, edits, read_before, shown_before};
-use crate::agent::machine::TaskEnd;
-use crate::agent::runner::TaskRunner;
+use crate::agent::conversation::Conversation;
+use crate::agent::conversation::known_files::KnownFiles;
+use crate::agent::execution::Execution;
+use crate::agent::flow::{
+    Feedback, FlowEditFormat, FlowState, PreloadedFile, edits, read_before, shown_before,
+};
+use crate::agent::tool_calls::call_gate::{self, CallHistory};
 use crate::agent::tool_calls::tool_executor::CallRecord;
+use crate::agent::tool_calls::{emit_call, emit_result};
 
 /// Feedback kind for edits in an answer that could not be applied.
 pub(crate) const EDIT_REFUSED: &str = "edit_refused";
 
-impl TaskRunner<'_> {
-    /// Runs the configured preparation before the first model request. Its output is inserted before the
-    /// request text, because small models follow best what comes last.
-    pub(crate) async fn run_preload(&mut self) -> Result<(), RunAborted> {
-        let before = self.task.rules.before.clone();
+/// How to treat the files changed by a command of the runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FileEffects {
+    /// Part of the work.
+    Counted,
+    /// Side effects of a check, such as caches and logs.
+    Forgotten,
+}
+
+/// The parts of a task that the runtime acts on.
+pub(crate) struct RuntimeActions<'a, 't> {
+    pub(crate) run: &'a mut Execution<'t>,
+    pub(crate) flow: &'a mut FlowState,
+    pub(crate) files: &'a mut KnownFiles,
+    pub(crate) conversation: &'a mut Conversation<'t>,
+}
+
+impl RuntimeActions<'_, '_> {
+    /// Runs the configured preparation before the first model request, and inserts its output before the
+    /// request.
+    pub(crate) async fn preload(&mut self) -> Result<(), RunAborted> {
+        let before = &self.run.task.rules.before;
         let mut pieces = Vec::new();
         if !before.read.is_empty() {
             let materials = self.read_for_model(&before.read).await?;
             if !materials.is_empty() {
                 pieces.push(format!("The files:\n\n{}", shown_before(&materials)));
             }
-            self.targets = materials.into_iter().filter(|file| file.target).map(|file| file.path).collect();
+            let targets = materials.into_iter().filter(|file| file.target);
+            self.files.targets = targets.map(|file| file.path).collect();
         }
         if let Some(command) = &before.run {
             let output = self.run_command("before-run", command, FileEffects::Counted).await?;
             pieces.push(format!("`{command}` says:\n\n{}", output.content.trim_end()));
         }
         if !pieces.is_empty() {
-            let mut messages = self.conversation.messages().to_vec();
-            if let Some(Message::User { text }) = messages.last_mut() {
-                pieces.push(std::mem::take(text));
-                *text = pieces.join("\n\n");
-            }
-            self.conversation.rewrite(messages);
+            self.conversation.insert_before_request(pieces);
         }
         Ok(())
     }
 
     /// Runs the configured command after the task. It does not affect how the task ended.
-    pub(crate) async fn run_postload(&mut self) -> Result<(), RunAborted> {
-        if let Some(command) = self.task.rules.after.run.clone() {
-            self.run_command("after-run", &command, FileEffects::Counted).await?;
+    pub(crate) async fn postload(&mut self) -> Result<(), RunAborted> {
+        if let Some(command) = &self.run.task.rules.after.run {
+            self.run_command("after-run", command, FileEffects::Counted).await?;
         }
         Ok(())
     }
 
     async fn read_for_model(&mut self, named: &[String]) -> Result<Vec<PreloadedFile>, RunAborted> {
-        let call = StepRequest::new(&self.task.branch, StepKind::Environment, "before")
+        let task = self.run.task;
+        let call = StepRequest::new(&task.branch, StepKind::Environment, "before")
             .with_args(json!({ "read": named }));
-        let request = self.task.rules.request.clone().unwrap_or_else(|| self.task.request.clone());
-        let (workspace, named) = (self.session().workspace.clone(), named.to_vec());
+        let request = task.rules.request.as_ref().unwrap_or(&task.request).clone();
+        let (workspace, named) = (task.session.workspace.clone(), named.to_vec());
         let body = async move {
             let read = tokio::task::spawn_blocking(move || read_before(&named, &request, &workspace)).await;
             read.unwrap_or_default()
         };
-        let recorded = self.engine().step(call, body).await?;
-        self.passed(&recorded);
+        let recorded = self.run.engine().step(call, body).await?;
+        self.run.meter.record(&recorded);
         let materials: Vec<PreloadedFile> = recorded.value;
         for (n, file) in materials.iter().enumerate() {
             let call = ToolCall {
@@ -70,70 +88,95 @@ impl TaskRunner<'_> {
                 name: "read_file".to_owned(),
                 arguments: json!({ "path": file.path }).to_string(),
             };
-            self.emit_call(&call);
+            emit_call(self.run, &call);
             let seen = SeenVersion { path: file.path.clone(), hash: file.hash };
             let output = ToolOutput { seen: vec![seen], truncated: file.cut, ..ToolOutput::done(&file.text) };
-            self.session().workspace.record_output(&output);
-            self.known.learn(&output);
-            self.facts.read(&file.path);
-            self.emit_result(&call, &CallRecord::plain(output), 0);
+            self.run.session().workspace.record_output(&output);
+            self.files.seen.learn(&output);
+            self.flow.facts.read(&file.path);
+            emit_result(self.run, &call, &CallRecord::plain(output), 0);
         }
         Ok(materials)
     }
 
-    /// Applies the edits in the last answer, if the edit format puts them there. Returns failures as feedback
-    /// for the model.
-    pub(crate) async fn take_edits(&mut self) -> Result<Option<Feedback>, RunAborted> {
-        let format = self.task.rules.edit_format;
-        if format == FlowEditFormat::Tools {
+    /// Applies the edits in an answer, if the edit format puts them there. Returns failures as feedback for
+    /// the model.
+    pub(crate) async fn take_edits(&mut self, answer: &str) -> Result<Option<Feedback>, RunAborted> {
+        let rules = &self.run.task.rules;
+        if rules.edit_format == FlowEditFormat::Tools {
             return Ok(None);
         }
-        let edits = match edits(&self.turns.answer, format, &self.targets) {
+        let edits = match edits(answer, rules.edit_format, &self.files.targets) {
             Ok(edits) => edits,
             // Once files have changed, an answer in prose is acceptable.
-            Err(_) if self.facts.has_changes() && !self.task.rules.one_answer => return Ok(None),
+            Err(_) if self.flow.facts.has_changes() && !rules.one_answer => return Ok(None),
             Err(text) => return Ok(Some(Feedback { text, sort: "no_edit" })),
         };
         let mut complaints = Vec::new();
         for edit in edits {
-            let Some(tool) = self.session().toolbox.find(edit.tool).cloned() else { continue };
-            self.answer_edits += 1;
-            let call = ToolCall {
-                id: format!("answer-{}", self.answer_edits),
-                name: edit.tool.to_owned(),
-                arguments: edit.arguments.to_string(),
-            };
-            self.emit_call(&call);
-            if let Some(refusal) = self.gate(&call, &*tool, &edit.arguments).await? {
-                complaints.push(refusal.output.content.clone());
-                self.emit_result(&call, &refusal, 0);
+            if self.run.session().toolbox.find(edit.tool).is_none() {
                 continue;
             }
-            let (called, recorded) = self.runtime_executor().make(&call.id, &tool, edit.arguments).await?;
-            self.passed(&recorded);
-            self.session().workspace.record_output(&called.output);
-            self.known.learn(&called.output);
-            self.facts.changed_by_runtime(&called.output);
-            if !called.output.ok {
-                complaints.push(called.output.content.clone());
-            }
-            self.emit_result(&call, &called, recorded.duration_ms);
+            self.files.answer_edits += 1;
+            let id = format!("answer-{}", self.files.answer_edits);
+            let output = self.make(&id, edit.tool, edit.arguments, FileEffects::Counted).await?;
+            complaints.extend((!output.ok).then_some(output.content));
         }
         let text = complaints.join("\n");
         Ok((!text.is_empty()).then_some(Feedback { text, sort: EDIT_REFUSED }))
     }
 
-    /// Ends a task that allows a single answer after that answer was rejected.
-    pub(crate) fn reject_final(&mut self, feedback: Feedback) -> TaskEnd {
-        self.facts.fed_back(feedback.sort);
-        let error = TaskError {
-            code: ErrorCode::TurnFailed,
-            reason: "output_format_failure".to_owned(),
-            message: feedback.text,
+    /// Runs a command: sandboxed, as a step, reported in the events, and not counted as a call of the model.
+    pub(crate) async fn run_command(
+        &mut self,
+        id: &str,
+        command: &str,
+        effects: FileEffects,
+    ) -> Result<ToolOutput, RunAborted> {
+        self.make(id, "shell", json!({ "command": command }), effects).await
+    }
+
+    /// Makes a call, after the user's approval if that is required.
+    async fn make(
+        &mut self,
+        id: &str,
+        name: &str,
+        arguments: Value,
+        effects: FileEffects,
+    ) -> Result<ToolOutput, RunAborted> {
+        let run = &mut *self.run;
+        let call = ToolCall { id: id.to_owned(), name: name.to_owned(), arguments: arguments.to_string() };
+        let Some(tool) = run.session().toolbox.find(name) else {
+            return Ok(ToolOutput::error("There is no shell to run it with."));
         };
-        let reason =
-            if feedback.sort == "verify_failed" { "tool_execution_error" } else { error.reason.as_str() };
-        let error = TaskError { reason: reason.to_owned(), ..error };
-        TaskEnd::Failed { error, unreachable: false }
+        emit_call(run, &call);
+        let calls = self.flow.facts.calls_total();
+        let history = CallHistory { calls, explanation: self.conversation.explanation() };
+        if let Some(refusal) = call_gate::admit(run, history, &call, &**tool, &arguments).await? {
+            emit_result(run, &call, &refusal, 0);
+            return Ok(refusal.output);
+        }
+        let (mut called, mut recorded) = run.runtime_executor().make(id, tool, arguments.clone()).await?;
+        run.meter.record(&recorded);
+        run.session().workspace.record_output(&called.output);
+        if called.fate == Some(CallFate::Interrupted) && name == "shell" {
+            if effects == FileEffects::Counted {
+                self.flow.facts.changed_by_runtime(&called.output);
+            }
+            // These commands are checks, so an interrupted one can be repeated.
+            (called, recorded) = run.runtime_executor().make(id, tool, arguments).await?;
+            run.meter.record(&recorded);
+            run.session().workspace.record_output(&called.output);
+        }
+        match effects {
+            FileEffects::Counted => {
+                self.flow.facts.commands |= name == "shell";
+                self.flow.facts.changed_by_runtime(&called.output);
+                self.files.seen.learn(&called.output);
+            }
+            FileEffects::Forgotten => called.output.changed.clear(),
+        }
+        emit_result(run, &call, &called, recorded.duration_ms);
+        Ok(called.output)
     }
 }

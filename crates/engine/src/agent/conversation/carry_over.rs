@@ -13,9 +13,9 @@ use fusee_tools::tool::arguments;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::agent::conversation::COMPACT_TO;
 use crate::agent::conversation::compaction::{self, Compacted, Keep};
 use crate::agent::conversation::context_usage::size;
-use crate::agent::conversation::context_window::COMPACT_TO;
 use crate::agent::conversation::external_changes::FileSnapshot;
 use crate::agent::limits::Limits;
 use crate::agent::model_request::attempt::{Attempt, AttemptResult};

@@ -26,6 +26,12 @@ impl ContextUsage {
         self.estimator.count(bytes)
     }
 
+    /// Approximate bytes of a text of this many tokens.
+    pub(crate) fn bytes(&self, tokens: u64) -> usize {
+        let per_token = 1000.0 / self.estimate(1000).max(1) as f64;
+        (tokens as f64 * per_token) as usize
+    }
+
     /// Records a reply to a request of `encoded` bytes; `reply_bytes` is what the reply adds.
     pub(crate) fn replied(&mut self, encoded: usize, reply_bytes: usize, usage: Option<&Usage>) {
         match usage.filter(|usage| usage.input_tokens > 0) {

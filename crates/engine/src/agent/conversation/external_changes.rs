@@ -9,7 +9,7 @@ use fusee_tools::workspace::OpenedPath;
 use fusee_tools::{ContentHash, SeenVersion, ToolOutput, Workspace};
 use serde::{Deserialize, Serialize};
 
-use crate::agent::flow::HistoryWindow;
+use crate::agent::conversation::history_window::HistoryWindow;
 use crate::agent::task_context::TaskContext;
 
 /// Larger files are not compared; an edit checks their content anyway.

@@ -8,14 +8,12 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use fusee_journal::event::Event;
 use fusee_model::{ToolCall, ToolSpec};
 use fusee_tools::tool::arguments;
 use fusee_tools::{Access, ToolDefinition, ToolOutput};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::agent::runner::TaskRunner;
 use crate::agent::tool_calls::CallRoute;
 use crate::prompt::{
     AnyTask, BoundPrompt, DelegationPrompt, OpenProblem, Outlined, Prompt, RenderProblem, RenderedText,
@@ -206,56 +204,32 @@ impl<'t> RenderedPrompt<'t> {
         Ok(ToolOutput { truncated: true, ..ToolOutput::done(text) })
     }
 
-    /// Applies the expansions of the turn. `None` if there were none.
-    fn rebind(&mut self) -> Option<()> {
-        let fresh = std::mem::take(&mut self.fresh);
-        if fresh.is_empty() {
-            return None;
-        }
-        self.expansions += fresh.len();
-        let keys: Vec<String> = fresh.iter().flat_map(|expanded| expanded.section_keys.clone()).collect();
-        let mut reasons: Vec<&str> = fresh.iter().map(|expanded| expanded.reason.trim()).collect();
-        reasons.dedup();
-        let instructions = build_expansion_instructions(&keys, &reasons.join("; "));
-        self.open.extend(fresh.iter().flat_map(|expanded| expanded.opened.iter().cloned()));
-        let bound = self.disclosure.bound().ok()?;
-        // Rendering was checked when the prompt was bound and when the call was answered.
-        self.now = bound.expanded(instructions).render_after(&self.now, &self.open).ok()?;
-        Some(())
+    /// Records the sections that a call opened, for the end of the turn.
+    pub(super) fn add(&mut self, expansion: Expansion) {
+        self.fresh.push(expansion);
     }
-}
 
-impl TaskRunner<'_> {
-    /// Answers a call about sections; `None` if the call is about something else.
-    pub(crate) fn section_call(&self, call: &ToolCall) -> Option<CallRoute> {
-        let shown = self.shown.as_ref()?;
-        if let Some(section) = shown.hides(&call.name) {
+    /// Answers a call about sections; `None` if the call is about something else. `room` is the number of
+    /// bytes that still fit into the context.
+    pub(crate) fn route(&self, call: &ToolCall, room: impl FnOnce() -> usize) -> Option<CallRoute> {
+        if let Some(section) = self.hides(&call.name) {
             let content = format!(
                 "`{}` belongs to the section `{section}`, which is closed: open it first with `open_sections`.",
                 call.name
             );
-            return Some(CallRoute::Answer { output: ToolOutput::error(content), sort: "closed_section" });
+            return Some(CallRoute::refuse(content, "closed_section"));
         }
         let definition = definitions().iter().find(|definition| definition.name == call.name)?;
-        let arguments = match arguments::parse(&call.arguments, definition) {
-            Ok(arguments) => arguments,
-            Err(complaint) => {
-                return Some(CallRoute::Answer {
-                    output: ToolOutput::error(complaint),
-                    sort: "malformed_arguments",
-                });
+        Some(match arguments::parse(&call.arguments, definition) {
+            Ok(arguments) => {
+                let (output, expansion) = self.answer(&call.name, arguments, room());
+                CallRoute::Section { output, expansion }
             }
-        };
-        let (output, expansion) = self.about_sections(shown, &call.name, arguments);
-        Some(CallRoute::Section { output, expansion })
+            Err(complaint) => CallRoute::malformed(complaint),
+        })
     }
 
-    fn about_sections(
-        &self,
-        shown: &RenderedPrompt<'_>,
-        name: &str,
-        arguments: Value,
-    ) -> (ToolOutput, Option<Expansion>) {
+    fn answer(&self, name: &str, arguments: Value, room: usize) -> (ToolOutput, Option<Expansion>) {
         #[derive(Deserialize)]
         struct Asked {
             #[serde(default)]
@@ -270,10 +244,10 @@ impl TaskRunner<'_> {
             Err(error) => return (ToolOutput::error(error.to_string()), None),
         };
         if name == "read_section" {
-            let read = shown.read(&asked.section_key);
+            let read = self.read(&asked.section_key);
             return (read.unwrap_or_else(|problem| ToolOutput::error(problem.to_string())), None);
         }
-        match shown.open(&asked.section_keys, &asked.reason, self.room_bytes()) {
+        match self.open(&asked.section_keys, &asked.reason, room) {
             Ok(expanded) => {
                 let keys: Vec<_> = expanded.section_keys.iter().map(|key| format!("`{key}`")).collect();
                 let content = format!("Opened {}: the prompt shows the whole text now.", keys.join(", "));
@@ -283,23 +257,22 @@ impl TaskRunner<'_> {
         }
     }
 
-    /// Records the sections that a call opened.
-    pub(crate) fn expanded(&mut self, expanded: Expansion) {
-        self.emit(Event::Expansion {
-            section_keys: expanded.section_keys.clone(),
-            reason: expanded.reason.clone(),
-            opened: expanded.opened.iter().cloned().collect(),
-        });
-        if let Some(shown) = &mut self.shown {
-            shown.fresh.push(expanded);
+    /// Applies the expansions of the turn. `None` if there were none.
+    pub(super) fn rebind(&mut self) -> Option<()> {
+        let fresh = std::mem::take(&mut self.fresh);
+        if fresh.is_empty() {
+            return None;
         }
-    }
-
-    /// Renders the prompt again if the turn opened sections.
-    pub(crate) fn rebind(&mut self) {
-        if self.shown.as_mut().and_then(RenderedPrompt::rebind).is_some() {
-            self.set_frame();
-        }
+        self.expansions += fresh.len();
+        let keys: Vec<String> = fresh.iter().flat_map(|expanded| expanded.section_keys.clone()).collect();
+        let mut reasons: Vec<&str> = fresh.iter().map(|expanded| expanded.reason.trim()).collect();
+        reasons.dedup();
+        let instructions = build_expansion_instructions(&keys, &reasons.join("; "));
+        self.open.extend(fresh.iter().flat_map(|expanded| expanded.opened.iter().cloned()));
+        let bound = self.disclosure.bound().ok()?;
+        // Rendering was checked when the prompt was bound and when the call was answered.
+        self.now = bound.expanded(instructions).render_after(&self.now, &self.open).ok()?;
+        Some(())
     }
 }
 

@@ -1,13 +1,14 @@
 //! Enforces the rules of one task: which calls may run, which part of the work it is in, and whether it may
-//! end. It has no effects; the agent's driver queries it with the facts so far and acts on the result.
+//! end. It keeps the facts, the plan and the phase, and has no effects; the task runner acts on its decisions.
 
 use fusee_journal::event::{Event, PhaseSource};
 use fusee_tools::{ToolDefinition, ToolOutput};
 use serde_json::Value;
 
+use super::phases::{PhaseTransition, Phases};
 use super::task_rules::{FlowShape, RequiredReads, StageRequirements, StageSignal, TaskRules, ToolAccess};
 use super::tool_gate::{self, StagedPart, ToolRef};
-use crate::agent::{Facts, Plan};
+use crate::agent::{Facts, Plan, TaskContext};
 
 /// The rules of a task and its progress under them.
 #[derive(Debug)]
@@ -15,15 +16,16 @@ pub(crate) struct FlowState {
     reach: ToolAccess,
     course: FlowShape,
     part: StagedPart,
+    pub(crate) facts: Facts,
+    pub(crate) plan: Plan,
+    /// The current phase, if the task has phases.
+    pub(crate) phases: Option<Phases>,
     /// Arguments of the model's `flow_stage_done` call.
     payload: Option<Value>,
-}
-
-/// Input for a decision.
-#[derive(Clone, Copy)]
-pub(crate) struct Progress<'a> {
-    pub(crate) facts: &'a Facts,
-    pub(crate) plan: &'a Plan,
+    /// Hash of the progress in the current part, and the turn at which it was first reached.
+    progress: (u64, u32),
+    /// Whether the model has been prompted to implement the change.
+    nudged: bool,
 }
 
 /// Message for the model in place of what it attempted. `sort` is counted in the report.
@@ -34,13 +36,23 @@ pub(crate) struct Feedback {
 }
 
 impl FlowState {
-    pub(crate) fn new(rules: &TaskRules) -> Self {
+    pub(crate) fn new(rules: &TaskRules, plan: Plan) -> Self {
         let part = match &rules.course {
             FlowShape::Stage(StageRequirements { part: Some(part), .. }) => *part,
             FlowShape::Staged(_) => StagedPart::Explore,
             _ => StagedPart::Implement,
         };
-        Self { reach: rules.reach.clone(), course: rules.course.clone(), part, payload: None }
+        Self {
+            reach: rules.reach.clone(),
+            course: rules.course.clone(),
+            part,
+            facts: Facts::knowing(rules.already_read.clone()),
+            plan,
+            phases: rules.phases.clone(),
+            payload: None,
+            progress: (0, 0),
+            nudged: false,
+        }
     }
 
     /// Whether a tool is in the list that the model sees.
@@ -77,22 +89,32 @@ impl FlowState {
     }
 
     /// Whether a call may run now. `all` are the tools on offer.
-    pub(crate) fn judge<'a>(
+    fn judge<'a>(
         &self,
         tool: ToolRef<'_>,
         all: impl Iterator<Item = &'a ToolDefinition>,
-        known: Progress<'_>,
     ) -> Result<(), Feedback> {
         if self.payload.is_some() {
             let text = "Not run: the stage is over.".to_owned();
             return Err(Feedback { text, sort: "after_stage_end" });
         }
-        if self.is_open(tool, known) {
+        if self.is_open(tool) {
             return Ok(());
         }
-        let open = self.open_among(all, known);
-        let text = tool_gate::refusal(tool.name, &self.place(), open, &self.opens_when(known));
+        let open = self.open_among(all);
+        let text = tool_gate::refusal(tool.name, &self.place(), open, &self.opens_when());
         Err(Feedback { text, sort: "gated_call" })
+    }
+
+    /// Whether a tool of the session may be called now.
+    pub(crate) fn open(&self, session: &TaskContext, name: &str) -> Result<(), Feedback> {
+        // Unknown tools are answered later, with suggestions for similar names.
+        let Some(definition) = session.definition(name) else { return Ok(()) };
+        if name == "flow_stage_done" && !self.offers(definition) {
+            return Ok(());
+        }
+        let offered = session.definitions().filter(|definition| self.offers(definition));
+        self.judge(ToolRef::of(definition), offered)
     }
 
     /// Whether some tools may be closed.
@@ -105,9 +127,8 @@ impl FlowState {
     pub(crate) fn open_among<'a>(
         &self,
         all: impl Iterator<Item = &'a ToolDefinition>,
-        known: Progress<'_>,
     ) -> impl Iterator<Item = &'a str> {
-        all.map(ToolRef::of).filter(move |tool| self.is_open(*tool, known)).map(|tool| tool.name)
+        all.map(ToolRef::of).filter(move |tool| self.is_open(*tool)).map(|tool| tool.name)
     }
 
     /// Whether this tool makes progress in the current phase of a staged task.
@@ -116,25 +137,25 @@ impl FlowState {
     }
 
     /// Whether a staged task has reached the phase that changes files.
-    pub(crate) fn changes_now(&self) -> bool {
+    fn changes_now(&self) -> bool {
         matches!(self.course, FlowShape::Staged(_)) && self.part == StagedPart::Implement
     }
 
-    /// Hash of the progress in the current phase; unchanged while there is no progress.
-    pub(crate) fn standing(&self, known: Progress<'_>) -> u64 {
+    /// Hash of the progress in the current part; unchanged while there is no progress.
+    fn progress_now(&self) -> u64 {
         use std::hash::{Hash, Hasher};
         let mut hasher = std::collections::hash_map::DefaultHasher::new();
-        let (read, planned) = (known.facts.files_read().count(), known.plan.tasks().len());
-        (self.part.name(), read, planned, known.facts.state()).hash(&mut hasher);
+        let (read, planned) = (self.facts.files_read().count(), self.plan.tasks().len());
+        (self.part.name(), read, planned, self.facts.state()).hash(&mut hasher);
         hasher.finish()
     }
 
-    fn is_open(&self, tool: ToolRef<'_>, known: Progress<'_>) -> bool {
+    fn is_open(&self, tool: ToolRef<'_>) -> bool {
         let by_course = match &self.course {
             FlowShape::Free => true,
             FlowShape::Staged(_) => tool_gate::open_in(self.part, tool),
             FlowShape::Planning(mode) => {
-                !known.plan.tasks().is_empty() || tool_gate::open_before_plan(*mode, tool)
+                !self.plan.tasks().is_empty() || tool_gate::open_before_plan(*mode, tool)
             }
             FlowShape::Stage(stage) => stage.part.is_none_or(|part| tool_gate::open_in(part, tool)),
         };
@@ -155,13 +176,13 @@ impl FlowState {
         }
     }
 
-    fn opens_when(&self, known: Progress<'_>) -> String {
+    fn opens_when(&self) -> String {
         match &self.course {
             FlowShape::Free => "It is not open in this task.".to_owned(),
             FlowShape::Staged(required) => match self.part {
                 StagedPart::Explore => format!(
                     "Planning opens once {}; changing files opens with the plan.",
-                    missing_reads(required, known.facts)
+                    missing_reads(required, &self.facts)
                 ),
                 _ => "The rest opens once a plan is made: plan_tasks with action \"create\".".to_owned(),
             },
@@ -178,16 +199,55 @@ impl FlowState {
         }
     }
 
-    /// Advances to the next phase if the facts allow it; each change is an event.
-    pub(crate) fn moved(&mut self, known: Progress<'_>, turn_index: u32) -> Vec<Event> {
+    /// Advances to the next part if the facts allow it; each change is an event.
+    pub(crate) fn advance(&mut self, turn_index: u32) -> Vec<Event> {
+        let events = self.next_parts(turn_index);
+        let progress = self.progress_now();
+        if progress != self.progress.0 {
+            self.progress = (progress, turn_index);
+        }
+        events
+    }
+
+    /// Whether the task made no progress in its part since an earlier turn.
+    pub(crate) fn is_stuck(&self, turn_index: u32) -> bool {
+        turn_index > self.progress.1
+    }
+
+    /// Whether to prompt the model to implement the change: once, when the part that changes files begins and
+    /// nothing has changed yet.
+    pub(crate) fn take_nudge(&mut self) -> bool {
+        if self.nudged || !self.changes_now() {
+            return false;
+        }
+        self.nudged = true;
+        !self.facts.has_changes()
+    }
+
+    /// Moves to the phase that the facts call for, if it is a different one.
+    pub(crate) fn follow_phase(&mut self) -> Option<PhaseTransition> {
+        self.phases.as_mut()?.follow(&self.facts)
+    }
+
+    /// The phase text that goes at the end of the system prompt.
+    pub(crate) fn phase_in_system(&self) -> Option<&str> {
+        self.phases.as_ref().and_then(Phases::system)
+    }
+
+    /// The phase text that goes after the last message of a request.
+    pub(crate) fn phase_tail(&self) -> Option<&str> {
+        self.phases.as_ref().and_then(Phases::tail)
+    }
+
+    fn next_parts(&mut self, turn_index: u32) -> Vec<Event> {
         let FlowShape::Staged(required) = &self.course else { return Vec::new() };
         let mut events = Vec::new();
         loop {
             let (next, reason) = match self.part {
-                StagedPart::Explore if has_read(required, known.facts) => {
+                StagedPart::Explore if has_read(required, &self.facts) => {
                     (StagedPart::Plan, "the required files were read")
                 }
-                StagedPart::Plan if !known.plan.tasks().is_empty() => {
+                StagedPart::Plan if !self.plan.tasks().is_empty() => {
                     (StagedPart::Implement, "a plan was made")
                 }
                 _ => return events,
@@ -204,12 +264,12 @@ impl FlowState {
     }
 
     /// Whether the task may end here, by an answer or by `finish`.
-    pub(crate) fn may_end(&self, known: Progress<'_>) -> Result<(), Feedback> {
+    pub(crate) fn may_end(&self) -> Result<(), Feedback> {
         let text = match &self.course {
             FlowShape::Free | FlowShape::Stage(_) | FlowShape::Planning(super::PlanMode::None) => {
                 return Ok(());
             }
-            FlowShape::Planning(_) if !known.plan.tasks().is_empty() => return Ok(()),
+            FlowShape::Planning(_) if !self.plan.tasks().is_empty() => return Ok(()),
             FlowShape::Planning(_) => {
                 "There is no plan yet. Make one: call plan_tasks with action \"create\" and a list of tasks."
                     .to_owned()
@@ -217,14 +277,14 @@ impl FlowState {
             FlowShape::Staged(required) => match self.part {
                 StagedPart::Explore => format!(
                     "You are in the explore phase. Go on with the reading tools: planning opens once {}.",
-                    missing_reads(required, known.facts)
+                    missing_reads(required, &self.facts)
                 ),
                 StagedPart::Plan => {
                     "You are in the plan phase. Call plan_tasks with action \"create\" and a list of tasks; \
                                then the tools that change files open."
                         .to_owned()
                 }
-                StagedPart::Implement if known.facts.has_changes() => return Ok(()),
+                StagedPart::Implement if self.facts.has_changes() => return Ok(()),
                 StagedPart::Implement => {
                     "Nothing has changed in the workspace yet. Make the change now with write_file, \
                                     edit_file or apply_patch."
@@ -236,7 +296,7 @@ impl FlowState {
     }
 
     /// Handles the signal that ends a stage: accepts it, or returns what is wrong or missing.
-    pub(crate) fn signal(&mut self, arguments: Value, known: Progress<'_>) -> Result<ToolOutput, Feedback> {
+    pub(crate) fn signal(&mut self, arguments: Value) -> Result<ToolOutput, Feedback> {
         let FlowShape::Stage(stage) = &self.course else {
             let text = "There are no stages in this task.".to_owned();
             return Err(Feedback { text, sort: "wrong_stage" });
@@ -249,7 +309,7 @@ impl FlowState {
             );
             return Err(Feedback { text, sort: "wrong_stage" });
         }
-        let missing = unmet(stage, known);
+        let missing = unmet(stage, &self.facts);
         if !missing.is_empty() {
             let text = format!("The stage `{}` is not done yet: {}.", stage.id, missing.join("; "));
             return Err(Feedback { text, sort: "stage_unmet" });
@@ -261,29 +321,30 @@ impl FlowState {
 
     /// The answer, if the calls so far ended the task: its stage was declared done, or the requested plan
     /// exists.
-    pub(crate) fn is_over(&self, known: Progress<'_>) -> Option<String> {
+    pub(crate) fn is_over(&self) -> Option<String> {
         match &self.course {
             FlowShape::Stage(_) => self.payload.as_ref().map(|payload| text_of(payload, "summary")),
-            FlowShape::Planning(_) if !known.plan.tasks().is_empty() => Some(known.plan.render()),
+            FlowShape::Planning(_) if !self.plan.tasks().is_empty() => Some(self.plan.render()),
             _ => None,
         }
     }
 
-    /// Arguments with which the model ended the stage.
-    pub(crate) fn into_payload(self) -> Option<Value> {
-        self.payload
+    /// The facts, the plan, the phases for the next part, and the arguments that ended the stage.
+    pub(crate) fn into_parts(self) -> (Facts, Plan, Option<Phases>, Option<Value>) {
+        let phases = self.phases.map(|phases| phases.carried_over(&self.facts));
+        (self.facts, self.plan, phases, self.payload)
     }
 
     /// Requirements of a stage that are not met.
-    pub(crate) fn unmet(&self, known: Progress<'_>) -> Vec<String> {
+    pub(crate) fn unmet(&self) -> Vec<String> {
         let FlowShape::Stage(stage) = &self.course else { return Vec::new() };
-        unmet(stage, known)
+        unmet(stage, &self.facts)
     }
 
     /// Everything a finished stage still lacks, including its signal.
-    pub(crate) fn lacks(&self, known: Progress<'_>) -> Vec<String> {
+    pub(crate) fn lacks(&self) -> Vec<String> {
         let FlowShape::Stage(stage) = &self.course else { return Vec::new() };
-        let mut missing = unmet(stage, known);
+        let mut missing = unmet(stage, &self.facts);
         if stage.signal == StageSignal::Required && self.payload.is_none() {
             missing.insert(0, format!("flow_stage_done was not called with stage \"{}\"", stage.id));
         }
@@ -295,19 +356,19 @@ fn text_of(payload: &Value, key: &str) -> String {
     payload.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-fn unmet(stage: &StageRequirements, known: Progress<'_>) -> Vec<String> {
+fn unmet(stage: &StageRequirements, facts: &Facts) -> Vec<String> {
     let mut missing = Vec::new();
-    let read = known.facts.files_read().filter(|path| !stage.read_before.contains(*path)).count();
+    let read = facts.files_read().filter(|path| !stage.read_before.contains(*path)).count();
     let read = u32::try_from(read + stage.read_before.len()).unwrap_or(u32::MAX);
     if read < stage.files_read {
         missing.push(format!("{} must be read, so far {read}", files(stage.files_read)));
     }
-    let calls = known.facts.successful_calls();
+    let calls = facts.successful_calls();
     if calls < stage.calls {
         let word = if stage.calls == 1 { "call" } else { "calls" };
         missing.push(format!("at least {} successful tool {word} must be made, so far {calls}", stage.calls));
     }
-    if stage.change && !known.facts.has_changes() {
+    if stage.change && !facts.has_changes() {
         missing.push("no file has changed".to_owned());
     }
     missing
@@ -339,3 +400,6 @@ fn missing_reads(required: &RequiredReads, facts: &Facts) -> String {
         required.files.iter().map(String::as_str).filter(|path| !facts.has_read(path)).collect();
     format!("these were read: {}", missing.join(", "))
 }
+
+#[cfg(test)]
+mod tests;

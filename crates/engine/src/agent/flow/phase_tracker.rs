@@ -4,13 +4,15 @@
 use std::time::Duration;
 
 use fusee_journal::event::{Event, PhaseSource};
-use fusee_journal::{RunAborted, StepKind, StepMeta, StepRequest};
-use fusee_model::{Conversation, ErrorKind, Message, Reply, RequestOptions, ToolChoice};
+use fusee_journal::{RunAborted, StepKind, StepRequest};
+use fusee_model::{ErrorKind, Message, Reply, RequestOptions, ToolChoice};
 use serde_json::json;
 
-use crate::agent::flow::{PhaseMove, Phases};
-use crate::agent::model_request::attempt::{Attempt, AttemptResult};
-use crate::agent::runner::TaskRunner;
+use super::flow_state::FlowState;
+use super::phases::{PhaseTransition, Phases};
+use crate::agent::conversation::Conversation;
+use crate::agent::execution::Execution;
+use crate::agent::{Attempt, AttemptResult, within};
 
 /// Timeout of the phase probe; without an answer the phase stays.
 const PROBE_TIME: Duration = Duration::from_secs(60);
@@ -21,56 +23,54 @@ const SHOWN: usize = 300;
 /// Maximum number of calls named; the rest are counted.
 const MOST_CALLS: usize = 20;
 
-impl TaskRunner<'_> {
+/// The parts of a task that the phase concerns.
+pub(crate) struct PhaseTracker<'a, 't> {
+    pub(crate) run: &'a mut Execution<'t>,
+    pub(crate) flow: &'a mut FlowState,
+    pub(crate) conversation: &'a mut Conversation<'t>,
+    pub(crate) turn_index: u32,
+}
+
+impl PhaseTracker<'_, '_> {
     /// Emits the initial phase.
-    pub(crate) fn start_phase(&mut self) {
-        let Some(phases) = &self.phases else { return };
+    pub(crate) fn start(&mut self) {
+        let Some(phases) = &self.flow.phases else { return };
         let (phase, source) = (phases.name().to_owned(), PhaseSource::PhaseControl);
-        self.emit(Event::PhaseState { phase, source, turn_index: 0 });
-        self.follow_phase();
+        self.run.emit(Event::PhaseState { phase, source, turn_index: 0 });
+        self.follow();
     }
 
     /// Moves to the phase that the facts call for.
-    pub(crate) fn follow_phase(&mut self) {
-        let moved = self.phases.as_mut().and_then(|phases| phases.follow(&self.facts));
-        self.record_phase(moved);
+    pub(crate) fn follow(&mut self) {
+        let moved = self.flow.follow_phase();
+        self.record(moved);
     }
 
     /// Updates the phase after a turn of a task that continues; if no rule applies, a model may be asked.
-    pub(crate) async fn phase_after_turn(&mut self) -> Result<(), RunAborted> {
-        self.follow_phase();
-        if self.phases.as_ref().is_some_and(Phases::asks) {
+    pub(crate) async fn after_turn(&mut self) -> Result<(), RunAborted> {
+        self.follow();
+        if self.flow.phases.as_ref().is_some_and(Phases::asks) {
             self.probe().await?;
         }
-        if let Some(phases) = &mut self.phases {
+        if let Some(phases) = &mut self.flow.phases {
             phases.turn();
         }
         Ok(())
     }
 
-    fn record_phase(&mut self, moved: Option<PhaseMove>) {
-        let Some(PhaseMove { from, to, reason }) = moved else { return };
-        let turn_index = self.turns.turn_index();
-        let source = PhaseSource::PhaseControl;
-        self.emit(Event::PhaseTransition { from, to, source, turn_index, reason });
-        self.phase_shows();
-    }
-
-    /// Updates the phase text at the end of the system prompt, if it belongs there and has changed.
-    fn phase_shows(&mut self) {
-        let now = self.phases.as_ref().and_then(Phases::system).map(str::to_owned);
-        if now != self.phase_shown {
-            self.phase_shown = now;
-            self.set_frame();
-        }
+    fn record(&mut self, moved: Option<PhaseTransition>) {
+        let Some(PhaseTransition { from, to, reason }) = moved else { return };
+        let (turn_index, source) = (self.turn_index, PhaseSource::PhaseControl);
+        self.run.emit(Event::PhaseTransition { from, to, source, turn_index, reason });
+        self.conversation.show_phase(self.run.task, self.flow);
     }
 
     /// Asks a model for the phase: one request, no tools, no history. The task continues whatever the result.
     async fn probe(&mut self) -> Result<(), RunAborted> {
-        let Some(phases) = &self.phases else { return Ok(()) };
+        let Some(phases) = &self.flow.phases else { return Ok(()) };
         let (system, question) = phases.question(&self.last_turn());
         let probe = &phases.control().probe;
-        let session = self.session();
+        let session = self.run.session();
         let options = RequestOptions {
             temperature: Some(probe.temperature),
             max_output_tokens: Some(probe.max_tokens),
@@ -80,68 +80,51 @@ impl TaskRunner<'_> {
             ..session.options.clone()
         };
         // Uses its own branch because the probe is not part of the conversation.
-        let call = StepRequest {
-            branch: self.task.branch.child("phase"),
-            kind: StepKind::Model,
-            callee: session.model.name().to_owned(),
-            args: json!({ "system": &system, "messages": [&question] }),
-        };
-        let left = self.left_ms().map_or(PROBE_TIME, |left| PROBE_TIME.min(Duration::from_millis(left)));
-        let (model, cancel) = (&session.model, self.cancel().clone());
+        let call =
+            StepRequest::new(&self.run.task.branch.child("phase"), StepKind::Model, session.model.name())
+                .with_args(json!({ "system": &system, "messages": [&question] }));
+        let left = self.run.left_ms().map_or(PROBE_TIME, |left| PROBE_TIME.min(Duration::from_millis(left)));
+        let (model, cancel) = (&session.model, self.run.cancel().clone());
         let body = async move {
-            let mut conversation = Conversation::new(model.dialect(), system, Vec::new());
-            conversation.push(Message::User { text: question });
+            let mut alone = fusee_model::Conversation::new(model.dialect(), system, Vec::new());
+            alone.push(Message::User { text: question });
             let mut unseen = |_: fusee_model::ReplyDelta<'_>| {};
-            let reply = model.send(&conversation, &options, &mut unseen, &cancel);
-            let result = match tokio::time::timeout(left, reply).await {
-                Ok(Ok(reply)) => AttemptResult::Reply(reply),
-                Ok(Err(error)) => AttemptResult::Error { error, after_ms: None },
-                Err(_) => AttemptResult::OutOfTime(true),
-            };
-            Attempt::of(result)
+            let reply = model.send(&alone, &options, &mut unseen, &cancel);
+            Attempt::of(within(u64::try_from(left.as_millis()).ok(), reply).await)
         };
-        let recorded = self.engine().step(call, body).await?;
-        self.passed(&recorded);
-        let (attempt, StepMeta { replayed, .. }) = recorded.split();
-        let said = match &attempt.result {
-            AttemptResult::Reply(reply) => Ok(reply),
-            AttemptResult::Error { error, .. } => Err(error),
-            AttemptResult::OutOfTime(_) => {
-                self.probe_failed(format!("no answer within {} s", left.as_secs()));
-                return Ok(());
-            }
-        };
-        if replayed {
-            session.model.replayed(said);
+        let recorded = self.run.engine().step::<Attempt>(call, body).await?;
+        self.run.meter.record(&recorded);
+        if recorded.replayed {
+            recorded.value.result.notify(&**model);
         }
-        match said {
-            Ok(reply) => self.probed(reply),
+        match recorded.value.result {
+            AttemptResult::Reply(reply) => self.answered(&reply),
             // The next request reports the cancellation.
-            Err(error) if error.kind == ErrorKind::Cancelled => {}
-            Err(error) => self.probe_failed(error.message.clone()),
+            AttemptResult::Error { error, .. } if error.kind == ErrorKind::Cancelled => {}
+            AttemptResult::Error { error, .. } => self.fail(error.message),
+            AttemptResult::OutOfTime(_) => self.fail(format!("no answer within {} s", left.as_secs())),
         }
         Ok(())
     }
 
-    fn probed(&mut self, reply: &Reply) {
-        let tokens = self.occupancy.estimate(reply.text.len());
-        self.turns.charge_reply(reply, tokens);
-        let (turns, usage) = (self.turns.turn_index(), self.turns.usage);
-        self.task.progress.turned(turns, usage, self.metrics(turns, usage));
-        match self.phases.as_mut().map(|phases| phases.answered(&reply.text)) {
-            Some(Ok(moved)) => self.record_phase(moved),
-            Some(Err(why)) => self.probe_failed(why),
+    fn answered(&mut self, reply: &Reply) {
+        let tokens = self.conversation.usage.estimate(reply.text.len());
+        self.run.charge(reply, tokens);
+        self.run.report_progress(self.turn_index);
+        match self.flow.phases.as_mut().map(|phases| phases.answered(&reply.text)) {
+            Some(Ok(moved)) => self.record(moved),
+            Some(Err(why)) => self.fail(why),
             None => {}
         }
     }
 
-    fn probe_failed(&mut self, message: String) {
-        self.emit(Event::PhaseProbeError { turn_index: self.turns.turn_index(), message });
+    fn fail(&self, message: String) {
+        self.run.emit(Event::PhaseProbeError { turn_index: self.turn_index, message });
     }
 
     /// Short description of the last turn: text, calls, and the facts so far.
     fn last_turn(&self) -> String {
-        let messages = self.conversation.messages();
+        let messages = self.conversation.history.messages();
         let reply = messages.iter().rposition(|message| matches!(message, Message::Assistant { .. }));
         let turn = reply.map_or(&[][..], |reply| &messages[reply..]);
         let mut lines = Vec::new();
@@ -164,9 +147,9 @@ impl TaskRunner<'_> {
         }
         lines.push(format!(
             "So far: {} files read, {} files changed, {} tasks planned.",
-            self.facts.files_read().count(),
-            self.facts.changed().count(),
-            self.plan.tasks().len()
+            self.flow.facts.files_read().count(),
+            self.flow.facts.changed().count(),
+            self.flow.plan.tasks().len()
         ));
         lines.join("\n")
     }

@@ -8,14 +8,13 @@ use fusee_journal::event::{
     ErrorCode, Event, FlowStageReport, StageStatus, TaskComplete, TaskError, TaskStarted, TaskStatus,
 };
 use fusee_journal::{Branch, RunAborted};
-use fusee_model::Usage;
 
 use super::phases::Phases;
 use super::run_flow::{error_event, unmet};
 use super::settings::FlowSettings;
 use super::stage_notes::{self, StageNote};
 use super::task_rules::{FlowShape, TaskRules};
-use crate::agent::{AgentTask, Facts, FactsEnd, FinishedTask, Plan, TaskOutcome};
+use crate::agent::{AgentTask, Charges, Facts, FactsEnd, FinishedTask, Plan, TaskOutcome};
 
 /// One part of the work, before it starts.
 #[derive(Clone, Debug)]
@@ -60,7 +59,7 @@ pub(crate) struct StageRunner<'a> {
     pub(crate) notes: Vec<StageNote>,
     phases: Option<Phases>,
     turns: u32,
-    usage: Usage,
+    charges: Charges,
     answer: String,
     /// Sections opened so far; they stay open in later parts.
     opened: BTreeSet<String>,
@@ -82,7 +81,7 @@ impl<'a> StageRunner<'a> {
             notes: Vec::new(),
             phases: Phases::begin(flow),
             turns: 0,
-            usage: Usage::default(),
+            charges: Charges::default(),
             answer: String::new(),
             opened: BTreeSet::new(),
         }
@@ -234,11 +233,7 @@ impl<'a> StageRunner<'a> {
             self.plan = worked.plan.clone();
         }
         self.turns += worked.outcome.total_turns;
-        let (sum, usage) = (&mut self.usage, &worked.outcome.usage);
-        sum.input_tokens += usage.input_tokens;
-        sum.output_tokens += usage.output_tokens;
-        sum.cached_tokens += usage.cached_tokens;
-        sum.reasoning_tokens += usage.reasoning_tokens;
+        self.charges.extend(&worked.outcome.charges);
         self.active_ms = worked.active_ms;
         self.model_ms += worked.outcome.model_ms;
         self.peak_context_tokens = self.peak_context_tokens.max(worked.outcome.peak_context_tokens);
@@ -276,7 +271,7 @@ impl<'a> StageRunner<'a> {
             error: None,
             unreachable: false,
             total_turns: self.turns,
-            usage: self.usage,
+            charges: self.charges.clone(),
             active_ms: self.active_ms,
             peak_context_tokens: self.peak_context_tokens,
             model_ms: self.model_ms,
@@ -318,15 +313,16 @@ impl<'a> StageRunner<'a> {
         };
         let report = self.facts.report(&self.main.branch, &self.main.request, end);
         self.emit(crate::agent::task_report::checked(report));
+        let usage = outcome.usage();
         self.emit(Event::TaskComplete(TaskComplete {
             submission_id: self.main.submission_id.clone(),
             total_turns: outcome.total_turns,
-            total_tokens: outcome.usage.input_tokens + outcome.usage.output_tokens,
-            cached_tokens: outcome.usage.cached_tokens,
+            total_tokens: usage.input_tokens + usage.output_tokens,
+            cached_tokens: usage.cached_tokens,
             duration_ms: u64::try_from(self.last_ms - self.started_ms).unwrap_or_default(),
             status: outcome.status,
             answer: outcome.answer.clone(),
-            cost_usd: self.main.session.price.map(|price| price.cost_usd(&outcome.usage)),
+            cost_usd: outcome.charges.cost_usd(self.main.session.limits.price),
             error: outcome.error.clone(),
         }));
         *self.main.progress.status.lock() = Some(outcome.status);

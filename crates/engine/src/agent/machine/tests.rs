@@ -1,18 +1,19 @@
 //! Decisions of the turn machine, one behaviour per test.
 
 use fusee_journal::event::{ErrorCode, Event, TaskError};
-use fusee_model::{ErrorKind, ModelError, Reply, StopReason, ToolCall, Usage};
+use fusee_model::{ErrorKind, ModelError, Price, Reply, StopReason, ToolCall, Usage};
 
 use super::{
-    Action, CallResults, CallVerdict, FinishCall, LimitUsage, Limits, TaskEnd, TurnEvent, TurnMachine,
+    AcceptedAnswer, Action, CallResults, CallVerdict, Cost, Feedback, FinishCall, LimitUsage, Limits,
+    TaskEnd, TurnEvent, TurnMachine,
 };
 
-const LOW: LimitUsage = LimitUsage { tokens: 100, active_ms: 0 };
+const LOW: LimitUsage = LimitUsage { tokens: 100, active_ms: 0, subtask_turns: 0, cost: Cost::ZERO };
 
 fn turns(change: impl FnOnce(&mut Limits)) -> TurnMachine {
     let mut limits = Limits::default();
     change(&mut limits);
-    TurnMachine::new(limits)
+    TurnMachine::new(limits, false)
 }
 
 fn next(turns: &mut TurnMachine, input: TurnEvent, gauge: LimitUsage) -> (Action, Vec<Event>) {
@@ -49,40 +50,123 @@ fn failed(effect: Action) -> (TaskError, bool) {
     }
 }
 
-#[test]
-fn words_without_a_call_end_the_task() {
-    let mut turns = turns(|_| {});
-    assert!(matches!(next(&mut turns, TurnEvent::Ready, LOW).0, Action::Ask { attempt: 1 }));
-    let (effect, _) = next(&mut turns, text("All done."), LOW);
-    assert!(matches!(effect, Action::End(TaskEnd::Completed { answer }) if answer == "All done."));
-    assert_eq!(turns.turn_index(), 1);
+fn rejected(sort: &'static str) -> TurnEvent {
+    TurnEvent::Reviewed { rejected: Some(Feedback { text: "not yet".to_owned(), sort }), files: 1 }
+}
+
+fn checked(result: Result<&str, &str>) -> TurnEvent {
+    let accepted = |answer: &str| AcceptedAnswer { answer: answer.to_owned(), objects: false };
+    TurnEvent::Checked(result.map(accepted).map_err(str::to_owned))
+}
+
+fn answered(change: impl FnOnce(&mut CallResults)) -> TurnEvent {
+    let mut results = CallResults::default();
+    change(&mut results);
+    TurnEvent::Answered(results)
+}
+
+fn finished(blocked: bool, summary: &str) -> TurnEvent {
+    answered(|results| results.finished = Some(FinishCall { blocked, summary: summary.to_owned() }))
+}
+
+/// The last action after these events, in words.
+fn last(turns: &mut TurnMachine, events: Vec<TurnEvent>) -> String {
+    let mut said = String::new();
+    for event in events {
+        said = match next(turns, event, LOW).0 {
+            Action::End(TaskEnd::Completed { answer }) => format!("completed: {answer}"),
+            Action::End(TaskEnd::Blocked { answer }) => format!("blocked: {answer}"),
+            Action::End(TaskEnd::Cancelled) => "cancelled".to_owned(),
+            Action::End(TaskEnd::Failed { error, .. }) => {
+                format!("{:?} {}: {}", error.code, error.reason, error.message)
+            }
+            Action::Check { answer, last } => format!("check {answer} {last}"),
+            Action::Correct { complaint } => format!("correct: {complaint}"),
+            Action::Reject(Feedback { text, .. }) => format!("reject: {text}"),
+            other => format!("{other:?}"),
+        };
+    }
+    said
 }
 
 #[test]
-fn an_empty_reply_is_asked_for_again_once() {
-    let mut turns = turns(|_| {});
-    assert!(matches!(next(&mut turns, text("  \n"), LOW).0, Action::Say(_)));
-    let (error, _) = failed(next(&mut turns, text(""), LOW).0);
-    assert_eq!((error.code, error.reason.as_str()), (ErrorCode::TurnFailed, "llm_error"));
+fn every_end_is_decided_by_what_happened() {
+    let reply = |text: &str, stop| TurnEvent::Replied(Reply { text: text.into(), stop, ..Reply::default() });
+    let words = || text("My words.");
+    let cut = || reply("half", StopReason::Length);
+    let passed = || TurnEvent::Reviewed { rejected: None, files: 1 };
+    let verified = || answered(|results| results.verified_by = Some("make test".to_owned()));
+    let staged = |answer: &str| answered(|results| results.stage_answer = Some(answer.to_owned()));
+    let aborted = || {
+        answered(|results| {
+            results.aborted = true;
+            results.stage_answer = Some(String::new());
+        })
+    };
+    let cases = [
+        (
+            vec![TurnEvent::CannotStart("no such file".to_owned())],
+            "InitFailed configuration_error: no such file",
+        ),
+        (vec![words()], "Review"),
+        (vec![words(), passed()], "check My words. false"),
+        (vec![words(), passed(), checked(Ok("Form."))], "completed: Form."),
+        (vec![words(), passed(), checked(Err("no JSON"))], "correct: no JSON"),
+        (vec![words(), checked(Err("no JSON")), words(), passed()], "check My words. true"),
+        (
+            vec![checked(Err("no JSON")), checked(Err("still none"))],
+            "TurnFailed output_format_failure: the answer does not have the requested form: still none",
+        ),
+        (vec![words(), rejected("early_end")], "reject: not yet"),
+        (vec![finished(false, "Sum.")], "check Sum. false"),
+        (vec![words(), finished(false, " ")], "check My words. false"),
+        (vec![words(), finished(true, " ")], "blocked: My words."),
+        (vec![staged("Stage done.")], "completed: Stage done."),
+        (vec![words(), staged("")], "completed: My words."),
+        (vec![verified()], "completed: Done: `make test` passes."),
+        (vec![words(), verified()], "completed: My words."),
+        (vec![aborted()], "Pause"),
+        (vec![TurnEvent::Stopped], "Pause"),
+        (vec![failure(ErrorKind::Cancelled, None)], "Pause"),
+        (vec![TurnEvent::Stopped, TurnEvent::GoOn], "Ask { attempt: 1 }"),
+        (vec![TurnEvent::Stopped, TurnEvent::Cancelled], "cancelled"),
+        (vec![failure(ErrorKind::Auth, None)], "TurnFailed llm_error: it broke"),
+        (vec![text(" \n"), text("")], "TurnFailed llm_error: the model sent two empty replies in a row"),
+        (vec![cut(), cut()], "TurnFailed llm_error: the model's reply was cut off twice by its output limit"),
+        (vec![reply("I can't.", StopReason::Refusal)], "TurnFailed llm_error: the model declined: I can't."),
+    ];
+    for (events, expected) in cases {
+        let shown = format!("{events:?}");
+        assert_eq!(last(&mut turns(|_| {}), events), expected, "{shown}");
+    }
 }
 
 #[test]
-fn a_reply_cut_by_its_length_is_asked_for_in_parts_once() {
-    let mut turns = turns(|_| {});
-    let cut =
-        || TurnEvent::Replied(Reply { text: "half".into(), stop: StopReason::Length, ..Reply::default() });
-    assert!(matches!(next(&mut turns, cut(), LOW).0, Action::Say(_)));
-    assert!(failed(next(&mut turns, cut(), LOW).0).0.message.contains("twice"));
+fn an_unusable_reply_is_asked_for_again_once() {
+    let cut = Reply { text: "half".into(), stop: StopReason::Length, ..Reply::default() };
+    for unusable in [text("  \n"), TurnEvent::Replied(cut)] {
+        assert!(matches!(next(&mut turns(|_| {}), unusable, LOW).0, Action::Say(_)));
+    }
 }
 
 #[test]
-fn a_refusal_is_a_failure_in_the_models_words() {
+fn a_task_with_one_answer_fails_by_its_rejection() {
+    for (sort, reason) in [("verify_failed", "tool_execution_error"), ("no_edit", "output_format_failure")] {
+        let mut turns = TurnMachine::new(Limits::default(), true);
+        assert_eq!(last(&mut turns, vec![rejected(sort)]), format!("TurnFailed {reason}: not yet"));
+    }
+}
+
+#[test]
+fn answers_that_are_rejected_without_a_change_end_the_task() {
     let mut turns = turns(|_| {});
-    let refusal = Reply { text: "I can't.".into(), stop: StopReason::Refusal, ..Reply::default() };
-    assert_eq!(
-        failed(next(&mut turns, TurnEvent::Replied(refusal), LOW).0).0.message,
-        "the model declined: I can't."
-    );
+    for _ in 0..4 {
+        assert_eq!(last(&mut turns, vec![rejected("early_end"), TurnEvent::Ready]), "Ask { attempt: 1 }");
+    }
+    let message =
+        "the model answered 5 times in a row without a tool call or a file change, but the work is not done";
+    let end = last(&mut turns, vec![rejected("early_end"), TurnEvent::Ready]);
+    assert_eq!(end, format!("TurnFailed execution_halted: {message}"));
 }
 
 #[test]
@@ -109,17 +193,56 @@ fn a_model_that_stays_away_is_unreachable_and_one_that_refuses_is_not() {
 
 #[test]
 fn each_limit_ends_the_task_under_its_own_code() {
+    let dollar = Price { input: 1_000_000.0, ..Price::default() };
+    let mut spent = Cost::ZERO;
+    let usage = Some(Usage { input_tokens: 9, ..Usage::default() });
+    spent.spent(Some(dollar), &Reply { usage, ..Reply::default() }, 0);
+    let at = |usage| move |turns: &mut TurnMachine| failed(next(turns, TurnEvent::Ready, usage).0).0;
+    type Case = (fn(&mut Limits), LimitUsage, ErrorCode, &'static str);
+    let cases: [Case; 4] = [
+        (|limits| limits.max_turns = 3, LimitUsage { subtask_turns: 3, ..LOW }, ErrorCode::MaxTurns, "turns"),
+        (
+            |limits| limits.task_timeout_s = Some(2),
+            LimitUsage { active_ms: 2_000, ..LOW },
+            ErrorCode::Timeout,
+            "time",
+        ),
+        (
+            |limits| (limits.max_tokens, limits.compaction_threshold) = (1_000, 2.0),
+            LimitUsage { tokens: 1_001, ..LOW },
+            ErrorCode::TokenLimit,
+            "context",
+        ),
+        (
+            |limits| {
+                limits.budget_usd = Some(10.0);
+                limits.price = Some(Price { input: 1_000_000.0, ..Price::default() });
+            },
+            LimitUsage { tokens: 2, cost: spent, ..LOW },
+            ErrorCode::Budget,
+            "cost",
+        ),
+    ];
+    for (change, usage, code, reason) in cases {
+        let error = at(usage)(&mut turns(change));
+        assert_eq!((error.code, error.reason.as_str()), (code, reason));
+        assert!(matches!(
+            next(&mut turns(change), TurnEvent::Ready, LimitUsage { tokens: 1, ..LOW }).0,
+            Action::Ask { .. }
+        ));
+    }
     let mut few = turns(|limits| limits.max_turns = 1);
     next(&mut few, calls(&["a"]), LOW);
     let (error, _) = failed(next(&mut few, TurnEvent::Answered(CallResults::default()), LOW).0);
-    assert_eq!((error.code, error.reason.as_str()), (ErrorCode::MaxTurns, "turns"));
+    assert_eq!(error.code, ErrorCode::MaxTurns);
+    let (error, _) = failed(next(&mut few, TurnEvent::OutOfTime, LOW).0);
+    assert_eq!(error.code, ErrorCode::Timeout);
+}
 
-    let mut short = turns(|limits| limits.task_timeout_s = Some(2));
-    let (error, _) = failed(next(&mut short, TurnEvent::Ready, LimitUsage { tokens: 1, active_ms: 2_000 }).0);
-    assert_eq!((error.code, error.reason.as_str()), (ErrorCode::Timeout, "time"));
-
+#[test]
+fn a_compaction_that_saves_nothing_ends_a_task_that_does_not_fit() {
     let mut small = turns(|limits| limits.max_tokens = 1_000);
-    let full = LimitUsage { tokens: 1_500, active_ms: 0 };
+    let full = LimitUsage { tokens: 1_500, ..LOW };
     assert!(matches!(next(&mut small, TurnEvent::Ready, full).0, Action::Compact));
     let (error, _) = failed(next(&mut small, TurnEvent::Compacted { smaller: false }, full).0);
     assert_eq!((error.code, error.reason.as_str()), (ErrorCode::TokenLimit, "context"));
@@ -128,7 +251,7 @@ fn each_limit_ends_the_task_under_its_own_code() {
 #[test]
 fn a_compaction_that_did_not_help_is_not_tried_again_until_the_context_has_grown() {
     let mut turns = turns(|limits| limits.max_tokens = 1_000);
-    let at = |tokens| LimitUsage { tokens, active_ms: 0 };
+    let at = |tokens| LimitUsage { tokens, ..LOW };
     assert!(matches!(next(&mut turns, TurnEvent::Ready, at(800)).0, Action::Compact));
     assert!(matches!(
         next(&mut turns, TurnEvent::Compacted { smaller: false }, at(800)).0,
@@ -150,7 +273,7 @@ fn an_overflow_compacts_and_asks_once_more() {
 #[test]
 fn limits_warn_once_at_four_fifths() {
     let mut turns = turns(|limits| limits.task_timeout_s = Some(10));
-    let gauge = LimitUsage { tokens: 100, active_ms: 8_000 };
+    let gauge = LimitUsage { active_ms: 8_000, ..LOW };
     let (_, warnings) = next(&mut turns, TurnEvent::Ready, gauge);
     let message = "used 8 of 10 seconds".to_owned();
     assert_eq!(warnings, [Event::Warning { code: "limit_time".into(), message }]);
@@ -188,33 +311,14 @@ fn going_in_circles_ends_the_task_after_its_calls_were_answered() {
 }
 
 #[test]
-fn finish_ends_the_task_with_its_summary_or_else_the_last_words() {
-    let end = |blocked, summary: &str| {
-        let mut turns = turns(|_| {});
-        next(&mut turns, text(""), LOW);
-        let with_words = Reply { text: "My words.".into(), tool_calls: vec![], ..Reply::default() };
-        next(&mut turns, TurnEvent::Replied(with_words), LOW);
-        let finished = Some(FinishCall { blocked, summary: summary.to_owned() });
-        next(&mut turns, TurnEvent::Answered(CallResults { finished, aborted: false }), LOW).0
+fn a_task_continues_only_if_its_calls_neither_ended_nor_aborted_it() {
+    let continues = |change: fn(&mut CallResults)| {
+        let mut results = CallResults::default();
+        change(&mut results);
+        results.continues()
     };
-    assert!(matches!(end(false, "Sum."), Action::End(TaskEnd::Completed { answer }) if answer == "Sum."));
-    assert!(matches!(end(true, " "), Action::End(TaskEnd::Blocked { answer }) if answer == "My words."));
-}
-
-#[test]
-fn cancelling_wins_over_everything() {
-    let cancelled = |input| matches!(next(&mut turns(|_| {}), input, LOW).0, Action::End(TaskEnd::Cancelled));
-    assert!(cancelled(TurnEvent::Cancelled));
-    assert!(cancelled(failure(ErrorKind::Cancelled, None)));
-    assert!(cancelled(TurnEvent::Answered(CallResults { finished: None, aborted: true })));
-}
-
-#[test]
-fn usage_adds_up() {
-    let mut turns = turns(|_| {});
-    for _ in 0..2 {
-        let usage = Some(Usage { input_tokens: 10, output_tokens: 3, ..Usage::default() });
-        next(&mut turns, TurnEvent::Replied(Reply { text: "x".into(), usage, ..Reply::default() }), LOW);
-    }
-    assert_eq!((turns.usage.input_tokens, turns.usage.output_tokens), (20, 6));
+    assert!(continues(|_| {}));
+    assert!(!continues(|results| results.aborted = true));
+    assert!(!continues(|results| results.stage_answer = Some(String::new())));
+    assert!(!continues(|results| results.verified_by = Some(String::new())));
 }

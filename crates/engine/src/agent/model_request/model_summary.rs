@@ -3,12 +3,13 @@
 
 use fusee_journal::event::Event;
 use fusee_journal::{RunAborted, StepKind, StepRequest};
-use fusee_model::{Conversation, Message, Reply, StopReason};
+use fusee_model::{Message, Reply, StopReason};
 use serde_json::json;
 
+use crate::agent::conversation::Conversation;
 use crate::agent::conversation::compaction::{Compacted, summary_in_words};
+use crate::agent::execution::Execution;
 use crate::agent::model_request::attempt::{Attempt, AttemptResult, within};
-use crate::agent::runner::TaskRunner;
 
 /// Argument name that marks the step; no other model request uses it.
 pub(crate) const ARGUMENT: &str = "summarise";
@@ -25,62 +26,63 @@ const MESSAGE_BYTES: usize = 4_000;
 /// Divisor of the context size that the material may fill.
 const MATERIAL_SHARE: usize = 2;
 
-impl TaskRunner<'_> {
-    /// Replaces the rule-based summary with one written by the model.
-    pub(crate) async fn summarise(&mut self, compacted: &mut Compacted) -> Result<(), RunAborted> {
-        let Some(told) = compacted.told.clone() else { return Ok(()) };
-        let by_rule = compacted.messages.get(told.at).map(Message::text).unwrap_or_default().to_owned();
-        let left = &self.conversation.messages()[told.turns];
-        let room = self.material_bytes();
-        let request = format!("{}\n\nAn index of it, made by rule:\n{by_rule}", material(left, room));
-        match self.ask_for_summary(request).await? {
-            Ok(text) => {
-                let words = summary_in_words(&text, told.bytes);
-                if let (Some(text), Some(message)) = (words, compacted.messages.get_mut(told.at)) {
-                    *message = Message::User { text };
-                }
+/// Replaces the rule-based summary of a compaction to `max_tokens` with one written by the model.
+pub(crate) async fn summarise(
+    run: &mut Execution<'_>,
+    conversation: &Conversation<'_>,
+    max_tokens: u64,
+    compacted: &mut Compacted,
+) -> Result<(), RunAborted> {
+    let Some(told) = compacted.told.clone() else { return Ok(()) };
+    let by_rule = compacted.messages.get(told.at).map(Message::text).unwrap_or_default().to_owned();
+    let left = &conversation.history.messages()[told.turns];
+    let room = conversation.usage.bytes(max_tokens) / MATERIAL_SHARE;
+    let request = format!("{}\n\nAn index of it, made by rule:\n{by_rule}", material(left, room));
+    match ask_for_summary(run, conversation, request).await? {
+        Ok(text) => {
+            let words = summary_in_words(&text, told.bytes);
+            if let (Some(text), Some(message)) = (words, compacted.messages.get_mut(told.at)) {
+                *message = Message::User { text };
             }
-            Err(why) => self.emit(Event::Warning {
-                code: "compaction_summary".to_owned(),
-                message: format!(
-                    "the model did not write the compaction summary ({why}); used the rule-based summary instead"
-                ),
-            }),
         }
-        Ok(())
+        Err(why) => run.emit(Event::Warning {
+            code: "compaction_summary".to_owned(),
+            message: format!(
+                "the model did not write the compaction summary ({why}); used the rule-based summary instead"
+            ),
+        }),
     }
+    Ok(())
+}
 
-    fn material_bytes(&self) -> usize {
-        let per_token = 1000.0 / self.occupancy.estimate(1000).max(1) as f64;
-        (self.max_tokens() as f64 * per_token) as usize / MATERIAL_SHARE
-    }
-
-    /// Requests the summary. The inner error says why there is none.
-    async fn ask_for_summary(&mut self, request: String) -> Result<Result<String, String>, RunAborted> {
-        let session = self.session();
-        let call = StepRequest::new(&self.task.branch, StepKind::Model, session.model.name())
-            .with_args(json!({ ARGUMENT: request }));
-        let (cancel, left_ms) = (self.cancel().clone(), self.left_ms());
-        let send = async move {
-            let mut conversation = Conversation::new(session.model.dialect(), SYSTEM.to_owned(), Vec::new());
-            conversation.push(Message::User { text: request });
-            let mut unseen = |_: fusee_model::ReplyDelta<'_>| {};
-            let reply = session.model.send(&conversation, &session.options, &mut unseen, &cancel);
-            Attempt::of(within(left_ms, reply).await)
-        };
-        let body = send;
-        let (attempt, recorded) = self.engine().step::<Attempt>(call, body).await?.split();
-        self.record_attempt(&attempt.result, &recorded);
-        Ok(match attempt.result {
-            AttemptResult::Reply(reply) => {
-                let tokens = self.occupancy.estimate(reply.text.len());
-                self.turns.charge_reply_beside(&reply, tokens);
-                usable(reply)
-            }
-            AttemptResult::Error { error, .. } => Err(error.message),
-            AttemptResult::OutOfTime(_) => Err("out of time".to_owned()),
-        })
-    }
+/// Requests the summary. The inner error says why there is none.
+async fn ask_for_summary(
+    run: &mut Execution<'_>,
+    conversation: &Conversation<'_>,
+    request: String,
+) -> Result<Result<String, String>, RunAborted> {
+    let session = run.session();
+    let call = StepRequest::new(&run.task.branch, StepKind::Model, session.model.name())
+        .with_args(json!({ ARGUMENT: request }));
+    let (cancel, left_ms) = (run.cancel().clone(), run.left_ms());
+    let body = async move {
+        let mut alone =
+            fusee_model::Conversation::new(session.model.dialect(), SYSTEM.to_owned(), Vec::new());
+        alone.push(Message::User { text: request });
+        let mut unseen = |_: fusee_model::ReplyDelta<'_>| {};
+        let reply = session.model.send(&alone, &session.options, &mut unseen, &cancel);
+        Attempt::of(within(left_ms, reply).await)
+    };
+    let (attempt, recorded) = run.engine().step::<Attempt>(call, body).await?.split();
+    run.record_attempt(&attempt.result, &recorded);
+    Ok(match attempt.result {
+        AttemptResult::Reply(reply) => {
+            run.charge(&reply, conversation.usage.estimate(reply.text.len()));
+            usable(reply)
+        }
+        AttemptResult::Error { error, .. } => Err(error.message),
+        AttemptResult::OutOfTime(_) => Err("out of time".to_owned()),
+    })
 }
 
 fn usable(reply: Reply) -> Result<String, String> {

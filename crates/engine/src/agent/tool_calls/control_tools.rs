@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::agent::machine::FinishCall;
 use crate::agent::plan::Plan;
 
-/// The control tool whose answer comes from the user; see `asking.rs`.
+/// The control tool whose answer comes from the user; see `ask_user.rs`.
 pub(crate) const ASK_USER: &str = "ask_user";
 
 /// The result of a control call.

@@ -9,8 +9,6 @@ use fusee_model::{Message, ToolCall};
 use fusee_tools::{SeenVersion, ToolOutput};
 use serde_json::Value;
 
-use crate::agent::runner::TaskRunner;
-
 /// Result for the model in place of the repeated text.
 pub(crate) const UNCHANGED: &str =
     "[Not changed since you last read it: the same text stands earlier in this conversation.]";
@@ -24,6 +22,31 @@ pub(crate) struct SentReads {
 }
 
 impl SentReads {
+    /// Replaces the text of a read by a reference, if `messages`, those of the next request, contain the same
+    /// text. Returns whether it did.
+    pub(crate) fn dedup(&mut self, call: &ToolCall, output: &mut ToolOutput, messages: &[Message]) -> bool {
+        if !output.ok || output.seen.is_empty() || !output.changed.is_empty() {
+            return false;
+        }
+        let key = key(&call.name, output);
+        let stands = self.sent.get(&key).is_some_and(|sent| {
+            messages.get(sent.at).is_some_and(|message| holds(message, sent, &output.content))
+                || messages.iter().any(|message| holds(message, sent, &output.content))
+        });
+        if stands {
+            UNCHANGED.clone_into(&mut output.content);
+            output.truncated = false;
+            return true;
+        }
+        let at = messages.len();
+        self.sent.insert(key, SentRead { call_id: call.id.clone(), at });
+        if !output.truncated && is_whole(call) {
+            let sent = |seen: &SeenVersion| (seen.path.clone(), (call.id.clone(), at));
+            self.whole.extend(output.seen.iter().map(sent));
+        }
+        false
+    }
+
     /// The call that last returned the full text of this file, and the index of its result.
     pub(crate) fn whole(&self, path: &str) -> Option<(&str, usize)> {
         self.whole.get(path).map(|(call, at)| (call.as_str(), *at))
@@ -37,34 +60,9 @@ struct SentRead {
     at: usize,
 }
 
-impl TaskRunner<'_> {
-    /// The result of a read: its text, or a reference if the same text is already in the conversation.
-    pub(crate) fn dedup_read(&mut self, call: &ToolCall, mut output: ToolOutput) -> ToolOutput {
-        if !output.ok || output.seen.is_empty() || !output.changed.is_empty() {
-            return output;
-        }
-        let key = key(&call.name, &output);
-        if self.rereads.sent.get(&key).is_some_and(|sent| self.stands(sent, &output.content)) {
-            self.facts.fed_back("unchanged_read");
-            UNCHANGED.clone_into(&mut output.content);
-            output.truncated = false;
-        } else {
-            let at = self.conversation.request().messages().len();
-            self.rereads.sent.insert(key, SentRead { call_id: call.id.clone(), at });
-            if !output.truncated && is_whole(call) {
-                let sent = |seen: &SeenVersion| (seen.path.clone(), (call.id.clone(), at));
-                self.rereads.whole.extend(output.seen.iter().map(sent));
-            }
-        }
-        output
-    }
-
-    /// Whether the next request still contains this text in the result of that call.
-    fn stands(&self, sent: &SentRead, text: &str) -> bool {
-        let is_it = |message: &Message| matches!(message, Message::Tool { call_id, content, .. } if *call_id == sent.call_id && content == text);
-        let messages = self.conversation.request().messages();
-        messages.get(sent.at).is_some_and(is_it) || messages.iter().any(is_it)
-    }
+/// Whether a message is the result of that call with this text.
+fn holds(message: &Message, sent: &SentRead, text: &str) -> bool {
+    matches!(message, Message::Tool { call_id, content, .. } if *call_id == sent.call_id && content == text)
 }
 
 /// Whether a call reads entire files.

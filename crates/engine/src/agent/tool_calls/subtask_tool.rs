@@ -5,13 +5,16 @@ use std::sync::LazyLock;
 
 use fusee_journal::event::CallFate;
 use fusee_journal::{BoxFuture, RunAborted, StepMeta};
-use fusee_model::{Message, ToolCall, ToolSpec, Usage};
+use fusee_model::{Message, ToolCall, ToolSpec};
 use fusee_tools::tool::arguments;
 use fusee_tools::{Access, ToolDefinition, ToolOutput};
 use serde_json::{Value, json};
 
+use crate::agent::execution::Execution;
 use crate::agent::facts::Facts;
-use crate::agent::runner::TaskRunner;
+use crate::agent::flow::FlowState;
+use crate::agent::limits::cost::Charges;
+use crate::agent::task::AgentTask;
 use crate::agent::tool_calls::CallRoute;
 use crate::agent::tool_calls::tool_executor::CallRecord;
 use crate::prompt::Recap;
@@ -43,10 +46,10 @@ pub struct Remaining {
 }
 
 /// Resources used by the subtasks of a task.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Spent {
     pub(crate) turns: u32,
-    pub(crate) usage: Usage,
+    pub(crate) charges: Charges,
     pub(crate) active_ms: u64,
 }
 
@@ -55,11 +58,7 @@ impl Spent {
     pub(crate) fn add(&mut self, other: &Self) {
         self.turns = self.turns.saturating_add(other.turns);
         self.active_ms += other.active_ms;
-        self.usage.input_tokens += other.usage.input_tokens;
-        self.usage.output_tokens += other.usage.output_tokens;
-        self.usage.cached_tokens += other.usage.cached_tokens;
-        self.usage.reasoning_tokens += other.usage.reasoning_tokens;
-        self.usage.cache_write_tokens += other.usage.cache_write_tokens;
+        self.charges.extend(&other.charges);
     }
 }
 
@@ -107,64 +106,52 @@ pub(crate) fn spec() -> ToolSpec {
     ToolSpec { name: name.to_string(), description: description.to_string(), parameters: parameters.clone() }
 }
 
-impl TaskRunner<'_> {
-    /// The limits that remain for subtasks.
-    pub(crate) fn left(&self) -> Remaining {
-        let limits = self.task.rules.bound(self.terms.limits);
-        let cost = limits.price.map(|price| price.cost_usd(&self.turns.usage));
-        Remaining {
-            turns: limits.max_turns.saturating_sub(self.turns.all_turns()),
-            ms: self.left_ms(),
-            usd: limits.budget_usd.zip(cost).map(|(budget, cost)| (budget - cost).max(0.0)),
-        }
+/// The limits that remain for subtasks of a task that had this many turns itself.
+pub(crate) fn remaining(run: &Execution<'_>, turns: u32) -> Remaining {
+    let limits = run.limits();
+    let cost = run.meter.charges.cost_usd(limits.price);
+    Remaining {
+        turns: limits.max_turns.saturating_sub(run.meter.all_turns(turns)),
+        ms: run.left_ms(),
+        usd: limits.budget_usd.zip(cost).map(|(budget, cost)| (budget - cost).max(0.0)),
     }
+}
 
-    /// Summary of the work so far, for a subtask that continues from here.
-    fn recap(&self) -> Recap {
-        let plan = if self.plan.tasks().is_empty() { String::new() } else { self.plan.render() };
-        Recap {
-            request: self.task.rules.request.as_ref().unwrap_or(&self.task.request).clone(),
-            plan,
-            files_read: self.facts.files_read().cloned().collect(),
-            files_changed: self.facts.changed().map(|(path, _)| path.to_owned()).collect(),
-        }
+/// Summary of the work so far, for a subtask that continues from here.
+fn recap(task: &AgentTask, flow: &FlowState) -> Recap {
+    let FlowState { plan, facts, .. } = flow;
+    Recap {
+        request: task.rules.request.as_ref().unwrap_or(&task.request).clone(),
+        plan: if plan.tasks().is_empty() { String::new() } else { plan.render() },
+        files_read: facts.files_read().cloned().collect(),
+        files_changed: facts.changed().map(|(path, _)| path.to_owned()).collect(),
     }
+}
 
-    /// Charges the resources used by subtasks to this task.
-    pub(crate) fn spend(&mut self, spent: &Spent) {
-        self.active_ms += spent.active_ms;
-        self.turns.spend(spent.turns, &spent.usage);
+/// Routes a `spawn_subtask` call; `None` for other calls or if this task may not spawn subtasks.
+pub(super) fn route(task: &AgentTask, call: &ToolCall) -> Option<CallRoute> {
+    if call.name != SPAWN_SUBTASK || task.spawn.is_none() {
+        return None;
     }
+    Some(arguments::parse(&call.arguments, definition()).map_or_else(CallRoute::malformed, CallRoute::Spawn))
+}
 
-    /// Resolves a `spawn_subtask` call; `None` for other calls or if this task may not spawn subtasks.
-    pub(crate) fn subtask_call(&self, call: &ToolCall) -> Option<CallRoute> {
-        if call.name != SPAWN_SUBTASK || self.task.spawn.is_none() {
-            return None;
-        }
-        Some(match arguments::parse(&call.arguments, definition()) {
-            Ok(arguments) => CallRoute::Spawn(arguments),
-            Err(complaint) => {
-                CallRoute::Answer { output: ToolOutput::error(complaint), sort: "malformed_arguments" }
-            }
-        })
-    }
-
-    /// Runs the subtask to its end; its answer is the result of the call.
-    pub(crate) async fn spawn_subtask(
-        &mut self,
-        call: &ToolCall,
-        arguments: Value,
-    ) -> Result<(CallRecord, StepMeta), RunAborted> {
-        let task = self.task;
-        let Some(spawn) = &task.spawn else {
-            let output = ToolOutput::error("This task begins no others.");
-            return self.answer_step(call, CallRecord::ended(output, CallFate::Refused)).await;
-        };
-        let said = self.conversation.messages();
-        let SubtaskOutcome { output, spent, facts } =
-            spawn.spawn(arguments, self.left(), self.recap(), said).await?;
-        self.spend(&spent);
-        self.facts.absorb_files(&facts);
-        self.answer_step(call, CallRecord::plain(output)).await
-    }
+/// Runs the subtask to its end; its answer is the result of the call. `said` is the conversation so far.
+pub(super) async fn spawn(
+    run: &mut Execution<'_>,
+    flow: &mut FlowState,
+    said: &[Message],
+    turns: u32,
+    call: &ToolCall,
+    arguments: Value,
+) -> Result<(CallRecord, StepMeta), RunAborted> {
+    let Some(spawn) = &run.task.spawn else {
+        let output = ToolOutput::error("This task begins no others.");
+        return run.answer(call, CallRecord::ended(output, CallFate::Refused)).await;
+    };
+    let (left, recap) = (remaining(run, turns), recap(run.task, flow));
+    let SubtaskOutcome { output, spent, facts } = spawn.spawn(arguments, left, recap, said).await?;
+    run.meter.spend(&spent);
+    flow.facts.absorb_files(&facts);
+    run.answer(call, CallRecord::plain(output)).await
 }

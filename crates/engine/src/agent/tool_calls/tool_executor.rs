@@ -16,7 +16,6 @@ use serde_json::Value;
 
 use crate::agent::conversation::sectioned_prompt::Expansion;
 use crate::agent::flow::{ProtectedTests, protected_answer};
-use crate::agent::runner::to_value;
 use crate::agent::task_context::TaskContext;
 use crate::agent::tool_calls::command_effects::{
     perform, recover_interrupted, restore, save_backup, within as within_time,
@@ -280,6 +279,11 @@ impl ToolExecutor<'_> {
             },
         }
     }
+}
+
+fn to_value(value: &impl Serialize) -> Value {
+    // Our own types have string keys and finite numbers; nothing else can make this fail.
+    serde_json::to_value(value).unwrap_or_default()
 }
 
 /// Removes known secrets from the output of a tool.

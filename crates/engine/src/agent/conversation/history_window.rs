@@ -4,7 +4,7 @@
 
 use fusee_model::{Conversation, Dialect, Message, TemporaryTail, ToolSpec};
 
-use super::settings::{HistoryMode, HistorySettings};
+use crate::agent::flow::{HistoryMode, HistorySettings};
 
 /// A conversation and, if configured, the part of it that is sent.
 pub(crate) struct HistoryWindow {
