@@ -18,8 +18,8 @@ use std::sync::atomic::AtomicBool;
 
 use fusee_journal::event::{Event, TaskComplete, TaskError, TaskStatus, TurnType};
 use fusee_journal::{
-    Branch, DurableRun, EventStream, Journal, JournalError, RunAborted, RunId, RunStatus,
-    SqliteRun, StepKey, StepKind, StepMeta, StepRequest,
+    Branch, DurableRun, EventStream, Journal, JournalError, RunAborted, RunId, RunStatus, SqliteRun, StepKey,
+    StepKind, StepMeta, StepRequest,
 };
 use fusee_model::{CancellationToken, Model};
 use fusee_tools::mcp::McpTool;
@@ -411,7 +411,8 @@ async fn task(
                 engine,
                 branch,
                 environment,
-                templates,
+                registry: templates.registry,
+                memory_file: templates.memory_file,
                 history,
                 started_ms,
                 trace,
@@ -435,7 +436,10 @@ async fn task(
             let text = TemplateText { file: work.file.clone(), text: work.text.clone() };
             let place = task_system::TaskScope::main(started_ms, cancel, progress);
             let place = task_system::TaskScope { history, ..place };
-            return Arc::new(system).execute(request, Some(text), place).await.map(WorkflowExit::Ended);
+            return Arc::new(system)
+                .execute(request, task_system::TemplateOrigin::Text(text), place)
+                .await
+                .map(WorkflowExit::Ended);
         }
     }
     let task = AgentTask::new(
