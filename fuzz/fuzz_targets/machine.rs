@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use fusee_lang::{
-    Callable, Catalog, EffectKind, ResumeInput, EvaluationLimits, Machine, NoFiles, Param, ParamType, Program, CallReply, Yield,
+    Callable, Catalog, EffectKind, ResumeInput, EvaluationLimits, Machine, NoFiles, Param, ParamType, Program, TaskResult, Yield,
     compile,
 };
 use fusee_text::Source;
@@ -61,8 +61,8 @@ fn drive(mut machine: Machine, answers: &mut usize, nesting: usize) -> Result<fu
         }
         *answers -= 1;
         input = match effect.kind {
-            EffectKind::Task(call) => ResumeInput::Reply(CallReply::complete(format!("{:?}", call.inputs))),
-            EffectKind::Tool(call) => ResumeInput::Reply(CallReply::complete(call.name.to_string())),
+            EffectKind::Task(call) => ResumeInput::Reply(TaskResult::complete(format!("{:?}", call.inputs))),
+            EffectKind::Tool(call) => ResumeInput::Reply(TaskResult::complete(call.name.to_string())),
             EffectKind::Context(_) | EffectKind::AskUser { .. } => ResumeInput::Json(serde_json::json!("yes")),
             EffectKind::FanOut(_) if nesting == 0 => return Err("deep enough".to_owned()),
             EffectKind::FanOut(fan_out) => {

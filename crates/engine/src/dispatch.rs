@@ -36,22 +36,35 @@ pub enum TaskRef {
     Words(Vec<TemplateMatch>),
 }
 
-/// Resolves the first word, or the whole sentence if the first word is no known name.
-pub fn resolve_task(first: &str, sentence: &str, registry: &TemplateRegistry, tools: &Toolbox) -> TaskRef {
-    if first.trim_start().starts_with(['(', ';', '\'']) {
-        return TaskRef::Workflow;
+/// Decides what runs a task: resolves a reference against the registered templates and the tools.
+#[derive(Clone, Copy)]
+pub struct Dispatcher<'a> {
+    /// The registered templates.
+    pub registry: &'a TemplateRegistry,
+    /// The tools that can be called directly.
+    pub tools: &'a Toolbox,
+}
+
+impl Dispatcher<'_> {
+    /// Resolves the first word, or the whole sentence if the first word is no known name.
+    pub fn resolve(&self, first: &str, sentence: &str) -> TaskRef {
+        if first.trim_start().starts_with(['(', ';', '\'']) {
+            return TaskRef::Workflow;
+        }
+        match self.registry.find_template(first) {
+            Ok(found) => return TaskRef::Template(Arc::clone(found)),
+            Err(several @ TemplateNotFound::Ambiguous { .. }) => {
+                return TaskRef::Ambiguous(several.to_string());
+            }
+            Err(TemplateNotFound::Unknown { .. }) => {}
+        }
+        // In a sentence, `write` and `read` are ordinary words, not the tool aliases that some models use.
+        let alone = sentence.trim() == first || sentence.trim().is_empty();
+        if let Some(tool) = self.tools.find(first).filter(|_| alone) {
+            return TaskRef::Tool(tool.definition().name.to_string());
+        }
+        TaskRef::Words(self.registry.find_matching_tasks(sentence, &MatchOptions::default()))
     }
-    match registry.find_template(first) {
-        Ok(found) => return TaskRef::Template(Arc::clone(found)),
-        Err(several @ TemplateNotFound::Ambiguous { .. }) => return TaskRef::Ambiguous(several.to_string()),
-        Err(TemplateNotFound::Unknown { .. }) => {}
-    }
-    // In a sentence, `write` and `read` are ordinary words, not the tool aliases that some models use.
-    let alone = sentence.trim() == first || sentence.trim().is_empty();
-    if let Some(tool) = tools.find(first).filter(|_| alone) {
-        return TaskRef::Tool(tool.definition().name.to_string());
-    }
-    TaskRef::Words(registry.find_matching_tasks(sentence, &MatchOptions::default()))
 }
 
 /// Returns the best match if its score is high enough and clearly ahead of the next.

@@ -413,7 +413,8 @@ async fn task(
                 engine,
                 branch,
                 environment,
-                templates,
+                registry: templates.registry,
+                memory_file: templates.memory_file,
                 history,
                 started_ms,
                 trace,
@@ -437,7 +438,10 @@ async fn task(
             let text = TemplateText { file: work.file.clone(), text: work.text.clone() };
             let place = task_system::TaskScope::main(started_ms, cancel, progress);
             let place = task_system::TaskScope { history, ..place };
-            return Arc::new(system).execute(request, Some(text), place).await.map(WorkflowExit::Ended);
+            return Arc::new(system)
+                .execute(request, task_system::TemplateOrigin::Text(text), place)
+                .await
+                .map(WorkflowExit::Ended);
         }
     }
     let task = AgentTask::new(

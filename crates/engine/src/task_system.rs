@@ -1,7 +1,9 @@
 //! Atomic tasks as values: their requests, results and errors, and the system that runs them.
 //!
-//! A [`SubtaskRequest`] names a template and contains everything it needs. Templates, tools and workflows all
-//! answer with a [`TaskResult`]; a failed task is a result with a [`TemplateTaskError`].
+//! A [`SubtaskRequest`] names a template and contains everything it needs. [`TaskSystem`] finds the template,
+//! prepares the context and configures a `Handler`; the `AtomicTaskExecutor` lets the handler work on the task.
+//! Templates, tools and workflows all answer with a [`TaskResult`]; a failed task is a result with a
+//! [`TemplateTaskError`].
 
 mod context;
 mod context_loader;
@@ -10,30 +12,32 @@ mod executor;
 mod file_sources;
 mod handler;
 mod history_excerpt;
-pub mod output;
+mod lookup;
 mod output_handling;
 mod pipeline;
 mod preview;
 mod prompt;
 mod request;
-mod result;
+pub(crate) mod run_script;
 mod subtasks;
 
 pub use context::{Conflict, ContextSettings, SetBy, defaults, effective};
-pub use error::{ErrorCause, ErrorType, Mismatch, Reason, ResourceMetrics, TemplateTaskError};
+pub use error::{ErrorCause, ErrorType, Reason, ResourceMetrics, TemplateTaskError};
+pub use fusee_lang::{Status, TaskResult};
 pub use handler::{check_tools, limits, toolbox};
-pub(crate) use history_excerpt::part as history_part;
+use history_excerpt::part as history_part;
+pub use lookup::{ExecutionPath, TemplateOrigin};
 pub use pipeline::{ResolvedRequest, TaskScope, TaskSystem, ready};
 pub use preview::{Preview, preview};
-pub use prompt::{ComposedPrompt, Handover, PreparedContext, SourceFile, compose};
-pub use request::AccumulationFormat;
-pub use request::{
-    ContextOverrides, ContextPart, FreshContext, HistoryConfig, InheritContext, InheritedContext,
-    LimitOverrides, SubtaskRequest,
-};
-pub use result::{ExecutionPath, Status, TaskResult};
+pub use prompt::{HandlerPayload, Handover, PreparedContext, SourceFile, compose};
+pub use request::{ContextPart, HistoryConfig, InheritedContext, SubtaskRequest};
 pub use subtasks::DEEPEST;
 pub(crate) use subtasks::Subtasks;
+
+pub use crate::template::output::Mismatch;
+pub use crate::template::{
+    AccumulationFormat, ContextOverrides, FreshContext, InheritContext, LimitOverrides,
+};
 
 #[cfg(test)]
 mod tests;

@@ -11,11 +11,12 @@ mod builtin;
 mod check;
 mod inputs;
 mod load;
-pub(crate) mod placeholder;
+pub mod output;
 mod reference;
 mod registry;
 mod render;
 pub(crate) mod schema;
+mod settings;
 mod shell_quoting;
 mod similarity;
 mod xsd;
@@ -26,14 +27,15 @@ use fusee_tools::ContentHash;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::task_system::{ContextOverrides, LimitOverrides};
-
 pub use builtin::{SKELETON, shipped};
+pub use fusee_lang::{OutputFormat, OutputKind};
 pub use inputs::{InputProblem, bind, typed};
 pub use load::{LoadedTemplates, TemplateFolder, load};
-pub(crate) use placeholder::shown;
 pub use reference::reference;
 pub use registry::{DuplicateName, RegisteredTemplate, TemplateLayer, TemplateNotFound, TemplateRegistry};
+pub use render::fill;
+pub(crate) use render::shown;
+pub use settings::{AccumulationFormat, ContextOverrides, FreshContext, InheritContext, LimitOverrides};
 pub use similarity::{MatchOptions, TemplateMatch};
 pub(crate) use similarity::{stem, words};
 pub use xsd::xsd;
@@ -89,6 +91,8 @@ pub struct Template {
     pub manual_xml: bool,
     /// Does not repair a malformed answer.
     pub disable_reparsing: bool,
+    /// Leaves it to the instructions to describe the output format, as those of a `defatom` do.
+    pub format_untold: bool,
 }
 
 /// A declared input.
@@ -139,27 +143,6 @@ pub struct SectionText {
     pub body: String,
     /// Nested sections.
     pub sections: Vec<SectionText>,
-}
-
-/// Required format of the answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OutputFormat {
-    /// JSON or text.
-    #[serde(rename = "type")]
-    pub kind: OutputKind,
-    /// A schema keyword, or the path of a JSON Schema file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub schema: Option<String>,
-}
-
-/// Kind of answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum OutputKind {
-    /// Structured data.
-    Json,
-    /// Plain text.
-    Text,
 }
 
 /// Source of a task's files.
@@ -227,6 +210,12 @@ impl Template {
         }
         let template = build::make(source, &document, &mut problems);
         (template.filter(|_| !problems.has_errors()), problems)
+    }
+
+    /// Creates the template of a task described in words; braces in them are literal.
+    pub(crate) fn of_words(words: String) -> Self {
+        let literal = words.replace("{{", "{{{{");
+        Self { description: literal.clone(), instructions: Some(literal), ..Self::default() }
     }
 
     /// Returns the subtype, or the default one.

@@ -5,7 +5,6 @@
 //! its outcome; `driver` performs the effects of its machine, step by step.
 
 mod ask_user;
-mod atom_prompt;
 mod budget;
 mod catalog;
 mod driver;
@@ -15,16 +14,14 @@ mod outcome;
 mod pmap;
 mod pmap_element;
 mod run;
-mod run_script;
 mod subworkflow;
 mod task_calls;
-mod template_calls;
+mod task_request;
 mod tool_calls;
 mod workflow_context;
 
-pub use atom_prompt::substitute as rendered;
 pub use catalog::{catalog, standard_tools};
 pub use loader::{MOST_BYTES, WorkflowLoader};
+pub use run::WorkflowRun;
 pub(crate) use run::{WorkflowExit, WorkflowScope, complete_event, run};
-pub use run_script::{RunScript, ScriptOutput, printed};
 pub use workflow_context::EffectTrace;

@@ -33,10 +33,48 @@ pub struct Atom {
 /// Declared format of a task's answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputFormat {
-    /// `json` or `text`.
+    /// JSON or text.
     #[serde(rename = "type")]
-    pub kind: String,
-    /// `object`, `array`, `string[]`, `number`, `boolean`, or the path of a JSON schema.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: OutputKind,
+    /// One of [`OutputFormat::SCHEMA_WORDS`], or the path of a JSON Schema file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
+}
+
+/// Kind of answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OutputKind {
+    /// Structured data.
+    Json,
+    /// Plain text.
+    Text,
+}
+
+impl OutputFormat {
+    /// Schemas that are not the path of a file.
+    pub const SCHEMA_WORDS: &'static [&'static str] =
+        &["object", "array", "[]", "string[]", "number", "boolean"];
+
+    /// Whether the answer must be JSON.
+    pub fn is_json(&self) -> bool {
+        self.kind == OutputKind::Json
+    }
+
+    /// The JSON Schema file that the format names, if any.
+    pub fn schema_file(&self) -> Option<&str> {
+        let schema = self.schema.as_deref().filter(|_| self.is_json())?;
+        (!Self::SCHEMA_WORDS.contains(&schema)).then_some(schema)
+    }
+}
+
+impl OutputKind {
+    /// Looks up a kind by the name it is declared with.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "json" => Some(Self::Json),
+            "text" => Some(Self::Text),
+            _ => None,
+        }
+    }
 }

@@ -11,7 +11,7 @@ use serde_json::{Map as JsonMap, Value as Json, json};
 
 use crate::defatom::Atom;
 use crate::machine::FanOut;
-use crate::result::CallReply;
+use crate::result::TaskResult;
 use crate::runtime_error::{RuntimeError, SourceLocation};
 use crate::value::{Text, Value};
 
@@ -130,7 +130,7 @@ pub enum ResumeInput {
     /// Start, continue after a pause, or confirm an effect without a value.
     Go,
     /// Reply of a task or tool.
-    Reply(CallReply),
+    Reply(TaskResult),
     /// Result of an effect as JSON.
     Json(Json),
     /// Values of all branches, in order.

@@ -27,7 +27,7 @@ pub use builtin::{Arity, Builtin};
 pub use bytecode::{Argument, GET_CONTEXT, PlannedCall, Program};
 pub use catalog::{Callable, CallableKind, Catalog};
 pub use compile::{Compiled, FileLoader, NoFiles, compile, params};
-pub use defatom::{Atom, OutputFormat};
+pub use defatom::{Atom, OutputFormat, OutputKind};
 pub use effect::{
     CallForm, Effect, EffectFailure, EffectKind, LimitsId, ResumeInput, RunLimits, TaskCall, TaskTarget,
     ToolCall, Yield,
@@ -38,6 +38,6 @@ pub use function::{Cell, Closure};
 pub use layout::{format, indent};
 pub use machine::{FanOut, InputProblem, Machine};
 pub use param::{Param, ParamType};
-pub use result::{CallReply, Status, TaskResult};
+pub use result::{ResultValue, Status, TaskResult};
 pub use runtime_error::{RuntimeError, SourceLocation, TraceEntry};
 pub use value::{JsonProblem, List, ListIter, MAX_JSON_DEPTH, Map, Slot, Text, Value};

@@ -23,7 +23,7 @@ use crate::bytecode::Program;
 use crate::effect::{Effect, EffectKind, LimitsId, ResumeInput, Yield};
 use crate::fuel::Fuel;
 use crate::function::EvaluationBranch;
-use crate::result::TaskResult;
+use crate::result::ResultValue;
 use crate::runtime_error::{RuntimeError, SourceLocation, TraceEntry, UnlocatedError};
 use crate::value::{Text, Value};
 
@@ -181,7 +181,7 @@ impl Machine {
         match (waiting, input) {
             (PendingEffect::Reply(callee), ResumeInput::Reply(reply)) => {
                 self.meter.note(reply.content.len());
-                self.stack.push(Value::Result(Arc::new(TaskResult::new(reply, callee, place))));
+                self.stack.push(Value::Result(Arc::new(ResultValue::new(reply, callee, place))));
             }
             (PendingEffect::Json, ResumeInput::Json(json)) => self.stack.push(Value::from_json(json)),
             (PendingEffect::Branches(count), ResumeInput::Branches(values)) if values.len() == count => {

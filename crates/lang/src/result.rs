@@ -1,5 +1,5 @@
-//! Results of tasks and tools as values of the language. The engine runs the task and passes in the
-//! [`CallReply`].
+//! Results of tasks and tools: [`TaskResult`] as the engine passes it in, [`ResultValue`] as a value of the
+//! program.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::runtime_error::{RuntimeError, SourceLocation};
 use crate::value::{Map, Text, Value, unlink};
 
 /// Outcome of a task or tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Status {
     /// Completed successfully.
@@ -31,36 +31,57 @@ impl fmt::Display for Status {
     }
 }
 
-/// Reply to a task or tool call: the JSON object printed by `fusee task --json`.
+/// Distinguishes an explicit null, which is a value, from an absent field.
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Json>, D::Error> {
+    Json::deserialize(deserializer).map(Some)
+}
+
+/// Result of a task, a tool or a workflow: the JSON object printed by `fusee task --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CallReply {
+pub struct TaskResult {
     /// Outcome of the call.
     pub status: Status,
-    /// The answer as text.
+    /// The answer as text; partial if the task failed.
     #[serde(default)]
     pub content: String,
-    /// The answer as data, if the task declares a data format.
-    #[serde(rename = "parsedContent", default, skip_serializing_if = "Option::is_none")]
-    pub parsed: Option<Json>,
-    /// Additional fields, such as `error`.
+    /// The answer as data, if JSON was declared and is valid.
+    #[serde(
+        rename = "parsedContent",
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "present"
+    )]
+    pub parsed_content: Option<Json>,
+    /// Additional fields: `error`, `metrics`, how the task was run.
     #[serde(default)]
     pub notes: serde_json::Map<String, Json>,
 }
 
-impl CallReply {
-    /// A completed reply that contains only text.
+impl TaskResult {
+    /// A completed result that contains only text.
     pub fn complete(content: impl Into<String>) -> Self {
         Self {
             status: Status::Complete,
             content: content.into(),
-            parsed: None,
+            parsed_content: None,
             notes: serde_json::Map::new(),
         }
     }
+
+    /// Sets a note, replacing one of the same name.
+    pub fn note(&mut self, name: &str, value: impl Serialize) {
+        // Only non-string keys or non-finite numbers could fail, and the values have neither.
+        self.notes.insert(name.to_owned(), serde_json::to_value(value).unwrap_or_default());
+    }
+
+    /// Whether the task did not fail.
+    pub fn is_ok(&self) -> bool {
+        self.status != Status::Failed
+    }
 }
 
-/// A [`CallReply`] as a value of the program, with the call it belongs to.
-pub struct TaskResult {
+/// A [`TaskResult`] as a value of the program, with the call it belongs to.
+pub struct ResultValue {
     /// Outcome of the call.
     pub status: Status,
     /// The answer as text; partial if the task failed.
@@ -75,12 +96,12 @@ pub struct TaskResult {
     pub(crate) place: SourceLocation,
 }
 
-impl TaskResult {
-    pub(crate) fn new(reply: CallReply, callee: Text, place: SourceLocation) -> Self {
+impl ResultValue {
+    pub(crate) fn new(reply: TaskResult, callee: Text, place: SourceLocation) -> Self {
         Self {
             status: reply.status,
             content: reply.content.into(),
-            parsed: reply.parsed.map_or(Value::Nil, Value::from_json),
+            parsed: reply.parsed_content.map_or(Value::Nil, Value::from_json),
             notes: Value::from_json(Json::Object(reply.notes)),
             callee,
             place,
@@ -143,7 +164,7 @@ impl TaskResult {
         }
     }
 
-    /// The result as a map with the fields of a [`CallReply`].
+    /// The result as a map with the fields of a [`TaskResult`].
     pub(crate) fn to_value(&self) -> Value {
         let mut entries = vec![
             (Text::from("status"), Value::text(self.status.to_string())),
@@ -156,17 +177,17 @@ impl TaskResult {
         Value::Map(entries.into_iter().collect::<Map>())
     }
 
-    /// Converts the result back to a [`CallReply`].
-    pub fn to_reply(&self) -> CallReply {
+    /// Converts the result back to a [`TaskResult`].
+    pub fn to_result(&self) -> TaskResult {
         let notes = match self.notes.to_json() {
             Ok(Json::Object(notes)) => notes,
             _ => serde_json::Map::new(),
         };
-        let parsed = match &self.parsed {
+        let parsed_content = match &self.parsed {
             Value::Nil => None,
             parsed => parsed.to_json().ok(),
         };
-        CallReply { status: self.status, content: self.content.to_string(), parsed, notes }
+        TaskResult { status: self.status, content: self.content.to_string(), parsed_content, notes }
     }
 
     pub(crate) fn take_apart(&mut self, pending: &mut Vec<Value>) {
@@ -175,7 +196,7 @@ impl TaskResult {
     }
 }
 
-impl Drop for TaskResult {
+impl Drop for ResultValue {
     fn drop(&mut self) {
         let mut pending = Vec::new();
         self.take_apart(&mut pending);

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use crate::builtin::Builtin;
 use crate::function::{Cell, Closure};
-use crate::result::TaskResult;
+use crate::result::ResultValue;
 use crate::runtime_error::RuntimeError;
 
 pub(crate) use display::{brief, show_within};
@@ -53,7 +53,7 @@ pub enum Value {
     /// A library function.
     Builtin(&'static Builtin),
     /// Result of a task or tool call.
-    Result(Arc<TaskResult>),
+    Result(Arc<ResultValue>),
     /// A caught error.
     Error(Arc<RuntimeError>),
     /// Internal to the machine; programs and drivers never see one.

@@ -286,9 +286,7 @@ fn request(args: &TaskArgs) -> String {
 
 /// The task result of a run.
 pub(super) fn result_of(outcome: Option<RunOutcome>) -> TaskResult {
-    let failed = |message: String| {
-        TaskResult::failed(&TemplateTaskError::failure(Reason::UnexpectedError, message), "")
-    };
+    let failed = |message: String| TemplateTaskError::failure(Reason::UnexpectedError, message).to_result("");
     match outcome {
         Some(RunOutcome::Ended(ended)) => match ended.result {
             Some(result) => *result,

@@ -265,7 +265,7 @@ fn what_cannot_be_kept_is_refused_and_not_ignored() {
         ),
         (
             ATOM.replace("(params", "(model \"other\") (params") + "(content (say (n 1)))",
-            "this run has only one model",
+            "requests the model `other`, but this run only has",
         ),
     ];
     for (text, told) in cases {

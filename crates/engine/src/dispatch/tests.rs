@@ -36,7 +36,9 @@ fn quotes_and_json_hold_together() {
 #[test]
 fn the_first_word_decides_and_words_are_matched_last() {
     let (registry, tools) = (registry(), crate::workflow::standard_tools());
-    let meaning = |first: &str, sentence: &str| match resolve_task(first, sentence, &registry, &tools) {
+    let meaning = |first: &str, sentence: &str| match (Dispatcher { registry: &registry, tools: &tools })
+        .resolve(first, sentence)
+    {
         TaskRef::Workflow => "workflow".to_owned(),
         TaskRef::Template(found) => format!("template {}", found.template.name),
         TaskRef::Tool(name) => format!("tool {name}"),

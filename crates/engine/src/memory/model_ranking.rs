@@ -13,8 +13,7 @@ use serde_json::{Value, json};
 use super::journaled_query::{self, Details, QueryRecord};
 use super::{FileMatch, MemoryAnswer, MemoryQuery, MemorySystem};
 use crate::agent::{Attempt, AttemptResult, RankBy, Spent, TaskContext, within};
-use crate::task_system::output;
-use crate::template::{OutputFormat, OutputKind};
+use crate::template::{OutputFormat, OutputKind, output};
 
 /// Argument name that marks a ranking request; no other model request uses it.
 pub(crate) const ARGUMENT: &str = "rank";

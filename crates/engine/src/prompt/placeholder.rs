@@ -1,6 +1,8 @@
 //! Text with placeholders: `$name`, `${name}`, and `$$` for a dollar sign. Substitution is a single pass, so
 //! a `$` inside a value has no effect.
 
+use fusee_text::placeholder::{PlaceholderSyntax, TextPart, parse};
+
 /// White space as trimmed in prompts: Unicode's, and the four separators U+001C to U+001F.
 fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
@@ -28,31 +30,17 @@ impl PlaceholderText {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let text = dedent(text);
         let text = trim(&text);
-        let (mut parts, mut plain) = (Vec::new(), String::new());
-        let mut rest = text;
-        while let Some(at) = rest.find('$') {
-            plain.push_str(&rest[..at]);
-            let after = &rest[at + 1..];
-            if let Some(escaped) = after.strip_prefix('$') {
-                plain.push('$');
-                rest = escaped;
-                continue;
-            }
-            let (name, following) = placeholder(after).ok_or_else(|| {
-                let line = text.len() - rest.len() + at;
-                let line = text[..line].matches('\n').count() + 1;
-                let shown: String = after.chars().take(10).collect();
-                format!("`${shown}` on line {line} is not a valid placeholder: write `$name`, `${{name}}`, or `$$` for a dollar sign")
-            })?;
-            if !plain.is_empty() {
-                parts.push(PlaceholderPart::Text(std::mem::take(&mut plain)));
-            }
-            parts.push(PlaceholderPart::Name(name.to_owned()));
-            rest = following;
-        }
-        plain.push_str(rest);
-        if !plain.is_empty() {
-            parts.push(PlaceholderPart::Text(plain));
+        let mut parts = Vec::new();
+        for part in parse(text, PlaceholderSyntax::Dollar) {
+            parts.push(match part {
+                TextPart::Text(plain) => PlaceholderPart::Text(plain.to_owned()),
+                TextPart::Name(placeholder) => PlaceholderPart::Name(placeholder.name.to_owned()),
+                TextPart::Malformed { at, .. } => {
+                    let line = text[..at].matches('\n').count() + 1;
+                    let shown: String = text[at..].chars().take(11).collect();
+                    return Err(format!("`{shown}` on line {line} is not a valid placeholder: write `$name`, `${{name}}`, or `$$` for a dollar sign"));
+                }
+            });
         }
         Ok(Self { parts })
     }
@@ -83,21 +71,6 @@ impl PlaceholderText {
             }
         }
         Ok(trim(&text).to_owned())
-    }
-}
-
-/// Splits off the name after a dollar sign.
-fn placeholder(after: &str) -> Option<(&str, &str)> {
-    let braced = after.strip_prefix('{');
-    let text = braced.unwrap_or(after);
-    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(text.len());
-    let (name, following) = text.split_at(end);
-    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
-        return None;
-    }
-    match braced {
-        Some(_) => Some((name, following.strip_prefix('}')?)),
-        None => Some((name, following)),
     }
 }
 

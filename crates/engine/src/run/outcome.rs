@@ -4,6 +4,7 @@ use fusee_journal::RunAborted;
 use fusee_journal::event::{ErrorCode, TaskStatus};
 
 use crate::agent::TaskOutcome;
+use crate::task_system::{Reason, TemplateTaskError};
 
 /// Outcome of a run.
 #[derive(Debug)]
@@ -50,15 +51,31 @@ fn exit_of(outcome: &TaskOutcome) -> ExitStatus {
         TaskStatus::Completed => ExitStatus::Completed,
         TaskStatus::Cancelled => ExitStatus::Cancelled,
         TaskStatus::Failed if outcome.unreachable => ExitStatus::Unreachable,
-        TaskStatus::Failed => outcome.error.as_ref().map_or(ExitStatus::Failed, |error| match error.code {
-            // Invalid inputs of a task are not wrong usage of the program.
-            ErrorCode::InitFailed if error.reason == "input_validation_failure" => ExitStatus::Failed,
-            ErrorCode::InitFailed => ExitStatus::Usage,
-            ErrorCode::TurnFailed => ExitStatus::Failed,
-            ErrorCode::TokenLimit | ErrorCode::MaxTurns | ErrorCode::Timeout | ErrorCode::Budget => {
-                ExitStatus::Limit
-            }
-            ErrorCode::Cancelled => ExitStatus::Cancelled,
-        }),
+        TaskStatus::Failed => {
+            outcome.error.as_ref().map_or(ExitStatus::Failed, |error| exit_of_code(error.code, &error.reason))
+        }
     }
 }
+
+impl ExitStatus {
+    /// Returns the exit code for a task that the user started directly.
+    pub fn of_error(error: &TemplateTaskError) -> Self {
+        exit_of_code(error.code(), error.reason.map_or("", Reason::as_str))
+    }
+}
+
+fn exit_of_code(code: ErrorCode, reason: &str) -> ExitStatus {
+    match code {
+        // Invalid inputs of a task are not wrong usage of the program.
+        ErrorCode::InitFailed if reason == "input_validation_failure" => ExitStatus::Failed,
+        ErrorCode::InitFailed => ExitStatus::Usage,
+        ErrorCode::TurnFailed => ExitStatus::Failed,
+        ErrorCode::TokenLimit | ErrorCode::MaxTurns | ErrorCode::Timeout | ErrorCode::Budget => {
+            ExitStatus::Limit
+        }
+        ErrorCode::Cancelled => ExitStatus::Cancelled,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,13 +1,11 @@
 //! The work of a run: a request, a workflow, or a template's task. It is part of the settings, so a run ends
 //! on the text it started with.
 
-use std::collections::BTreeMap;
-
-use fusee_lang::Callable;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::task_system::LimitOverrides;
+use crate::template::LimitOverrides;
+pub use crate::workflow::WorkflowRun;
 
 /// Work that a run executes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -45,27 +43,6 @@ impl JsonOutput {
     pub(crate) fn is_events(&self) -> bool {
         *self == Self::Events
     }
-}
-
-/// A workflow with everything that determines its execution.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct WorkflowRun {
-    /// Name used in diagnostics and errors: the file, or a placeholder for inline text.
-    pub name: String,
-    /// Source text.
-    pub text: String,
-    /// Loaded files, by the name they are referenced by.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub files: BTreeMap<String, String>,
-    /// Values of its parameters.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub inputs: Map<String, Value>,
-    /// Templates and workflows registered at the start; the text was checked against these.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tasks: Vec<Callable>,
-    /// Registered workflows by name, including those they call.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub library: BTreeMap<String, WorkflowRun>,
 }
 
 /// A template's task with everything that determines its execution.

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::request::{AccumulationFormat, ContextOverrides, FreshContext, InheritContext, InheritedContext};
-use crate::template::words;
+use super::request::InheritedContext;
+use crate::template::{AccumulationFormat, ContextOverrides, FreshContext, InheritContext, words};
 
 /// Minimum share of the task's words that a context part must contain to count as relevant.
 const RELEVANT: f64 = 0.08;

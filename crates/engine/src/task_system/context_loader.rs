@@ -16,14 +16,14 @@ use super::TaskSystem;
 use super::context::{self, ContextSettings};
 use super::error::{ErrorType, Reason, TemplateTaskError};
 use super::file_sources::{LISTING_BYTES, ListedFile, ListingShell, SkipReason};
-use super::pipeline::StartNotice;
+use super::handler::Handler;
 use super::prompt::{PreparedContext, SourceFile};
-use super::request::{FreshContext, SubtaskRequest};
-use crate::agent::{CallRecord, Limits, RankBy, Spent, TaskContext, ToolExecutor, UNANSWERED_ADVICE};
+use super::request::SubtaskRequest;
+use super::run_script::printed;
+use crate::agent::{CallRecord, RankBy, Spent, ToolExecutor, UNANSWERED_ADVICE};
 use crate::approval::{ApprovalDecision, ApprovalPolicy, ApprovalQuestion};
 use crate::memory::{MemoryAnswer, MemoryQuery, RankedSearch, unordered};
-use crate::template::{FilePaths, Template, shown};
-use crate::workflow::printed;
+use crate::template::{FilePaths, FreshContext, Template, shown};
 
 /// Default share of the context window that the prepared context may fill.
 const FRACTION: f64 = 0.5;
@@ -43,10 +43,9 @@ pub(super) const MATCHES: usize = 5;
 /// Dependencies of the preparation.
 pub(super) struct ContextLoader<'a> {
     pub(super) system: &'a TaskSystem,
-    pub(super) session: &'a TaskContext,
-    pub(super) branch: &'a Branch,
-    pub(super) cancel: &'a fusee_model::CancellationToken,
-    pub(super) herald: &'a StartNotice<'a>,
+    pub(super) handler: &'a Handler,
+    /// Title of the task until its request is known.
+    pub(super) title: &'a str,
     /// Resources used so far.
     pub(super) spent: Mutex<Spent>,
 }
@@ -78,7 +77,6 @@ impl ContextLoader<'_> {
         template: &Template,
         request: &SubtaskRequest,
         settings: &ContextSettings,
-        limits: &Limits,
     ) -> Result<PreparedContext, LoadError> {
         let own = template.instructions.as_deref().unwrap_or_default();
         let words = format!("{} {own}", template.description);
@@ -96,7 +94,7 @@ impl ContextLoader<'_> {
         }
         prepared.listed = !listed.is_empty();
         let fraction = template.limits.context_fraction.unwrap_or(FRACTION);
-        let room = (limits.max_tokens as f64 * TOKEN_BYTES * fraction) as usize;
+        let room = (self.handler.context.limits.max_tokens as f64 * TOKEN_BYTES * fraction) as usize;
         let mut used: usize = prepared.inherited.parts.iter().map(|part| part.text.len()).sum();
         if used > room {
             return Err(no_room("the inherited context does not fit", room));
@@ -193,23 +191,23 @@ impl ContextLoader<'_> {
 
     /// Searches the file index, as a step.
     async fn found(&self, words: &str, limit: usize) -> Result<MemoryAnswer, LoadError> {
-        if self.session.limits.memory_ranking == RankBy::Model {
+        if self.handler.context.limits.memory_ranking == RankBy::Model {
             // The run has started if it is interrupted during the ranking request.
-            self.herald.notify();
+            self.handler.announce(self.title);
         }
         let asking = RankedSearch {
             memory: &self.system.memory,
-            session: self.session,
+            session: &self.handler.context,
             engine: &*self.system.engine,
-            branch: self.branch,
-            cancel: self.cancel,
+            branch: self.branch(),
+            cancel: &self.handler.scope.cancel,
         };
         let searched = asking.search(MemoryQuery { words: words.to_owned(), limit }).await?;
         self.spent.lock().add(&searched.spent);
         if let Some(why) = &searched.problem {
             // Messages about a task must come after its start event.
-            self.herald.notify();
-            self.system.engine.emit(self.branch, unordered(why));
+            self.handler.announce(self.title);
+            self.system.engine.emit(self.branch(), unordered(why));
         }
         searched.found.map_err(|problem| {
             let message = format!("cannot search the workspace: {problem}");
@@ -222,12 +220,16 @@ impl ContextLoader<'_> {
         self.spent.lock().clone()
     }
 
+    fn branch(&self) -> &Branch {
+        &self.handler.scope.branch
+    }
+
     fn calling(&self) -> ToolExecutor<'_> {
         ToolExecutor {
-            session: self.session,
+            session: &self.handler.context,
             engine: &self.system.engine,
-            branch: self.branch,
-            cancel: self.cancel,
+            branch: self.branch(),
+            cancel: &self.handler.scope.cancel,
             left_ms: None,
             kind: fusee_journal::StepKind::Tool,
             protected: None,
@@ -247,18 +249,19 @@ impl ContextLoader<'_> {
         let definition = tool.definition();
         let runs_commands = tool.repeat() == fusee_tools::RetrySafety::Never;
         if runs_commands {
-            self.herald.notify();
+            self.handler.announce(self.title);
         }
         if definition.category == Access::Write {
-            let terms = self.session.terms_at(self.branch, self.system.engine.position(self.branch));
+            let terms =
+                self.handler.context.terms_at(self.branch(), self.system.engine.position(self.branch()));
             match ApprovalPolicy::judge(&terms, definition.category, runs_commands) {
                 ApprovalDecision::Open => {}
                 ApprovalDecision::Shut(why) => return Err(refused(&why)),
                 ApprovalDecision::Ask(reason) => {
                     let name = definition.name.to_string();
-                    let call_id = format!("{}:context", self.branch);
+                    let call_id = format!("{}:context", self.branch());
                     // Questions about a task must come after its start event.
-                    self.herald.notify();
+                    self.handler.announce(self.title);
                     let question = ApprovalQuestion { call_id, name, arguments: arguments.clone(), reason };
                     if let Some(refusal) = calling.ask(question).await? {
                         return Err(refused(refusal.output.content.trim()));

@@ -2,10 +2,11 @@
 //! two is defined here.
 
 use fusee_journal::event::ErrorCode;
+use fusee_lang::{Status, TaskResult};
 use serde::{Deserialize, Serialize};
 
 use crate::agent::TaskOutcome;
-use crate::run::ExitStatus;
+use crate::template::output::Mismatch;
 
 /// Failure of a task. An inner failure is kept as the cause, never flattened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -96,17 +97,6 @@ pub enum ErrorCause {
     Mismatch(Mismatch),
 }
 
-/// Difference between an answer and the declared format.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mismatch {
-    /// `type_mismatch`, `schema_violation` or `invalid_schema`.
-    pub error_type: String,
-    /// Description of the difference.
-    pub message: String,
-    /// JSON pointer into the answer; empty for the whole answer.
-    pub location: String,
-}
-
 /// Resources used by a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -147,10 +137,10 @@ impl ResourceMetrics {
         }
     }
 
-    /// Keeps only the counts that are the same in every run.
-    #[must_use]
-    pub fn counts(self) -> Self {
-        Self { peak_context_tokens: 0, active_ms: 0, model_ms: 0, ..self }
+    /// Notes the metrics in a result: all of them for a failure, else only what is the same in every run.
+    pub fn note_in(self, result: &mut TaskResult) {
+        let same = Self { peak_context_tokens: 0, active_ms: 0, model_ms: 0, ..self };
+        result.note("metrics", if result.is_ok() { same } else { self });
     }
 
     /// Adds two metrics.
@@ -275,20 +265,23 @@ impl TemplateTaskError {
         }
     }
 
-    /// Returns the exit code for a task that the user started directly. Invalid inputs of a task are not
-    /// wrong usage of the program.
-    pub fn exit(&self) -> ExitStatus {
-        match self.code() {
-            ErrorCode::InitFailed if self.reason == Some(Reason::InputValidationFailure) => {
-                ExitStatus::Failed
-            }
-            ErrorCode::InitFailed => ExitStatus::Usage,
-            ErrorCode::MaxTurns | ErrorCode::TokenLimit | ErrorCode::Timeout | ErrorCode::Budget => {
-                ExitStatus::Limit
-            }
-            ErrorCode::TurnFailed => ExitStatus::Failed,
-            ErrorCode::Cancelled => ExitStatus::Cancelled,
-        }
+    /// Builds the result of a failed task, with its partial answer.
+    pub fn to_result(&self, content: impl Into<String>) -> TaskResult {
+        let mut result = TaskResult { status: Status::Failed, ..TaskResult::complete(content) };
+        result.note("error", self);
+        result.note("recovery", self.recovery());
+        result
+    }
+
+    /// Reads the error of a failed result.
+    pub fn of_result(result: &TaskResult) -> Option<Self> {
+        result.notes.get("error").and_then(|error| serde_json::from_value(error.clone()).ok())
+    }
+
+    /// Converts the error to that of an event.
+    pub(super) fn to_event(&self, code: ErrorCode) -> fusee_journal::event::TaskError {
+        let reason = self.reason.map_or("unexpected_error", Reason::as_str).to_owned();
+        fusee_journal::event::TaskError { code, reason, message: self.message.clone() }
     }
 
     /// Suggests what the caller could do, for `notes.recovery`.

@@ -13,8 +13,8 @@ use fusee_tools::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::run_script::RunScript;
 use crate::agent::ToolExecutor;
-use crate::workflow::RunScript;
 
 /// Maximum stdout size of a file-listing command.
 pub(super) const LISTING_BYTES: usize = 256 * 1024;

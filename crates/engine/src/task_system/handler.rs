@@ -1,59 +1,188 @@
-//! Limits, tools and model of one task's handler.
+//! The handler of one atomic task: its configuration (limits, tools, model) and its session with the model.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use fusee_journal::event::Event;
+use fusee_journal::event::{Event, TurnType};
+use fusee_journal::{DurableRun, RunAborted};
 use fusee_text::suggest;
 use fusee_tools::{Tool, Toolbox};
 
-use super::error::{Reason, TemplateTaskError};
+use super::error::{Reason, ResourceMetrics, TemplateTaskError};
 use super::pipeline::{TaskScope, TaskSystem};
-use super::request::{LimitOverrides, SubtaskRequest};
-use crate::agent::{Limits, Remaining, SPAWN_SUBTASK, TaskContext, control_names};
-use crate::template::Template;
+use super::prompt::{HandlerPayload, PreparedContext};
+use super::request::SubtaskRequest;
+use super::subtasks::Subtasks;
+use crate::agent::flow::{FlowMode, FlowSettings};
+use crate::agent::{
+    AgentTask, AnswerHandler, FinishedTask, Limits, Remaining, SPAWN_SUBTASK, Spent, TaskContext,
+    TaskOutcome, control_names,
+};
+use crate::template::output::{OutputSchema, constraint};
+use crate::template::{LimitOverrides, Template};
 
-impl TaskSystem {
-    /// Creates a separate handler for each task, so that nothing leaks between tasks.
-    pub(super) fn handler(
-        &self,
-        toolbox: Toolbox,
-        limits: Limits,
-        options: fusee_model::RequestOptions,
-    ) -> TaskContext {
-        TaskContext { toolbox, options, ..self.base.for_child(limits) }
+/// Runs one atomic task. It is created for each execution, so that nothing leaks between tasks; its
+/// configuration does not change.
+pub(super) struct Handler {
+    /// Model, tools, limits and options of this execution.
+    pub(super) context: Arc<TaskContext>,
+    engine: Arc<dyn DurableRun>,
+    pub(super) scope: TaskScope,
+    /// Whether the start of the task was announced.
+    announced: AtomicBool,
+}
+
+impl Handler {
+    /// Creates a handler with this configuration.
+    pub(super) fn new(context: Arc<TaskContext>, engine: &Arc<dyn DurableRun>, scope: &TaskScope) -> Self {
+        let (engine, scope) = (Arc::clone(engine), scope.clone());
+        Self { context, engine, scope, announced: AtomicBool::new(false) }
     }
 
-    /// Switches to the requested model. A model named by the request is used or refused; a model named by the
-    /// template falls back to the run's model with a warning.
-    pub(super) fn asked_for_model(
-        &self,
-        session: TaskContext,
+    /// Creates the handler of a template's task: its limits, its tools, its model.
+    pub(super) fn for_task(
+        system: &TaskSystem,
         template: &Template,
         request: &SubtaskRequest,
-        place: &TaskScope,
-    ) -> Result<TaskContext, TemplateTaskError> {
-        // The main task's model was chosen when the run started.
-        let Some(parent) = &place.parent else { return Ok(session) };
-        let Some(wanted) = request.model.as_ref().or(template.model.as_ref()) else { return Ok(session) };
-        let has = session.model.name();
-        if has == wanted {
-            return Ok(session);
+        schema: Option<&OutputSchema>,
+        scope: &TaskScope,
+    ) -> Result<Self, TemplateTaskError> {
+        let base = &system.base;
+        let limits = limits(base.limits, &template.limits, request.limits.as_ref(), scope.left);
+        let (toolbox, mut options) = (toolbox(&base.toolbox, template)?, base.options.clone());
+        if let Some(constraint) = constraint(template.output_format.as_ref(), schema)
+            && toolbox.definitions().next().is_none()
+            && !may_spawn(template)
+        {
+            // If tools are offered, a constrained reply could never call one.
+            options.extra.entry("response_format").or_insert(constraint);
         }
-        if self.base.others.contains_key(wanted) {
-            return Ok(session.with_model(wanted));
-        }
-        if request.model.is_some() {
-            let message =
-                format!("`{}` requests the model `{wanted}`, but this run only has `{has}`", template.name);
-            return Err(TemplateTaskError::failure(Reason::ConfigurationError, message));
-        }
-        let message = format!(
-            "`{}` names the model `{wanted}`, but this run only has `{has}`, which is used instead",
-            template.name
-        );
-        self.engine.emit(parent, Event::Warning { code: "other_model".to_owned(), message });
-        Ok(session)
+        let context = TaskContext { toolbox, options, ..base.for_child(limits) };
+        let context = requested_model(context, system, template, request, scope)?;
+        Ok(Self::new(Arc::new(context), &system.engine, scope))
     }
+
+    /// Opens the session in which the model works on the task.
+    pub(super) fn session(&self, payload: HandlerPayload) -> HandlerSession {
+        let HandlerPayload { system, request, disclosure } = payload;
+        let task = self.task(system, request);
+        let task = match disclosure {
+            Some(disclosure) => task.with_prompt(disclosure),
+            None => task,
+        };
+        HandlerSession { task, started_ms: self.scope.started_ms }
+    }
+
+    /// Announces the start of the task, unless this was done before: events about it, such as questions
+    /// while it is prepared, must come after its start.
+    pub(super) fn announce(&self, title: &str) {
+        if !self.announced.load(Ordering::Relaxed) {
+            self.task(String::new(), title.to_owned()).announce(self.scope.started_ms);
+            self.announced.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Fails the task before the model is called, with start and end events.
+    pub(super) fn refuse(&self, title: &str, error: TemplateTaskError) -> TaskOutcome {
+        let told = error.to_event(error.code());
+        let mut outcome = self.task(String::new(), title.to_owned()).fail(self.scope.started_ms, told);
+        let metrics = self.resource_metrics();
+        let mut result = error.measured(metrics).to_result("");
+        PreparedContext::default().note_in(&mut result, title, self.scope.path);
+        metrics.note_in(&mut result);
+        outcome.result = Some(Box::new(result));
+        outcome
+    }
+
+    /// Resources used by the execution so far.
+    pub(super) fn resource_metrics(&self) -> ResourceMetrics {
+        self.scope.progress.resource_metrics()
+    }
+
+    fn task(&self, system: String, request: String) -> AgentTask {
+        let scope = &self.scope;
+        let turn_type = if self.context.review.is_some() { TurnType::Review } else { TurnType::User };
+        let submission = match scope.parent {
+            Some(_) => format!("{}:{}", self.engine.run(), scope.branch),
+            None => self.engine.run().to_string(),
+        };
+        let (context, engine) = (Arc::clone(&self.context), Arc::clone(&self.engine));
+        let task =
+            AgentTask::new(context, engine, scope.branch.clone(), submission, system, request, turn_type)
+                .announced(self.announced.load(Ordering::Relaxed))
+                .with_cancel(scope.cancel.clone(), Arc::clone(&scope.progress));
+        match &scope.parent {
+            Some(parent) => task.child_of(parent.clone()),
+            None => task,
+        }
+    }
+}
+
+/// The session of one execution: the conversation with the model, held by the agent loop.
+pub(super) struct HandlerSession {
+    task: AgentTask,
+    started_ms: i64,
+}
+
+impl HandlerSession {
+    /// Charges what was spent before the session.
+    pub(super) fn with_spent(self, spent: Spent) -> Self {
+        Self { task: self.task.with_spent(spent), ..self }
+    }
+
+    /// Sets what judges the answer.
+    pub(super) fn with_finalizer(self, judge: Arc<dyn AnswerHandler>) -> Self {
+        Self { task: self.task.with_finalizer(judge), ..self }
+    }
+
+    /// Lets the model start subtasks.
+    pub(super) fn with_subtasks(self, subtasks: Arc<Subtasks>) -> Self {
+        Self { task: self.task.with_subtasks(subtasks), ..self }
+    }
+
+    /// Runs the session to its end.
+    pub(super) async fn run(self, mode: FlowMode) -> Result<TaskOutcome, RunAborted> {
+        let Self { task, started_ms } = self;
+        if mode != FlowMode::Flat {
+            let flow = FlowSettings { mode, ..FlowSettings::default() };
+            return Box::pin(crate::agent::flow::work(task, &flow, started_ms)).await;
+        }
+        let FinishedTask { outcome, facts, .. } = task.run_to_end(started_ms).await?;
+        task.progress.leave_facts(facts);
+        Ok(outcome)
+    }
+}
+
+/// Switches to the requested model. A model named by the request is used or refused; a model named by the
+/// template falls back to the run's model with a warning.
+fn requested_model(
+    context: TaskContext,
+    system: &TaskSystem,
+    template: &Template,
+    request: &SubtaskRequest,
+    scope: &TaskScope,
+) -> Result<TaskContext, TemplateTaskError> {
+    // The main task's model was chosen when the run started.
+    let Some(parent) = &scope.parent else { return Ok(context) };
+    let Some(wanted) = request.model.as_ref().or(template.model.as_ref()) else { return Ok(context) };
+    let has = context.model.name();
+    if has == wanted {
+        return Ok(context);
+    }
+    if context.others.contains_key(wanted) {
+        return Ok(context.with_model(wanted));
+    }
+    if request.model.is_some() {
+        let message =
+            format!("`{}` requests the model `{wanted}`, but this run only has `{has}`", template.name);
+        return Err(TemplateTaskError::failure(Reason::ConfigurationError, message));
+    }
+    let message = format!(
+        "`{}` names the model `{wanted}`, but this run only has `{has}`, which is used instead",
+        template.name
+    );
+    system.engine.emit(parent, Event::Warning { code: "other_model".to_owned(), message });
+    Ok(context)
 }
 
 /// Merges the limits of a task: configuration, then template, then request, capped by the remaining budget.

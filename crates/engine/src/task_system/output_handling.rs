@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use fusee_journal::event::{ErrorCode, TaskError as EventError};
 use fusee_journal::{BoxFuture, RunAborted};
+use fusee_lang::TaskResult;
 use fusee_model::Message;
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use super::error::{ErrorCause, ErrorType, Mismatch, Reason, TemplateTaskError};
-use super::output::{self, OutputSchema, OutputVerdict};
+use super::error::{ErrorCause, ErrorType, Reason, ResourceMetrics, TemplateTaskError};
 use super::request::SubtaskRequest;
-use super::result::TaskResult;
 use super::subtasks::{FinishedSubtask, Subtasks, history};
 use crate::agent::{AnswerHandler, Conclusion, Remaining, Spent, TaskOutcome};
-use crate::template::{OutputFormat, Template};
+use crate::template::output::{self, Mismatch, OutputSchema, OutputVerdict};
+use crate::template::{OutputFormat, OutputKind, Template};
 
 /// Checks the answer of one task.
 pub(super) struct OutputJudge {
@@ -66,7 +66,7 @@ impl AnswerHandler for OutputJudge {
                     let FinishedSubtask { result, spent, .. } =
                         self.subtasks.run(request, left, None, history).await?;
                     used = spent;
-                    let failed = result.error();
+                    let failed = TemplateTaskError::of_result(&result);
                     let content = result.content.clone();
                     let content =
                         if failed.is_some() && content.is_empty() { before.clone() } else { content };
@@ -101,12 +101,9 @@ struct ContinuationRequest {
 
 /// Parses the continuation of an answer: `{"status": "CONTINUATION", "notes": {"subtask_request": {…}}}`.
 fn continuation(answer: &str) -> Option<ContinuationRequest> {
-    let OutputVerdict::Parsed(value) = output::judge(
-        answer,
-        Some(&OutputFormat { kind: crate::template::OutputKind::Json, schema: None }),
-        None,
-        false,
-    ) else {
+    let OutputVerdict::Parsed(value) =
+        output::judge(answer, Some(&OutputFormat { kind: OutputKind::Json, schema: None }), None, false)
+    else {
         return None;
     };
     if value.get("status").and_then(Value::as_str) != Some("CONTINUATION") {
@@ -125,26 +122,23 @@ fn mismatched(mismatch: Mismatch) -> TemplateTaskError {
     TemplateTaskError::failure(Reason::OutputFormatFailure, message).caused_by(ErrorCause::Mismatch(mismatch))
 }
 
+/// Converts the error of an answer; whatever the reason, the task itself had begun.
 fn event_error(error: &TemplateTaskError) -> EventError {
-    let code = match error.kind {
-        ErrorType::ResourceExhaustion => error.code(),
-        _ => ErrorCode::TurnFailed,
-    };
-    let reason = error.reason.map_or("unexpected_error", Reason::as_str).to_owned();
-    EventError { code, reason, message: error.message.clone() }
+    let exhausted = error.kind == ErrorType::ResourceExhaustion;
+    error.to_event(if exhausted { error.code() } else { ErrorCode::TurnFailed })
 }
 
 /// Builds the result of a finished task.
 pub(super) fn result_of(outcome: &TaskOutcome, finishing: &OutputJudge) -> TaskResult {
-    let metrics = super::error::ResourceMetrics::of(outcome);
+    let metrics = ResourceMetrics::of(outcome);
     let Some(ContinuationResult { result: continued, before }) = finishing.continued() else {
         return judged(outcome, finishing, metrics);
     };
     // A failure of the continuation is a failure of this task; its answer must match this task's format.
-    let mut result = match continued.error() {
+    let mut result = match TemplateTaskError::of_result(&continued) {
         Some(error) => {
             let partial = if continued.content.is_empty() { before } else { continued.content };
-            TaskResult::failed(&error.measured(metrics), partial)
+            error.measured(metrics).to_result(partial)
         }
         None => judged(outcome, finishing, metrics),
     };
@@ -152,26 +146,22 @@ pub(super) fn result_of(outcome: &TaskOutcome, finishing: &OutputJudge) -> TaskR
     result
 }
 
-fn judged(
-    outcome: &TaskOutcome,
-    finishing: &OutputJudge,
-    metrics: super::error::ResourceMetrics,
-) -> TaskResult {
+fn judged(outcome: &TaskOutcome, finishing: &OutputJudge, metrics: ResourceMetrics) -> TaskResult {
     let answer = outcome.answer.as_str();
     if outcome.blocked {
         let error = TemplateTaskError {
             reason: None,
             ..TemplateTaskError::failure(Reason::ExecutionHalted, blocked(answer))
         };
-        return TaskResult::failed(&error.measured(metrics), answer);
+        return error.measured(metrics).to_result(answer);
     }
     match (TemplateTaskError::of(outcome), finishing.judge(answer)) {
         (Some(error), OutputVerdict::Mismatched(mismatch))
             if error.reason == Some(Reason::OutputFormatFailure) =>
         {
-            TaskResult::failed(&mismatched(mismatch).measured(metrics), answer)
+            mismatched(mismatch).measured(metrics).to_result(answer)
         }
-        (Some(error), _) => TaskResult::failed(&error, answer),
+        (Some(error), _) => error.to_result(answer),
         (None, OutputVerdict::Parsed(value)) => {
             TaskResult { parsed_content: Some(value), ..TaskResult::complete(answer) }
         }

@@ -1,38 +1,32 @@
 //! Runs a template's task: the eight steps from a request to a result.
 //!
-//! The request is validated, its template found, its context settings resolved and the context prepared, and
-//! its texts filled in. Then a separate handler works on the task, and the answer is checked against the
-//! declared format. Every failure becomes a result.
+//! The template is found, the request validated against it and its texts filled in, a handler configured for
+//! the task, and the context prepared. Then the executor lets the handler work on the task, and the answer is
+//! checked against the declared format. Every failure becomes a result.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use fusee_journal::event::TurnType;
 use fusee_journal::{BoxFuture, Branch, DurableRun, RunAborted, StepKind, StepRequest};
+use fusee_lang::TaskResult;
 use fusee_model::{CancellationToken, Message};
-use fusee_text::Source;
 use fusee_tools::Workspace;
 use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::context::{self, ContextSettings};
 use super::context_loader::{ContextLoader, LoadError};
 use super::error::{Reason, TemplateTaskError};
-use super::executor::AtomicTaskExecutor;
-use super::handler::{limits, may_spawn, toolbox};
+use super::executor::{AtomicTaskExecutor, TaskBody};
+use super::handler::Handler;
 use super::history_part;
-use super::output::{self, OutputSchema};
-use super::prompt::{ComposedPrompt, Handover, PreparedContext, compose, handed_over};
+use super::lookup::{ExecutionPath, TemplateOrigin};
+use super::prompt::{Handover, compose, handed_over};
 use super::request::SubtaskRequest;
-use super::result::{ExecutionPath, TaskResult};
-use crate::agent::{AgentTask, Remaining, SPAWN_SUBTASK, Spent, TaskContext, TaskOutcome, TaskProgress};
+use crate::agent::{Remaining, TaskContext, TaskOutcome, TaskProgress};
 use crate::memory::MemorySystem;
 use crate::prompt::EnvironmentSnapshot;
-use crate::template::{MatchOptions, Template, TemplateRegistry, TemplateText, bind};
-
-/// Minimum score for a description alone to select a template.
-const WORDS_THRESHOLD: f64 = 0.5;
+use crate::template::output::OutputSchema;
+use crate::template::{OutputFormat, Template, TemplateRegistry, bind};
 
 /// Maximum size of a JSON Schema file.
 const SCHEMA_BYTES: u64 = 1 << 20;
@@ -95,6 +89,11 @@ impl TaskScope {
             history: Arc::default(),
         }
     }
+
+    /// The handover of a task that was delegated as text and matches no template.
+    fn delegated(&self) -> Option<&Handover> {
+        self.handover.as_ref().filter(|_| self.path == ExecutionPath::Plain)
+    }
 }
 
 /// A validated request with its template filled in. Nothing outside the two was needed.
@@ -104,16 +103,6 @@ pub struct ResolvedRequest {
     pub template: Template,
     /// Effective context settings.
     pub context: ContextSettings,
-}
-
-/// Result of a template lookup, as journaled.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum LookupRecord {
-    Template(TemplateText),
-    Missing(String),
-    /// No template matches; the description is the task.
-    Plain(String),
 }
 
 /// Validates a request against its template: inputs, placeholders, context settings. Reports all input
@@ -156,9 +145,9 @@ impl TaskSystem {
     pub async fn execute_atomic_template(
         self: &Arc<Self>,
         request: SubtaskRequest,
-        place: TaskScope,
+        scope: TaskScope,
     ) -> Result<TaskResult, RunAborted> {
-        let outcome = self.execute(request, None, place).await?;
+        let outcome = self.execute(request, TemplateOrigin::Registry, scope).await?;
         Ok(outcome.result.map_or_else(|| TaskResult::complete(outcome.answer), |result| *result))
     }
 
@@ -167,179 +156,98 @@ impl TaskSystem {
     pub async fn execute_subtask_directly(
         self: &Arc<Self>,
         request: SubtaskRequest,
-        place: TaskScope,
+        scope: TaskScope,
     ) -> Result<TaskResult, RunAborted> {
-        self.execute_atomic_template(request, place).await
+        self.execute_atomic_template(request, scope).await
     }
 
-    /// Runs a task with a given template, or looks one up, and returns the outcome of the task.
+    /// Runs the task of a request with this template, and returns the outcome of the task.
     pub fn execute<'a>(
         self: &'a Arc<Self>,
         request: SubtaskRequest,
-        given: Option<TemplateText>,
-        place: TaskScope,
+        origin: TemplateOrigin,
+        mut scope: TaskScope,
     ) -> BoxFuture<'a, Result<TaskOutcome, RunAborted>> {
         Box::pin(async move {
-            let mut place = place;
-            let found = match given {
-                Some(text) => LookupRecord::Template(text),
-                None => self.look_up(&request, &mut place).await?,
+            let template = self.template(origin, &request, &mut scope).await?;
+            let unconfigured = |error| {
+                let handler = Handler::new(Arc::clone(&self.base), &self.engine, &scope);
+                handler.refuse(request.title(), error)
             };
-            let (template, used) = match self.read(found, &mut place) {
-                Ok(found) => found,
-                Err(error) => return Ok(self.refused(&request, error, &place, false)),
+            let template = match template {
+                Ok(template) => template,
+                Err(error) => return Ok(unconfigured(error)),
             };
-            let herald =
-                StartNotice { system: self, request: &request, place: &place, told: AtomicBool::new(false) };
-            let prepared = self.prepared(&template, &request, &place, &herald).await;
-            let announced = herald.told.into_inner();
-            match prepared {
-                Ok(work) => self.work(work, &request, used, place, announced).await,
-                Err(LoadError::Failed(error)) => Ok(self.refused(&request, *error, &place, announced)),
+            let (resolved, schema, handler) = match self.configure(&template, &request, &scope).await {
+                Ok(configured) => configured,
+                Err(LoadError::Failed(error)) => return Ok(unconfigured(*error)),
+                Err(LoadError::Stopped(stop)) => return Err(stop),
+            };
+            match self.prepare(resolved, schema, &request, &handler).await {
+                Ok(body) => {
+                    let executor = AtomicTaskExecutor { system: Arc::clone(self) };
+                    executor.execute_body(body, &request, &handler).await
+                }
+                Err(LoadError::Failed(error)) => Ok(handler.refuse(request.title(), *error)),
                 Err(LoadError::Stopped(stop)) => Err(stop),
             }
         })
     }
 
-    /// Finds the template by name, subtype or description, as a step, so that a run ends on the text it
-    /// started with.
-    async fn look_up(
-        &self,
-        request: &SubtaskRequest,
-        place: &mut TaskScope,
-    ) -> Result<LookupRecord, RunAborted> {
-        let found = match (&place.handover, &request.name, &request.subtype, &request.description) {
-            // A delegated description is the task itself, even if a template matches.
-            (Some(_), None, None, Some(words)) => LookupRecord::Plain(words.clone()),
-            _ => self.find(request),
-        };
-        let call = StepRequest::new(&place.branch, StepKind::Environment, "template").with_args(
-            json!({ "name": request.name, "subtype": request.subtype, "description": request.description }),
-        );
-        let recorded = self.engine.step(call, async move { found }).await?;
-        place.started_ms = place.started_ms.max(recorded.at_ms);
-        Ok(recorded.value)
-    }
-
-    fn find(&self, request: &SubtaskRequest) -> LookupRecord {
-        let by_subtype = request.subtype.as_ref().map(|subtype| format!("atomic:{subtype}"));
-        let identifier = request.name.clone().or_else(|| by_subtype.clone());
-        let words = request.description.as_deref().filter(|_| request.name.is_none());
-        match (identifier.map(|identifier| self.registry.find_template(&identifier)), words) {
-            (Some(Ok(found)), _) => LookupRecord::Template(found.text.clone()),
-            (None | Some(Err(_)), Some(words)) => {
-                let matching = MatchOptions { threshold: WORDS_THRESHOLD, limit: 1 };
-                match self.registry.find_matching_tasks(words, &matching).first() {
-                    Some(found) => LookupRecord::Template(found.registered.text.clone()),
-                    None => LookupRecord::Plain(words.to_owned()),
-                }
-            }
-            (Some(Err(missing)), None) => LookupRecord::Missing(missing.to_string()),
-            (None, None) => LookupRecord::Missing(
-                "the request names no template: set `name`, `subtype` or `description`".to_owned(),
-            ),
-        }
-    }
-
-    fn read(
-        &self,
-        found: LookupRecord,
-        place: &mut TaskScope,
-    ) -> Result<(Template, String), TemplateTaskError> {
-        match found {
-            LookupRecord::Missing(message) => {
-                Err(TemplateTaskError::failure(Reason::TemplateNotFound, message))
-            }
-            LookupRecord::Plain(words) => {
-                place.path = ExecutionPath::Plain;
-                let name = "plain".to_owned();
-                let template = Template {
-                    name: name.clone(),
-                    subtype: Some("subtask".to_owned()),
-                    description: words.clone(),
-                    // Braces in the description are literal.
-                    instructions: Some(words.replace("{{", "{{{{")),
-                    blocked_tools: place.handover.iter().map(|_| SPAWN_SUBTASK.to_owned()).collect(),
-                    ..Template::default()
-                };
-                Ok((template, name))
-            }
-            LookupRecord::Template(text) => {
-                let source = Source::new(text.file.as_str(), text.text.as_str());
-                let (template, problems) = Template::read(&source);
-                template.map(|template| (template.clone(), template.name)).ok_or_else(|| {
-                    let told: Vec<String> = problems
-                        .iter()
-                        .map(|problem| format!("{}:{}: {}", problem.file, problem.start, problem.message))
-                        .collect();
-                    TemplateTaskError::invalid(Reason::XmlValidationFailure, told.join("; "))
-                })
-            }
-        }
-    }
-
-    async fn prepared(
+    /// Validates the request and creates the handler of the task.
+    async fn configure(
         &self,
         template: &Template,
         request: &SubtaskRequest,
-        place: &TaskScope,
-        herald: &StartNotice<'_>,
-    ) -> Result<PreparedTask, LoadError> {
-        let handover = place.handover.as_ref().filter(|_| place.path == ExecutionPath::Plain);
-        let ResolvedRequest { template, context } = match handover {
+        scope: &TaskScope,
+    ) -> Result<(ResolvedRequest, Option<OutputSchema>, Handler), LoadError> {
+        let resolved = match scope.delegated() {
             // The inputs are task fields, not template parameters.
             Some(_) => ready(template, &SubtaskRequest { inputs: Map::new(), ..request.clone() })?,
             None => ready(template, request)?,
         };
-        let limits = limits(self.base.limits, &template.limits, request.limits.as_ref(), place.left);
-        let toolbox = toolbox(&self.base.toolbox, &template)?;
-        let schema = self.schema(&template, place).await?;
-        let mut options = self.base.options.clone();
-        if let Some(constraint) = output::constraint(template.output_format.as_ref(), schema.as_ref())
-            && toolbox.definitions().next().is_none()
-            && !may_spawn(&template)
-        {
-            // If tools are offered, a constrained reply could never call one.
-            options.extra.entry("response_format").or_insert(constraint);
-        }
-        let session = self.handler(toolbox, limits, options);
-        let session = self.asked_for_model(session, &template, request, place)?;
-        let preparing = ContextLoader {
-            system: self,
-            session: &session,
-            branch: &place.branch,
-            cancel: &place.cancel,
-            herald,
-            spent: Mutex::default(),
-        };
-        let mut prepared = preparing.prepare(&template, request, &context, &limits).await?;
-        if let Some((part, turns)) = history_part(&place.history, request.history_config.as_ref()) {
+        let schema = self.schema(&resolved.template, scope).await?;
+        let handler = Handler::for_task(self, &resolved.template, request, schema.as_ref(), scope)?;
+        Ok((resolved, schema, handler))
+    }
+
+    /// Prepares the context and composes the first payload.
+    async fn prepare(
+        &self,
+        resolved: ResolvedRequest,
+        schema: Option<OutputSchema>,
+        request: &SubtaskRequest,
+        handler: &Handler,
+    ) -> Result<TaskBody, LoadError> {
+        let (ResolvedRequest { template, context }, scope) = (resolved, &handler.scope);
+        let loader = ContextLoader { system: self, handler, title: request.title(), spent: Mutex::default() };
+        let mut prepared = loader.prepare(&template, request, &context).await?;
+        if let Some((part, turns)) = history_part(&scope.history, request.history_config.as_ref()) {
             prepared.inherited.parts.extend(part);
             prepared.history_turns = Some(turns);
         }
         if context.accumulate_data {
-            prepared.accumulate(&place.earlier, context.accumulation_format);
+            prepared.accumulate(&scope.earlier, context.accumulation_format);
         }
-        let composed = match handover {
+        let payload = match scope.delegated() {
             Some(handover) => handed_over(&template, &prepared, &self.environment, handover, &request.inputs),
             None => compose(&template, &prepared, &self.environment),
         };
-        let composed =
-            composed.map_err(|problem| TemplateTaskError::invalid(Reason::XmlValidationFailure, problem))?;
-        let spent = preparing.spent();
-        Ok(PreparedTask { template, prepared, composed, schema, session, spent })
+        let payload =
+            payload.map_err(|problem| TemplateTaskError::invalid(Reason::XmlValidationFailure, problem))?;
+        Ok(TaskBody { template, prepared, payload, schema, spent: loader.spent() })
     }
 
     /// Reads the JSON Schema file of an output format, as a step.
     async fn schema(
         &self,
         template: &Template,
-        place: &TaskScope,
+        scope: &TaskScope,
     ) -> Result<Option<OutputSchema>, LoadError> {
-        let Some(path) = template.output_format.as_ref().and_then(output::schema_file) else {
+        let Some(path) = template.output_format.as_ref().and_then(OutputFormat::schema_file) else {
             return Ok(None);
         };
-        let call = StepRequest::new(&place.branch, StepKind::Environment, "schema")
+        let call = StepRequest::new(&scope.branch, StepKind::Environment, "schema")
             .with_args(json!({ "path": path }));
         let workspace = Arc::clone(&self.base.workspace);
         let asked = path.to_owned();
@@ -356,113 +264,6 @@ impl TaskSystem {
         }
         let value = value.get_mut("schema").map(Value::take).unwrap_or_default();
         Ok(Some(OutputSchema { path: path.to_owned(), value }))
-    }
-
-    /// Steps seven and eight: the executor works on the task, and notes are added to the result.
-    async fn work(
-        self: &Arc<Self>,
-        work: PreparedTask,
-        request: &SubtaskRequest,
-        used: String,
-        place: TaskScope,
-        announced: bool,
-    ) -> Result<TaskOutcome, RunAborted> {
-        let executor = AtomicTaskExecutor { system: Arc::clone(self), place, announced };
-        let (mut outcome, mut result, prepared) = executor.execute_body(work, request).await?;
-        note(&mut result, &used, &prepared, executor.place.path);
-        result.measure(super::error::ResourceMetrics::of(&outcome));
-        outcome.result = Some(Box::new(result));
-        Ok(outcome)
-    }
-
-    pub(super) fn task(
-        &self,
-        session: Arc<TaskContext>,
-        system: &str,
-        request: &str,
-        place: &TaskScope,
-    ) -> AgentTask {
-        let turn_type = if session.review.is_some() { TurnType::Review } else { TurnType::User };
-        let submission = match place.parent {
-            Some(_) => format!("{}:{}", self.engine.run(), place.branch),
-            None => self.engine.run().to_string(),
-        };
-        let engine = Arc::clone(&self.engine);
-        let task = AgentTask::new(
-            session,
-            engine,
-            place.branch.clone(),
-            submission,
-            system.to_owned(),
-            request.to_owned(),
-            turn_type,
-        );
-        match &place.parent {
-            Some(parent) => task.child_of(parent.clone()),
-            None => task,
-        }
-    }
-
-    /// Fails a task before the model is called, with start and end events.
-    fn refused(
-        &self,
-        request: &SubtaskRequest,
-        error: TemplateTaskError,
-        place: &TaskScope,
-        announced: bool,
-    ) -> TaskOutcome {
-        let task = self.task(Arc::clone(&self.base), "", request.title(), place).announced(announced);
-        let told = fusee_journal::event::TaskError {
-            code: error.code(),
-            reason: error.reason.map_or("unexpected_error", Reason::as_str).to_owned(),
-            message: error.message.clone(),
-        };
-        let mut outcome = task.fail(place.started_ms, told);
-        let error = error.measured(super::error::ResourceMetrics::default());
-        let mut result = TaskResult::failed(&error, "");
-        note(&mut result, request.title(), &PreparedContext::default(), place.path);
-        result.measure(super::error::ResourceMetrics::default());
-        outcome.result = Some(Box::new(result));
-        outcome
-    }
-}
-
-/// Announces the start of a task while it is being prepared, if that already asks the user something.
-pub(super) struct StartNotice<'a> {
-    system: &'a TaskSystem,
-    request: &'a SubtaskRequest,
-    place: &'a TaskScope,
-    told: AtomicBool,
-}
-
-impl StartNotice<'_> {
-    /// Announces the start, unless this was done before.
-    pub(super) fn notify(&self) {
-        if !self.told.swap(true, Ordering::Relaxed) {
-            let Self { system, request, place, .. } = self;
-            system.task(Arc::clone(&system.base), "", request.title(), place).announce(place.started_ms);
-        }
-    }
-}
-
-/// A fully prepared task.
-pub(super) struct PreparedTask {
-    pub(super) template: Template,
-    pub(super) prepared: PreparedContext,
-    pub(super) composed: ComposedPrompt,
-    pub(super) schema: Option<OutputSchema>,
-    pub(super) session: TaskContext,
-    /// Resources used by the preparation.
-    pub(super) spent: Spent,
-}
-
-fn note(result: &mut TaskResult, used: &str, prepared: &PreparedContext, path: ExecutionPath) {
-    result.note("template_used", used);
-    result.note("context_source", prepared.source());
-    result.note("context_files_count", prepared.files.len());
-    result.note("execution_path", path);
-    if let Some(turns) = prepared.history_turns {
-        result.note("history_turns", turns);
     }
 }
 

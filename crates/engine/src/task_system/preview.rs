@@ -10,17 +10,17 @@ use super::context_loader::{NotIncluded, dedup, shown_file};
 use super::error::{Reason, TemplateTaskError};
 use super::file_sources::ListedFile;
 use super::pipeline::ready;
-use super::prompt::{ComposedPrompt, PreparedContext, SourceFile, compose};
-use super::request::{FreshContext, SubtaskRequest};
+use super::prompt::{HandlerPayload, PreparedContext, SourceFile, compose};
+use super::request::SubtaskRequest;
 use crate::memory::{MemoryQuery, MemorySystem};
 use crate::prompt::EnvironmentSnapshot;
-use crate::template::{FilePaths, Template};
+use crate::template::{FilePaths, FreshContext, Template};
 
 /// The prompt that a run would send first.
 #[derive(Debug)]
 pub struct Preview {
     /// The composed texts.
-    pub composed: ComposedPrompt,
+    pub composed: HandlerPayload,
     /// The context they contain.
     pub prepared: PreparedContext,
     /// Parts that only a run can determine.

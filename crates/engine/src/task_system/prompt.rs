@@ -4,16 +4,17 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use fusee_lang::TaskResult;
 use serde_json::{Map, Value};
 
-use super::request::{AccumulationFormat, ContextPart, InheritedContext};
-use super::result::TaskResult;
+use super::lookup::ExecutionPath;
+use super::request::{ContextPart, InheritedContext};
 use crate::agent::SectionedPrompt;
 use crate::prompt::{
     AnyTask, DelegationPrompt, EnvironmentSnapshot, Prompt, PromptKind, PromptProblem, PromptSection, Recap,
     SectionDisplay, Visibility, default_sections, default_system,
 };
-use crate::template::{OutputFormat, OutputKind, SectionText, Template};
+use crate::template::{AccumulationFormat, OutputFormat, SectionText, Template};
 
 /// A file's content as read by the handler.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,11 +69,22 @@ impl PreparedContext {
         let names: Vec<&str> = named.iter().filter(|(is, _)| *is).map(|(_, name)| *name).collect();
         if names.is_empty() { "none".to_owned() } else { names.join("+") }
     }
+
+    /// Notes in a result how the task was run and what it was given.
+    pub(super) fn note_in(&self, result: &mut TaskResult, template: &str, path: ExecutionPath) {
+        result.note("template_used", template);
+        result.note("context_source", self.source());
+        result.note("context_files_count", self.files.len());
+        result.note("execution_path", path);
+        if let Some(turns) = self.history_turns {
+            result.note("history_turns", turns);
+        }
+    }
 }
 
-/// A composed prompt.
+/// What a handler sends first, independent of the provider.
 #[derive(Clone)]
-pub struct ComposedPrompt {
+pub struct HandlerPayload {
     /// System prompt.
     pub system: String,
     /// First user message.
@@ -81,9 +93,9 @@ pub struct ComposedPrompt {
     pub disclosure: Option<SectionedPrompt>,
 }
 
-impl std::fmt::Debug for ComposedPrompt {
+impl std::fmt::Debug for HandlerPayload {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Composed").field("request", &self.request).finish_non_exhaustive()
+        f.debug_struct("HandlerPayload").field("request", &self.request).finish_non_exhaustive()
     }
 }
 
@@ -92,12 +104,12 @@ pub fn compose(
     template: &Template,
     prepared: &PreparedContext,
     environment: &EnvironmentSnapshot,
-) -> Result<ComposedPrompt, String> {
+) -> Result<HandlerPayload, String> {
     let kind = PromptKind { direct: template.flow.as_deref() == Some("direct"), ..PromptKind::default() };
     let system = template.system.clone().unwrap_or_else(|| default_system(environment, kind));
     let request = request(template, prepared);
     if template.sections.is_empty() {
-        return Ok(ComposedPrompt { system, request, disclosure: None });
+        return Ok(HandlerPayload { system, request, disclosure: None });
     }
     let guidance = PromptSection::literal("guidance", "Guidance", system.as_str());
     let sections = template.sections.iter().map(section);
@@ -109,7 +121,7 @@ pub fn compose(
     let disclosure =
         SectionedPrompt::new(&prompt, &task, BTreeSet::new()).map_err(|problem| problem.to_string())?;
     let system = disclosure.text().to_owned();
-    Ok(ComposedPrompt { system, request, disclosure: Some(disclosure) })
+    Ok(HandlerPayload { system, request, disclosure: Some(disclosure) })
 }
 
 /// A task delegated as text: its prompt, and a recap of the delegating task.
@@ -128,14 +140,14 @@ pub(super) fn handed_over(
     environment: &EnvironmentSnapshot,
     handover: &Handover,
     inputs: &Map<String, Value>,
-) -> Result<ComposedPrompt, String> {
+) -> Result<HandlerPayload, String> {
     let prompt = handover.prompt.prompt(&handover.recap, default_sections(environment)).map_err(told)?;
     let mut fields = inputs.clone();
     fields.insert("request".to_owned(), template.description.as_str().into());
     let disclosure = SectionedPrompt::new(&prompt, &AnyTask(fields), BTreeSet::new())
         .map_err(|problem| problem.to_string())?;
     let (system, request) = (disclosure.text().to_owned(), request(template, prepared));
-    Ok(ComposedPrompt { system, request, disclosure: Some(disclosure) })
+    Ok(HandlerPayload { system, request, disclosure: Some(disclosure) })
 }
 
 fn told(problems: Vec<PromptProblem>) -> String {
@@ -160,7 +172,8 @@ fn request(template: &Template, prepared: &PreparedContext) -> String {
     if let Some(criteria) = &template.criteria {
         let _ = write!(text, "\n\nA good answer: {criteria}");
     }
-    if let Some(wanted) = template.output_format.as_ref().and_then(wanted) {
+    if let Some(wanted) = template.output_format.as_ref().filter(|_| !template.format_untold).and_then(wanted)
+    {
         let _ = write!(text, "\n\n{wanted}");
     }
     for part in &prepared.inherited.parts {
@@ -174,7 +187,7 @@ fn request(template: &Template, prepared: &PreparedContext) -> String {
 
 /// Describes the required answer format to the model.
 fn wanted(format: &OutputFormat) -> Option<String> {
-    if format.kind == OutputKind::Text {
+    if !format.is_json() {
         return None;
     }
     let sort = match format.schema.as_deref() {

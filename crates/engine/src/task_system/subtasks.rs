@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use fusee_journal::event::TaskStatus;
 use fusee_journal::{BoxFuture, Branch, RunAborted};
+use fusee_lang::TaskResult;
 use fusee_model::{CancellationToken, Message};
 use fusee_tools::{ContentHash, ToolOutput};
 use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::error::{ErrorType, Reason, ResourceMetrics, TemplateTaskError};
+use super::lookup::{ExecutionPath, TemplateOrigin};
 use super::pipeline::{TaskScope, TaskSystem};
 use super::prompt::Handover;
 use super::request::{InheritedContext, SubtaskRequest};
-use super::result::{ExecutionPath, TaskResult};
 use crate::agent::{Facts, Remaining, Spent, SubtaskOutcome, SubtaskRunner, TaskProgress};
 use crate::prompt::{DelegationPrompt, Recap};
 
@@ -90,7 +91,7 @@ impl Subtasks {
             Ok(admitted) => admitted,
             Err(error) => {
                 let error = error.measured(ResourceMetrics::default());
-                let result = TaskResult::failed(&TemplateTaskError::subtask(error, &asked), "");
+                let result = TemplateTaskError::subtask(error, &asked).to_result("");
                 return Ok(FinishedSubtask {
                     result,
                     spent: Spent::default(),
@@ -123,7 +124,7 @@ impl Subtasks {
             history,
         };
         let kept = request.history_config.unwrap_or_default().record_in_session_history;
-        let outcome = self.system.execute(request, None, place).await?;
+        let outcome = self.system.execute(request, TemplateOrigin::Registry, place).await?;
         let result = outcome
             .result
             .as_deref()
@@ -178,7 +179,7 @@ impl SubtaskRunner for Subtasks {
             let FinishedSubtask { result, spent, facts, cancelled } =
                 self.run(request, left, Some(recap), history).await?;
             let (content, truncated) = shown(&result);
-            let ok = result.error().is_none();
+            let ok = result.is_ok();
             let output = ToolOutput { ok, content, truncated, aborted: cancelled, ..ToolOutput::default() };
             Ok(SubtaskOutcome { output, spent, facts })
         })
@@ -196,8 +197,8 @@ pub(super) fn history(request: &Result<SubtaskRequest, String>, said: &[Message]
 
 /// Wraps a failure, keeping the inner error as its cause.
 fn wrapped(result: TaskResult, name: &str) -> TaskResult {
-    let Some(error) = result.error() else { return result };
-    let mut wrapped = TaskResult::failed(&TemplateTaskError::subtask(error, name), result.content.as_str());
+    let Some(error) = TemplateTaskError::of_result(&result) else { return result };
+    let mut wrapped = TemplateTaskError::subtask(error, name).to_result(result.content.as_str());
     let rest = result.notes.into_iter().filter(|(key, _)| !wrapped.notes.contains_key(key));
     let rest: Vec<_> = rest.collect();
     wrapped.notes.extend(rest);
@@ -206,7 +207,7 @@ fn wrapped(result: TaskResult, name: &str) -> TaskResult {
 
 /// Renders a result for the calling model; the flag says whether it was truncated.
 fn shown(result: &TaskResult) -> (String, bool) {
-    let mut text = match (result.error(), result.content.trim()) {
+    let mut text = match (TemplateTaskError::of_result(result), result.content.trim()) {
         (None, _) => result.content.clone(),
         (Some(error), "") => format!("subtask_failure: {}", error.message),
         (Some(error), partial) => {

@@ -3,7 +3,6 @@
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::run::ExitStatus;
 
 #[test]
 fn a_failed_result_is_the_object_of_the_format() {
@@ -13,7 +12,7 @@ fn a_failed_result_is_the_object_of_the_format() {
             message: "expected object, found array".to_owned(),
             location: String::new(),
         }));
-    let result = TaskResult::failed(&error, "[1]");
+    let result = error.to_result("[1]");
     let value = serde_json::to_value(&result).unwrap();
     assert_eq!(
         value,
@@ -36,7 +35,7 @@ fn a_failed_result_is_the_object_of_the_format() {
         })
     );
     let back: TaskResult = serde_json::from_value(value).unwrap();
-    assert_eq!((back.error(), back), (Some(error), result));
+    assert_eq!((TemplateTaskError::of_result(&back), back), (Some(error), result));
 }
 
 #[test]
@@ -68,21 +67,6 @@ fn the_failure_of_a_subtask_keeps_the_inner_one_whole() {
             }
         })
     );
-}
-
-#[test]
-fn exit_codes_are_those_of_the_table() {
-    let of = |reason| TemplateTaskError::failure(reason, "").exit();
-    assert_eq!(of(Reason::InputValidationFailure), ExitStatus::Failed);
-    assert_eq!(of(Reason::TemplateNotFound), ExitStatus::Usage);
-    assert_eq!(of(Reason::ConfigurationError), ExitStatus::Usage);
-    assert_eq!(of(Reason::OutputFormatFailure), ExitStatus::Failed);
-    assert_eq!(of(Reason::SubtaskFailure), ExitStatus::Failed);
-    let limit = TemplateTaskError {
-        kind: ErrorType::ResourceExhaustion,
-        ..TemplateTaskError::failure(Reason::Turns, "")
-    };
-    assert_eq!(limit.exit(), ExitStatus::Limit);
 }
 
 #[test]

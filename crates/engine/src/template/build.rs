@@ -10,8 +10,10 @@ use fusee_text::{Diagnostic, Diagnostics, Source, Span, suggest};
 use serde_json::Value;
 
 use super::schema::{is_input_name, read_bool};
-use super::{FilePaths, InputType, OutputFormat, OutputKind, SectionText, Template, TemplateInput, inputs};
-use crate::task_system::{ContextOverrides, FreshContext, InheritContext, LimitOverrides};
+use super::{
+    ContextOverrides, FilePaths, FreshContext, InheritContext, InputType, LimitOverrides, OutputFormat,
+    OutputKind, SectionText, Template, TemplateInput, inputs,
+};
 
 /// Builds the template, and adds semantic problems.
 pub(super) fn make(source: &Source, document: &XmlDocument, problems: &mut Diagnostics) -> Option<Template> {
@@ -85,6 +87,7 @@ impl TemplateBuilder<'_> {
             flow: self.text(root, "flow"),
             manual_xml: self.flag(root, "manual_xml").unwrap_or_default(),
             disable_reparsing: self.flag(root, "disable_reparsing").unwrap_or_default(),
+            format_untold: false,
         }
     }
 
@@ -181,7 +184,7 @@ impl TemplateBuilder<'_> {
     fn output_format(&mut self, root: ElementId) -> Option<OutputFormat> {
         let element = self.document.element(self.child(root, "output_format")?);
         let value = |name: &str| element.attribute(name).map(|attribute| attribute.value.trim().to_owned());
-        let kind = if value("type")? == "json" { OutputKind::Json } else { OutputKind::Text };
+        let kind = OutputKind::named(&value("type")?).unwrap_or(OutputKind::Text);
         if let (OutputKind::Text, Some(schema)) = (kind, element.attribute("schema")) {
             let message = "`schema` is not allowed for a text answer".to_owned();
             let help = "set `type=\"json\"`, or remove `schema`".to_owned();
@@ -305,7 +308,7 @@ impl TemplateBuilder<'_> {
     /// Warns about JSON output in a multi-stage flow, which has no single answer to check.
     fn check_flow(&mut self, root: ElementId, template: &Template) {
         let in_parts = matches!(template.flow.as_deref(), Some("staged3" | "branched" | "direct"));
-        let is_json = template.output_format.as_ref().is_some_and(|format| format.kind == OutputKind::Json);
+        let is_json = template.output_format.as_ref().is_some_and(OutputFormat::is_json);
         if in_parts && is_json {
             let span = self.child(root, "flow").map(|flow| self.document.element(flow).tag_span);
             let message =

@@ -1,8 +1,8 @@
 //! Fills in a template's placeholders: one pass over every text that may contain them.
 
+use fusee_text::placeholder::{Placeholder, PlaceholderSyntax, TextPart, parse};
 use serde_json::{Map, Value};
 
-use super::placeholder::fill;
 use super::shell_quoting::fill_command;
 use super::{FilePaths, SectionText, Template};
 
@@ -44,5 +44,42 @@ fn filled_section(section: &SectionText, text: &mut dyn FnMut(&str) -> String) -
         summary: section.summary.as_deref().map(&mut *text),
         body: text(&section.body),
         sections: section.sections.iter().map(|inner| filled_section(inner, text)).collect(),
+    }
+}
+
+/// Fills in every placeholder of a text. Names without a value are added to `missing` as written.
+pub fn fill(text: &str, inputs: &Map<String, Value>, missing: &mut Vec<String>) -> String {
+    let mut filled = String::with_capacity(text.len());
+    for part in parse(text, PlaceholderSyntax::Braces) {
+        match part {
+            TextPart::Text(text) | TextPart::Malformed { text, .. } => filled.push_str(text),
+            TextPart::Name(name) => match value_of(&name, inputs) {
+                Some(value) => filled.push_str(&shown(value)),
+                None if missing.contains(&name.path()) => {}
+                None => missing.push(name.path()),
+            },
+        }
+    }
+    filled
+}
+
+/// Returns the value that a placeholder refers to.
+pub(super) fn value_of<'v>(
+    placeholder: &Placeholder<'_>,
+    inputs: &'v Map<String, Value>,
+) -> Option<&'v Value> {
+    placeholder.fields.iter().try_fold(inputs.get(placeholder.name)?, |value, field| match value {
+        Value::Object(object) => object.get(*field),
+        Value::Array(list) => field.parse::<usize>().ok().and_then(|index| list.get(index)),
+        _ => None,
+    })
+}
+
+/// Renders a value as text: strings unquoted, null as empty, the rest as JSON.
+pub(crate) fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
     }
 }

@@ -96,9 +96,6 @@ const fn value(name: &'static str, kind: ValueKind, about: &'static str) -> Elem
 /// Types of an input.
 pub(crate) const INPUT_TYPES: &[&str] = &["string", "number", "boolean", "array", "object"];
 
-/// Keywords of `output_format/@schema`; anything else is the path of a JSON Schema.
-pub(crate) const SCHEMA_WORDS: &[&str] = &["object", "array", "[]", "string[]", "number", "boolean"];
-
 /// The root element.
 pub(crate) static TASK: ElementRule = ElementRule {
     name: "task",

@@ -3,9 +3,10 @@
 //! Values are put into single quotes. That yields one word only where the shell reads words, so a placeholder
 //! inside the command's own quotes, a comment or a here-document, or right after `\` or `$`, is rejected.
 
+use fusee_text::placeholder::{PlaceholderSyntax, TextPart, parse};
 use serde_json::{Map, Value};
 
-use super::placeholder::{TextPart, parts, shown, value_of};
+use super::render::{shown, value_of};
 
 /// Suggested fix for every rejection.
 pub(crate) const ADVICE: &str = "write it unquoted, as a separate word: its value is quoted for the shell";
@@ -97,21 +98,15 @@ pub(crate) fn fill_command(text: &str, inputs: &Map<String, Value>, problems: &m
             problems.push(problem);
         }
     };
-    for part in parts(text) {
+    for part in parse(text, PlaceholderSyntax::Braces) {
         match part {
-            TextPart::Text(text) => {
+            TextPart::Text(text) | TextPart::Malformed { text, .. } => {
                 reading.pass(text);
                 filled.push_str(text);
             }
-            TextPart::Braces => {
-                reading.pass("{{");
-                filled.push_str("{{");
-            }
-            TextPart::Name { name, fields, .. } => {
-                let value = value_of(name, &fields, inputs);
-                let path: Vec<&str> = std::iter::once(name).chain(fields).collect();
-                let path = path.join(".");
-                match (value, reading.refusal()) {
+            TextPart::Name(name) => {
+                let path = name.path();
+                match (value_of(&name, inputs), reading.refusal()) {
                     (None, _) => told(format!("`{{{{{path}}}}}` has no value")),
                     (Some(_), Some(place)) => {
                         told(format!("`{{{{{path}}}}}` is {place} in a command: {ADVICE}"));

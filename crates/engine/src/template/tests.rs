@@ -3,7 +3,7 @@
 use fusee_text::Source;
 use serde_json::{Map, Value, json};
 
-use super::placeholder::fill;
+use super::render::fill;
 use super::*;
 use crate::task_system::{AccumulationFormat, FreshContext, InheritContext};
 

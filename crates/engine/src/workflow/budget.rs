@@ -12,6 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use fusee_lang::{EffectFailure, LimitsId, ResumeInput, RunLimits};
 use serde::{Deserialize, Serialize};
 
+use crate::agent::Remaining;
+
 /// The regions of a branch, outermost first.
 #[derive(Clone, Default)]
 pub(super) struct Budget {
@@ -63,6 +65,30 @@ pub(super) struct TaskGrant {
     /// Millionths of a US dollar.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) micros: Option<RemainingShare>,
+}
+
+impl TaskGrant {
+    /// Returns a resource of which nothing is left.
+    pub(super) fn used_up(&self) -> Option<(RemainingShare, LimitKind)> {
+        let shares = [
+            (self.turns, LimitKind::Turns),
+            (self.tokens, LimitKind::Tokens),
+            (self.ms, LimitKind::Time),
+            (self.micros, LimitKind::Money),
+        ];
+        shares
+            .into_iter()
+            .find_map(|(share, limited)| Some((share.filter(|share| share.left == 0)?, limited)))
+    }
+
+    /// Returns what the task may use, if anything is limited.
+    pub(super) fn remaining(&self) -> Option<Remaining> {
+        (*self != Self::default()).then(|| Remaining {
+            turns: self.turns.map_or(u32::MAX, |share| u32::try_from(share.left).unwrap_or(u32::MAX)),
+            ms: self.ms.map(|share| share.left),
+            usd: self.micros.map(|share| share.left as f64 / 1e6),
+        })
+    }
 }
 
 /// Converts US dollars to millionths.

@@ -5,7 +5,7 @@ use fusee_lang::{Callable, CallableKind, Catalog, Param, ParamType};
 use fusee_tools::{CommandSettings, ToolDefinition, Toolbox};
 use serde_json::Value;
 
-use super::run_script;
+use crate::task_system::run_script;
 
 /// Builds the catalog of these tools and tasks. A task takes precedence over a tool of the same name.
 pub fn catalog<'a>(tools: impl IntoIterator<Item = &'a ToolDefinition>, tasks: &[Callable]) -> Catalog {

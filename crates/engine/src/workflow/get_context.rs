@@ -33,7 +33,7 @@ impl WorkflowDriver<'_> {
         let ContextQuery { query, listed } = wanted;
         let world = self.world;
         let asking = RankedSearch {
-            memory: &world.memory,
+            memory: &world.tasks.memory,
             session: &world.session,
             engine: &*world.engine,
             branch: &self.branch,

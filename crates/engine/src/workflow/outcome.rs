@@ -1,11 +1,11 @@
 //! Outcome of a workflow: its value or fault as a task result, an answer and an error code.
 
 use fusee_journal::event::{ErrorCode, TaskError, TaskStatus};
-use fusee_lang::{CallReply, RuntimeError, Status, Value};
+use fusee_lang::{RuntimeError, Status, TaskResult, Value};
 use serde_json::{Value as Json, json};
 
 use crate::agent::{Charges, Spent, TaskOutcome};
-use crate::task_system::{ExecutionPath, ResourceMetrics, Status as TaskStatusWord, TaskResult};
+use crate::task_system::{ExecutionPath, ResourceMetrics};
 
 /// Maximum length of an answer; longer ones end with `…`.
 pub(super) const ANSWER_BYTES: usize = 16 << 20;
@@ -35,15 +35,12 @@ pub(super) fn of_value(value: &Value, used: TokensUsed) -> TaskOutcome {
         let parsed = value.to_json().unwrap_or_else(|_| Json::String(answer.clone()));
         return completed(TaskResult { parsed_content: Some(parsed), ..TaskResult::complete(answer) }, used);
     };
-    let CallReply { status, content, parsed, notes } = result.to_reply();
+    let plain = result.to_result();
     if let Err(fault) = result.content() {
-        return of_fault(&fault, content, used);
+        return of_fault(&fault, plain.content, used);
     }
-    let status = match status {
-        Status::Continuation => TaskStatusWord::Continuation,
-        Status::Complete | Status::Failed => TaskStatusWord::Complete,
-    };
-    completed(TaskResult { status, content, parsed_content: Some(parsed.unwrap_or_default()), notes }, used)
+    let parsed_content = Some(plain.parsed_content.unwrap_or_default());
+    completed(TaskResult { parsed_content, ..plain }, used)
 }
 
 fn completed(result: TaskResult, used: TokensUsed) -> TaskOutcome {
@@ -54,7 +51,7 @@ fn completed(result: TaskResult, used: TokensUsed) -> TaskOutcome {
 pub(super) fn of_fault(fault: &RuntimeError, content: String, used: TokensUsed) -> TaskOutcome {
     let mut error = fault.to_json();
     error["metrics"] = serde_json::to_value(used.metrics()).unwrap_or_default();
-    let failed = TaskResult { status: TaskStatusWord::Failed, ..TaskResult::complete(content) };
+    let failed = TaskResult { status: Status::Failed, ..TaskResult::complete(content) };
     let mut result = TaskResult { parsed_content: Some(Json::Null), ..failed };
     result.note("error", error);
     outcome(TaskStatus::Failed, Some(task_error(fault)), result, used)
@@ -62,7 +59,7 @@ pub(super) fn of_fault(fault: &RuntimeError, content: String, used: TokensUsed) 
 
 /// Builds the outcome of a workflow that could not start.
 pub(super) fn not_begun(error: TaskError) -> TaskOutcome {
-    let failed = TaskResult { status: TaskStatusWord::Failed, ..TaskResult::complete("") };
+    let failed = TaskResult { status: Status::Failed, ..TaskResult::complete("") };
     let mut result = TaskResult { parsed_content: Some(Json::Null), ..failed };
     result.note(
         "error",
@@ -79,7 +76,7 @@ fn outcome(
 ) -> TaskOutcome {
     // The notes of the last task are kept; only the path and the metrics are those of the workflow.
     result.note("execution_path", ExecutionPath::SExpression);
-    result.measure(used.metrics());
+    used.metrics().note_in(&mut result);
     TaskOutcome {
         status,
         objects: false,

@@ -1,13 +1,16 @@
 //! Runs a workflow from its text to its outcome.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use fusee_journal::event::{ErrorCode, Event, TaskComplete, TaskError, TaskStarted, TaskStatus, TurnType};
 use fusee_journal::{Branch, DurableRun, RunAborted};
-use fusee_lang::{Compiled, EvaluationLimits as LanguageLimits, Machine, Program, compile};
+use fusee_lang::{Callable, Compiled, EvaluationLimits as LanguageLimits, Machine, Program, compile};
 use fusee_model::{CancellationToken, Message};
 use fusee_text::{Severity, Source};
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::catalog;
@@ -18,7 +21,29 @@ use super::workflow_context::{EffectTrace, WorkflowContext};
 use crate::agent::{FactsEnd, TaskContext, TaskOutcome};
 use crate::memory::MemorySystem;
 use crate::prompt::EnvironmentSnapshot;
-use crate::run::{TemplateSource, WorkflowRun};
+use crate::task_system::TaskSystem;
+use crate::template::TemplateRegistry;
+
+/// A workflow with everything that determines its execution.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WorkflowRun {
+    /// Name used in diagnostics and errors: the file, or a placeholder for inline text.
+    pub name: String,
+    /// Source text.
+    pub text: String,
+    /// Loaded files, by the name they are referenced by.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, String>,
+    /// Values of its parameters.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub inputs: Map<String, Json>,
+    /// Templates and workflows registered at the start; the text was checked against these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<Callable>,
+    /// Registered workflows by name, including those they call.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub library: BTreeMap<String, WorkflowRun>,
+}
 
 /// How the execution of a workflow was left.
 pub(crate) enum WorkflowExit {
@@ -34,7 +59,9 @@ pub(crate) struct WorkflowScope {
     pub(crate) engine: Arc<dyn DurableRun>,
     pub(crate) branch: Branch,
     pub(crate) environment: EnvironmentSnapshot,
-    pub(crate) templates: TemplateSource,
+    pub(crate) registry: Arc<TemplateRegistry>,
+    /// Where the file index of the workspace is stored.
+    pub(crate) memory_file: Option<PathBuf>,
     /// Conversation that the run continues.
     pub(crate) history: Arc<Vec<Message>>,
     pub(crate) started_ms: i64,
@@ -55,8 +82,18 @@ pub(crate) async fn run(
     request: &str,
     place: WorkflowScope,
 ) -> Result<WorkflowExit, RunAborted> {
-    let WorkflowScope { session, engine, branch, environment, templates, history, started_ms, trace, cancel } =
-        place;
+    let WorkflowScope {
+        session,
+        engine,
+        branch,
+        environment,
+        registry,
+        memory_file,
+        history,
+        started_ms,
+        trace,
+        cancel,
+    } = place;
     let submission_id = engine.run().to_string();
     engine.emit(
         &branch,
@@ -72,13 +109,17 @@ pub(crate) async fn run(
         }),
     );
     let compiled = compiled(workflow, &session);
-    let memory = MemorySystem::new(session.workspace.root(), templates.memory_file);
+    let tasks = TaskSystem {
+        registry,
+        base: Arc::new(session.for_child(session.limits)),
+        engine: Arc::clone(&engine),
+        environment,
+        memory: Arc::new(MemorySystem::new(session.workspace.root(), memory_file)),
+    };
     let world = WorkflowContext {
         session: Arc::new(session),
         engine,
-        environment,
-        registry: templates.registry,
-        memory: Arc::new(memory),
+        tasks: Arc::new(tasks),
         history,
         started_ms,
         library: workflow.library.clone(),

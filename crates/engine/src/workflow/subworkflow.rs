@@ -1,17 +1,15 @@
 //! Workflows called by other workflows: a registered workflow runs as part of the calling program.
 
 use fusee_journal::RunAborted;
-use fusee_lang::{CallReply, EvaluationLimits as LanguageLimits, Machine, ResumeInput, Status, TaskCall};
-use serde_json::{Map, Value as Json, json};
+use fusee_lang::{EvaluationLimits as LanguageLimits, Machine, ResumeInput, Status, TaskCall, TaskResult};
+use serde_json::{Value as Json, json};
 
 use super::driver::{BranchEnd, EffectAnswer, WorkflowDriver};
 use super::outcome::ANSWER_BYTES;
 use super::pmap_element::PmapElement;
-use super::run::compiled;
-use super::task_calls::reply;
+use super::run::{WorkflowRun, compiled};
 use crate::agent::Facts;
-use crate::run::WorkflowRun;
-use crate::task_system::{Reason, TaskResult, TemplateTaskError};
+use crate::task_system::{Reason, TemplateTaskError};
 
 /// Maximum nesting of workflows; deeper nesting is most likely a cycle.
 const DEEPEST: u32 = 5;
@@ -24,9 +22,7 @@ impl WorkflowDriver<'_> {
         call: &TaskCall,
     ) -> Result<EffectAnswer, RunAborted> {
         let name = call.callee();
-        let failed = |error: TemplateTaskError| {
-            Ok(EffectAnswer::Go(ResumeInput::Reply(reply(TaskResult::failed(&error, "")))))
-        };
+        let failed = |error: TemplateTaskError| Ok(EffectAnswer::Go(ResumeInput::Reply(error.to_result(""))));
         if self.depth >= DEEPEST {
             let message = format!("cannot run `{name}`: workflows can be nested at most {DEEPEST} deep");
             return failed(TemplateTaskError::failure(Reason::ExecutionHalted, message));
@@ -66,12 +62,14 @@ impl WorkflowDriver<'_> {
         Ok(match end {
             BranchEnd::Cancelled => EffectAnswer::Cancelled,
             BranchEnd::Done(value) => {
-                let parsed = value.to_json().ok();
-                let reply = match value {
-                    fusee_lang::Value::Result(result) => result.to_reply(),
-                    value => CallReply { parsed, ..CallReply::complete(value.display(ANSWER_BYTES)) },
+                let parsed_content = value.to_json().ok();
+                let result = match value {
+                    fusee_lang::Value::Result(result) => result.to_result(),
+                    value => {
+                        TaskResult { parsed_content, ..TaskResult::complete(value.display(ANSWER_BYTES)) }
+                    }
                 };
-                EffectAnswer::Go(ResumeInput::Reply(reply))
+                EffectAnswer::Go(ResumeInput::Reply(result))
             }
             BranchEnd::Failed(fault) => {
                 let message = format!("the workflow `{name}` failed: {}", fault.headline());
@@ -81,13 +79,9 @@ impl WorkflowDriver<'_> {
                     "message": message,
                     "cause": fault.to_json(),
                 });
-                let notes = Map::from_iter([("error".to_owned(), error)]);
-                EffectAnswer::Go(ResumeInput::Reply(CallReply {
-                    status: Status::Failed,
-                    content: String::new(),
-                    parsed: None,
-                    notes,
-                }))
+                let mut result = TaskResult { status: Status::Failed, ..TaskResult::complete("") };
+                result.note("error", error);
+                EffectAnswer::Go(ResumeInput::Reply(result))
             }
         })
     }

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use fusee_journal::event::{CallFate, Event, ToolResult};
 use fusee_journal::{RunAborted, StepKind};
-use fusee_lang::{CallReply, ResumeInput, Status, ToolCall};
+use fusee_lang::{ResumeInput, Status, TaskResult, ToolCall};
 use fusee_tools::tool::arguments;
 use fusee_tools::{RetrySafety, Tool, ToolOutput};
 use serde_json::{Map, Value as Json, json};
 
 use super::driver::{EffectAnswer, WorkflowDriver};
-use super::run_script::{self, RunScript};
 use crate::agent::{CallRecord, ToolExecutor, change_of};
 use crate::approval::{ApprovalDecision, ApprovalPolicy, ApprovalQuestion};
+use crate::task_system::run_script::{self, RunScript};
 
 impl WorkflowDriver<'_> {
     pub(super) async fn tool(&mut self, call: ToolCall) -> Result<EffectAnswer, RunAborted> {
@@ -122,7 +122,7 @@ impl WorkflowDriver<'_> {
 }
 
 /// Converts a tool's output to a result.
-fn reply(name: &str, output: ToolOutput, fate: Option<CallFate>) -> CallReply {
+fn reply(name: &str, output: ToolOutput, fate: Option<CallFate>) -> TaskResult {
     let mut notes = Map::new();
     notes.insert("execution_path".to_owned(), "tool".into());
     notes.insert("tool".to_owned(), name.into());
@@ -147,10 +147,10 @@ fn reply(name: &str, output: ToolOutput, fate: Option<CallFate>) -> CallReply {
         let error = json!({ "type": "TASK_FAILURE", "reason": "tool_execution_error", "message": message });
         notes.insert("error".to_owned(), error);
     }
-    CallReply {
+    TaskResult {
         status: if output.ok { Status::Complete } else { Status::Failed },
         content,
-        parsed: None,
+        parsed_content: None,
         notes,
     }
 }

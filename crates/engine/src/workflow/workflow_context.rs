@@ -9,11 +9,9 @@ use fusee_model::Message;
 use parking_lot::Mutex;
 
 use super::outcome::TokensUsed;
+use super::run::WorkflowRun;
 use crate::agent::{TaskContext, TaskOutcome};
-use crate::memory::MemorySystem;
-use crate::prompt::EnvironmentSnapshot;
-use crate::run::WorkflowRun;
-use crate::template::TemplateRegistry;
+use crate::task_system::TaskSystem;
 
 /// Called with one line for every effect and every answer.
 pub type EffectTrace = Arc<dyn Fn(&str) + Send + Sync>;
@@ -24,9 +22,8 @@ const TRACED: usize = 200;
 pub(crate) struct WorkflowContext {
     pub(super) session: Arc<TaskContext>,
     pub(super) engine: Arc<dyn DurableRun>,
-    pub(super) environment: EnvironmentSnapshot,
-    pub(super) registry: Arc<TemplateRegistry>,
-    pub(super) memory: Arc<MemorySystem>,
+    /// Runs the tasks that the program calls.
+    pub(super) tasks: Arc<TaskSystem>,
     /// Conversation that the run continues.
     pub(super) history: Arc<Vec<Message>>,
     pub(super) started_ms: i64,

@@ -3,18 +3,17 @@
 
 use std::sync::Arc;
 
+use fusee_text::placeholder::{FORMS, Placeholder, PlaceholderSyntax, TextPart, parse};
 use fusee_text::sexpr::NodeId;
 use fusee_text::suggest;
 
 use super::compiler::{Compiler, TailPosition};
 use crate::bytecode::Op;
-use crate::defatom::{Atom, OutputFormat};
+use crate::defatom::{Atom, OutputFormat, OutputKind};
 use crate::value::Value;
 
 const CLAUSES: [&str; 7] =
     ["params", "instructions", "description", "system", "subtype", "model", "output_format"];
-/// Valid values of `schema` in an output format, besides a path.
-const SCHEMAS: [&str; 6] = ["object", "array", "[]", "string[]", "number", "boolean"];
 
 impl<'t> Compiler<'t> {
     /// Compiles the form in place: its value is the name of the task.
@@ -119,22 +118,28 @@ impl<'t> Compiler<'t> {
             [list] if tree.head(*list).is_none() => tree.items(*list),
             entries => entries,
         };
-        let (mut kind, mut schema) = (None, None);
+        let (mut kind, mut schema, words) = (None, None, OutputFormat::SCHEMA_WORDS);
         for entry in entries {
             let value = match *tree.items(*entry) {
                 [_, value] => tree.string(value).or(tree.symbol(value)),
                 _ => None,
             };
             match (tree.head(*entry), value) {
-                (Some("type"), Some(value @ ("json" | "text"))) => kind = Some(value.to_owned()),
-                (Some("type"), _) => {
-                    self.error("wrong-type", *entry, "the type of an output must be \"json\" or \"text\"")
-                }
+                (Some("type"), value) => match value.and_then(OutputKind::named) {
+                    None => {
+                        self.error(
+                            "wrong-type",
+                            *entry,
+                            "the type of an output must be \"json\" or \"text\"",
+                        );
+                    }
+                    known => kind = known,
+                },
                 (Some("schema"), Some(value)) => {
-                    if !SCHEMAS.contains(&value) && !value.ends_with(".json") {
+                    if !words.contains(&value) && !value.ends_with(".json") {
                         let help = Some(format!(
                             "valid schemas are {}, or a path to a .json file",
-                            SCHEMAS.join(", ")
+                            words.join(", ")
                         ));
                         self.error_with(
                             "wrong-type",
@@ -154,42 +159,28 @@ impl<'t> Compiler<'t> {
         kind.map(|kind| OutputFormat { kind, schema })
     }
 
-    /// Reports every `{{name}}` in a text that does not match a parameter.
+    /// Reports every placeholder of a text that is malformed or does not match a parameter.
     pub(super) fn check_placeholders(&mut self, node: NodeId, params: &[&str]) {
         let tree = self.tree();
         let Some(text) = tree.string(node) else { return };
         let mut reported: Vec<&str> = Vec::new();
-        for name in placeholders(text) {
-            let root = name.split('.').next().unwrap_or(name);
-            if !params.contains(&root) && !reported.contains(&root) {
-                reported.push(root);
-                let help = suggest::did_you_mean(root, params.iter().copied())
-                    .unwrap_or_else(|| "write {{{{ for a literal {{".to_owned());
-                let message = format!("`{{{{{root}}}}}` is not a parameter of this task");
-                self.error_with("unknown-parameter", node, message, Some(help));
+        for part in parse(text, PlaceholderSyntax::Braces) {
+            match part {
+                TextPart::Name(Placeholder { name, .. }) => {
+                    if !params.contains(&name) && !reported.contains(&name) {
+                        reported.push(name);
+                        let help = suggest::did_you_mean(name, params.iter().copied())
+                            .unwrap_or_else(|| "write {{{{ for a literal {{".to_owned());
+                        let message = format!("`{{{{{name}}}}}` is not a parameter of this task");
+                        self.error_with("unknown-parameter", node, message, Some(help));
+                    }
+                }
+                TextPart::Malformed { text, .. } => {
+                    let message = format!("`{text}` is not a valid placeholder");
+                    self.error_with("malformed-placeholder", node, message, Some(FORMS.to_owned()));
+                }
+                TextPart::Text(_) => {}
             }
         }
     }
-}
-
-/// The names in `{{ }}` of a template text; `{{{{` is a literal `{{`.
-fn placeholders(text: &str) -> Vec<&str> {
-    let mut names = Vec::new();
-    let mut rest = text;
-    while let Some(open) = rest.find("{{") {
-        rest = &rest[open + 2..];
-        if let Some(literal) = rest.strip_prefix("{{") {
-            rest = literal;
-            continue;
-        }
-        let Some(close) = rest.find("}}") else { break };
-        let name = rest[..close].trim();
-        let is_name =
-            !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'));
-        if is_name {
-            names.push(name);
-            rest = &rest[close + 2..];
-        }
-    }
-    names
 }

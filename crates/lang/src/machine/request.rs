@@ -189,12 +189,12 @@ fn inline(given: &Given) -> Result<Atom, UnlocatedError> {
         Some(Json::String(text)) => Ok(Some(text.clone())),
         Some(_) => Err(UnlocatedError::invalid("wrong-type", format!("`{key}` must be a string"))),
     };
-    let format = given.definition.get("output_format").and_then(Json::as_object);
-    let output_format = match format {
-        None => None,
-        Some(format) => text(format, "type")?
-            .map(|kind| OutputFormat { kind, schema: text(format, "schema").ok().flatten() }),
-    };
+    let format = given.definition.get("output_format").filter(|format| !format.is_null());
+    let output_format =
+        format.map(|format| serde_json::from_value::<OutputFormat>(format.clone())).transpose();
+    let output_format = output_format.map_err(|error| {
+        UnlocatedError::invalid("wrong-type", format!("invalid `output_format`: {error}"))
+    })?;
     Ok(Atom {
         name: text(&given.settings, "name")?.unwrap_or_else(|| "atomic-task".to_owned()),
         description: text(&given.settings, "description")?,

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use fusee_lang::{
-    CallReply, EffectFailure, EffectKind, EvaluationLimits, FanOut, LimitsId, Machine, Program, ResumeInput,
-    RuntimeError, Value, Yield,
+    EffectFailure, EffectKind, EvaluationLimits, FanOut, LimitsId, Machine, Program, ResumeInput,
+    RuntimeError, TaskResult, Value, Yield,
 };
 use serde_json::{Map as JsonMap, json};
 
@@ -124,7 +124,7 @@ fn an_answer_that_does_not_fit_is_a_fault() {
     let misfits = [
         ("(echo (text \"a\"))", ResumeInput::Go),
         ("(echo (text \"a\"))", ResumeInput::Json(json!(1))),
-        ("(log-message 1)", ResumeInput::Reply(CallReply::complete("x"))),
+        ("(log-message 1)", ResumeInput::Reply(TaskResult::complete("x"))),
         ("(ask-user \"a\")", ResumeInput::Branches(vec![])),
         ("(pmap not (list 1 2))", ResumeInput::Branches(vec![Value::Nil])),
     ];

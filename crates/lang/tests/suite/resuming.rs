@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use fusee_lang::{
-    CallReply, EffectFailure, EffectKind, EvaluationLimits, Machine, Program, ResumeInput, RuntimeError,
+    EffectFailure, EffectKind, EvaluationLimits, Machine, Program, ResumeInput, RuntimeError, TaskResult,
     Value, Yield,
 };
 use serde_json::{Map as JsonMap, Value as Json};
@@ -16,7 +16,7 @@ use crate::world::{World, describe};
 #[derive(Clone)]
 enum Kept {
     Go,
-    Reply(CallReply),
+    Reply(TaskResult),
     Json(Json),
     Failed(EffectFailure),
 }

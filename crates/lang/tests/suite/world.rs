@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use fusee_lang::{
-    CallReply, Callable, Catalog, Compiled, EffectFailure, EffectKind, EvaluationLimits, FanOut, FileLoader,
-    Machine, Param, ParamType, Program, ResumeInput, RuntimeError, Status, TaskCall, TaskTarget, ToolCall,
+    Callable, Catalog, Compiled, EffectFailure, EffectKind, EvaluationLimits, FanOut, FileLoader, Machine,
+    Param, ParamType, Program, ResumeInput, RuntimeError, Status, TaskCall, TaskResult, TaskTarget, ToolCall,
     Value, Yield, compile,
 };
 use fusee_text::Source;
@@ -143,14 +143,14 @@ impl World {
                     let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
                     text = text.replace(&format!("{{{{{name}}}}}"), &shown);
                 }
-                CallReply::complete(text)
+                TaskResult::complete(text)
             }
-            (TaskTarget::Described(words), _) => CallReply::complete(format!("did: {words}")),
-            (_, "echo") => CallReply::complete(input("text")),
-            (_, "summarize") => CallReply::complete(format!("summary of {}", input("text"))),
+            (TaskTarget::Described(words), _) => TaskResult::complete(format!("did: {words}")),
+            (_, "echo") => TaskResult::complete(input("text")),
+            (_, "summarize") => TaskResult::complete(format!("summary of {}", input("text"))),
             (_, "score") => {
                 let data = json!({ "score": input("text").chars().count() });
-                CallReply { parsed: Some(data.clone()), ..CallReply::complete(data.to_string()) }
+                TaskResult { parsed_content: Some(data.clone()), ..TaskResult::complete(data.to_string()) }
             }
             (_, "flaky") => {
                 let times = self.flaky.entry(input("key")).or_default();
@@ -159,7 +159,7 @@ impl World {
                 if *times <= fails {
                     failed(&format!("attempt {times}"))
                 } else {
-                    CallReply::complete(format!("attempt {times}"))
+                    TaskResult::complete(format!("attempt {times}"))
                 }
             }
             _ => failed(&input("why")),
@@ -168,13 +168,13 @@ impl World {
     }
 }
 
-fn failed(why: &str) -> CallReply {
+fn failed(why: &str) -> TaskResult {
     let error = json!({
         "type": "TASK_FAILURE", "reason": "llm_error", "message": why,
         "cause": { "type": "TASK_FAILURE", "reason": "tool_execution_error", "message": "the cable is cut" },
     });
     let notes = json!({ "error": error }).as_object().cloned().unwrap_or_default();
-    CallReply { status: Status::Failed, content: "partial".into(), parsed: None, notes }
+    TaskResult { status: Status::Failed, content: "partial".into(), parsed_content: None, notes }
 }
 
 fn tool(call: &ToolCall) -> ResumeInput {
@@ -183,7 +183,7 @@ fn tool(call: &ToolCall) -> ResumeInput {
             let paths = call.arguments.get("paths").and_then(Json::as_array).cloned().unwrap_or_default();
             let texts: Vec<String> =
                 paths.iter().map(|path| format!("text of {}", path.as_str().unwrap_or("?"))).collect();
-            CallReply::complete(texts.join("\n"))
+            TaskResult::complete(texts.join("\n"))
         }
         _ => {
             let command = call.arguments.get("command").and_then(Json::as_str).unwrap_or("");
@@ -191,7 +191,7 @@ fn tool(call: &ToolCall) -> ResumeInput {
             let notes = json!({ "exit_code": code, "stdout": format!("ran {command}\n"), "stderr": "" });
             let status = if code == 0 { Status::Complete } else { Status::Failed };
             let notes = notes.as_object().cloned().unwrap_or_default();
-            CallReply { status, content: format!("ran {command}\n"), parsed: None, notes }
+            TaskResult { status, content: format!("ran {command}\n"), parsed_content: None, notes }
         }
     };
     ResumeInput::Reply(reply)

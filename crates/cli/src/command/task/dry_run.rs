@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use fusee_engine::lang::{Atom, PlannedCall};
 use fusee_engine::model::tokens;
 use fusee_engine::run::ExitStatus;
-use fusee_engine::workflow::rendered;
+use fusee_engine::template::fill;
 use serde_json::{Map, Value, json};
 
 use super::workflow_source::CheckedWorkflow;
@@ -61,7 +61,7 @@ fn prompt_of(atom: &Atom, arguments: &[(String, Option<Value>)]) -> (usize, bool
     let mut missing = Vec::new();
     let texts = [Some(&atom.instructions), atom.system.as_ref()].into_iter().flatten();
     let count = texts
-        .map(|text| rendered(text, &inputs, &mut missing))
+        .map(|text| fill(text, &inputs, &mut missing))
         // Without an exact count, estimate four bytes per token as elsewhere.
         .map(|text| tokens::exact_count(&text).unwrap_or(text.len() / 4))
         .sum();

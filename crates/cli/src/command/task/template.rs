@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use fusee_engine::dispatch::{self, TaskRef};
+use fusee_engine::dispatch::{self, Dispatcher, TaskRef};
 use fusee_engine::journal::Clock as _;
 use fusee_engine::memory::MemorySystem;
 use fusee_engine::model::tokens;
 use fusee_engine::prompt;
 use fusee_engine::run::{ExitStatus, RunKind, TemplateRun};
 use fusee_engine::task_system::{
-    ErrorType, ExecutionPath, Reason, ResourceMetrics, SubtaskRequest, TaskResult, TemplateTaskError,
-    check_tools, preview, ready,
+    ErrorType, ExecutionPath, Reason, ResourceMetrics, SubtaskRequest, TemplateTaskError, check_tools,
+    preview, ready,
 };
 use fusee_engine::template::{LoadedTemplates, RegisteredTemplate, TemplateMatch};
 use fusee_engine::text::{Severity, Source, xml};
@@ -60,7 +60,7 @@ impl From<TaskRejection> for CliError {
     fn from(refusal: TaskRejection) -> Self {
         let TaskRejection { error, .. } = refusal;
         let help = error.recovery().to_string();
-        Self { exit: error.exit(), ..Self::usage(error.message) }.help(help)
+        Self { exit: ExitStatus::of_error(&error), ..Self::usage(error.message) }.help(help)
     }
 }
 
@@ -85,7 +85,8 @@ pub(super) fn asked(
     if let Some(error) = broken(named, loaded) {
         return Err(TaskRejection { error, named: named.to_owned(), path: ExecutionPath::Template });
     }
-    match dispatch::resolve_task(named, &sentence, &loaded.registry, &tools) {
+    let dispatcher = Dispatcher { registry: &loaded.registry, tools: &tools };
+    match dispatcher.resolve(named, &sentence) {
         TaskRef::Workflow => Ok(TemplateInvocation::Workflow(named.to_owned())),
         TaskRef::Template(found) => {
             Ok(TemplateInvocation::Template { found, words: inputs.to_vec(), guessed: false })
@@ -183,7 +184,7 @@ pub(crate) fn refuse(
     if json {
         print_refusal(error, named, path)?;
     }
-    Ok(error.exit())
+    Ok(ExitStatus::of_error(error))
 }
 
 /// Prints the result of a task that could not start as JSON.
@@ -193,12 +194,12 @@ pub(super) fn print_refusal(
     path: ExecutionPath,
 ) -> Result<(), CliError> {
     let metrics = ResourceMetrics::default();
-    let mut result = TaskResult::failed(&error.clone().measured(metrics), "");
+    let mut result = error.clone().measured(metrics).to_result("");
     result.note("template_used", named);
     result.note("context_source", "none");
     result.note("context_files_count", 0);
     result.note("execution_path", path);
-    result.measure(metrics);
+    metrics.note_in(&mut result);
     stdio::print(&format!("{}\n", serde_json::to_string(&result).unwrap_or_default()))
 }
 

@@ -3,12 +3,12 @@
 
 use std::collections::HashSet;
 
+use fusee_text::placeholder::{FORMS, PlaceholderSyntax, TextPart, parse};
 use fusee_text::xml::{ElementId, XmlContent};
 use fusee_text::{Diagnostic, Span, suggest};
 
 use super::TemplateBuilder;
 use crate::template::Template;
-use crate::template::placeholder::{TextPart, malformed, parts};
 use crate::template::schema::is_input_name;
 use crate::template::shell_quoting::{ADVICE, CommandReader};
 
@@ -56,17 +56,24 @@ impl TemplateBuilder<'_> {
         mut command: Option<&mut CommandReader>,
     ) {
         let raw = self.source.slice(span);
-        self.check_forms(text, raw, span, used);
         let mut from = 0;
-        for part in parts(text) {
+        for part in parse(text, PlaceholderSyntax::Braces) {
             let name = match part {
-                TextPart::Name { name, .. } => name,
+                TextPart::Name(placeholder) => placeholder.name,
                 TextPart::Text(text) => {
                     command.iter_mut().for_each(|reading| reading.pass(text));
                     continue;
                 }
-                TextPart::Braces => {
-                    command.iter_mut().for_each(|reading| reading.pass("{{"));
+                TextPart::Malformed { text: wrong, .. } => {
+                    command.iter_mut().for_each(|reading| reading.pass(wrong));
+                    // Its name counts as used, whatever was intended.
+                    used.extend(wrong.split(|c| !is_name_character(c)).map(str::to_owned));
+                    let found = raw.get(from..).and_then(|rest| rest.find(wrong)).map(|at| from + at);
+                    from = found.map_or(from, |at| at + wrong.len());
+                    let place = found
+                        .map_or(span, |at| Span::new(span.start() + at, span.start() + at + wrong.len()));
+                    let message = format!("`{wrong}` is not a valid placeholder");
+                    self.error("malformed-placeholder", place, message, FORMS.to_owned());
                     continue;
                 }
             };
@@ -96,22 +103,6 @@ impl TemplateBuilder<'_> {
             });
             let message = format!("`{{{{{name}}}}}` refers to an undeclared input");
             self.error("undeclared-input", place, message, help);
-        }
-    }
-
-    /// Reports text that looks like a placeholder but is none and would be sent verbatim.
-    fn check_forms(&mut self, text: &str, raw: &str, span: Span, used: &mut HashSet<String>) {
-        let mut from = 0;
-        for wrong in malformed(text) {
-            // Its name counts as used, whatever was intended.
-            used.extend(wrong.split(|c| !is_name_character(c)).map(str::to_owned));
-            let found = raw.get(from..).and_then(|rest| rest.find(wrong)).map(|at| from + at);
-            from = found.map_or(from, |at| at + wrong.len());
-            let place =
-                found.map_or(span, |at| Span::new(span.start() + at, span.start() + at + wrong.len()));
-            let message = format!("`{wrong}` is not a valid placeholder");
-            let help = "a placeholder is `{{name}}` or `{{name.field}}`; `{{{{` is a literal `{{`".to_owned();
-            self.error("malformed-placeholder", place, message, help);
         }
     }
 }

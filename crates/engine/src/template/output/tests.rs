@@ -1,5 +1,6 @@
 //! Typical model answers, checked against each declared format.
 
+use fusee_lang::OutputKind;
 use serde_json::json;
 
 use super::*;
@@ -73,8 +74,8 @@ fn a_json_schema_is_held_and_the_place_named() {
     assert_eq!(judged("{\"a\": 1}"), OutputVerdict::Parsed(json!({"a": 1})));
     let OutputVerdict::Mismatched(mismatch) = judged("{\"a\": \"x\"}") else { panic!("it does not fit") };
     assert_eq!((mismatch.error_type.as_str(), mismatch.location.as_str()), ("schema_violation", "/a"));
-    assert_eq!(schema_file(&format(Some("s.json"))), Some("s.json"));
-    assert_eq!(schema_file(&format(Some("string[]"))), None);
+    assert_eq!(format(Some("s.json")).schema_file(), Some("s.json"));
+    assert_eq!(format(Some("string[]")).schema_file(), None);
 }
 
 #[test]

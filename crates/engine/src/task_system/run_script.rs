@@ -46,7 +46,7 @@ static DEFINITION: LazyLock<ToolDefinition> = LazyLock::new(|| ToolDefinition {
 });
 
 /// The `run_script` tool on top of the shell tool.
-pub struct RunScript(pub Arc<dyn Tool>);
+pub(crate) struct RunScript(pub(crate) Arc<dyn Tool>);
 
 impl Tool for RunScript {
     fn definition(&self) -> &ToolDefinition {
@@ -100,15 +100,15 @@ fn apart(command: &str) -> String {
 
 /// Output of a script.
 #[derive(Debug, PartialEq, Eq)]
-pub struct ScriptOutput {
+pub(crate) struct ScriptOutput {
     /// Standard output.
-    pub stdout: String,
+    pub(crate) stdout: String,
     /// Standard error.
-    pub stderr: String,
+    pub(crate) stderr: String,
 }
 
 /// Splits the shell's output into the two streams.
-pub fn printed(output: &ToolOutput) -> ScriptOutput {
+pub(crate) fn printed(output: &ToolOutput) -> ScriptOutput {
     // The last line is the shell tool's exit status.
     let body = match output.content.rfind("\n[") {
         Some(at) => &output.content[..=at],

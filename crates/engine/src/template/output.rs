@@ -4,10 +4,10 @@
 //! fails it. The text itself is never changed, only what is parsed from it.
 
 use fusee_tools::tool::arguments;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::error::Mismatch;
-use crate::template::{OutputFormat, OutputKind, schema::SCHEMA_WORDS};
+use super::OutputFormat;
 
 /// Result of checking an answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,12 +31,15 @@ pub struct OutputSchema {
     pub value: Value,
 }
 
-/// Returns the JSON Schema file that a format names, if any.
-pub fn schema_file(format: &OutputFormat) -> Option<&str> {
-    format
-        .schema
-        .as_deref()
-        .filter(|schema| format.kind == OutputKind::Json && !SCHEMA_WORDS.contains(schema))
+/// Difference between an answer and the declared format.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mismatch {
+    /// `type_mismatch`, `schema_violation` or `invalid_schema`.
+    pub error_type: String,
+    /// Description of the difference.
+    pub message: String,
+    /// JSON pointer into the answer; empty for the whole answer.
+    pub location: String,
 }
 
 /// Checks an answer against its format. `repair` allows one lenient pass over almost valid JSON.
@@ -46,7 +49,7 @@ pub fn judge(
     schema: Option<&OutputSchema>,
     repair: bool,
 ) -> OutputVerdict {
-    let Some(format) = format.filter(|format| format.kind == OutputKind::Json) else {
+    let Some(format) = format.filter(|format| format.is_json()) else {
         return OutputVerdict::Text;
     };
     let value = match parse(answer, repair) {
@@ -153,7 +156,7 @@ fn violation(value: &Value, schema: &OutputSchema) -> Option<Mismatch> {
 
 /// Returns the request fields that make a provider answer in this format, if supported.
 pub fn constraint(format: Option<&OutputFormat>, schema: Option<&OutputSchema>) -> Option<Value> {
-    let format = format.filter(|format| format.kind == OutputKind::Json)?;
+    let format = format.filter(|format| format.is_json())?;
     let value = match (schema, format.schema.as_deref()) {
         (Some(schema), _) => schema.value.clone(),
         (None, Some("object")) => return Some(serde_json::json!({ "type": "json_object" })),

@@ -1,0 +1,132 @@
+//! Finds the template of a request: given with the task, or looked up by name, subtype or description, as a
+//! step, so that a run ends on the text it started with.
+
+use fusee_journal::{RunAborted, StepKind, StepRequest};
+use fusee_text::Source;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::error::{Reason, TemplateTaskError};
+use super::pipeline::{TaskScope, TaskSystem};
+use super::request::SubtaskRequest;
+use crate::agent::SPAWN_SUBTASK;
+use crate::template::{MatchOptions, Template, TemplateText};
+
+/// Minimum score for a description alone to select a template.
+const WORDS_THRESHOLD: f64 = 0.5;
+
+/// Where the template of a task comes from.
+#[derive(Clone, Debug)]
+pub enum TemplateOrigin {
+    /// The registry: the request names or describes it.
+    Registry,
+    /// This text, which the run was started with.
+    Text(TemplateText),
+    /// A value that has no text, such as a `defatom`.
+    Value(Box<Template>),
+}
+
+/// How a request was resolved, for the notes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExecutionPath {
+    /// To a workflow.
+    SExpression,
+    /// To a template.
+    Template,
+    /// To a direct tool call.
+    Tool,
+    /// To no template; the description itself was the task.
+    Plain,
+}
+
+/// Result of a template lookup, as journaled.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum LookupRecord {
+    Template(TemplateText),
+    Missing(String),
+    /// No template matches; the description is the task.
+    Plain(String),
+}
+
+impl TaskSystem {
+    /// Returns the template of a request. A lookup sets the start time and the path of the scope.
+    pub(super) async fn template(
+        &self,
+        origin: TemplateOrigin,
+        request: &SubtaskRequest,
+        scope: &mut TaskScope,
+    ) -> Result<Result<Template, TemplateTaskError>, RunAborted> {
+        let found = match origin {
+            TemplateOrigin::Value(template) => return Ok(Ok(*template)),
+            TemplateOrigin::Text(text) => LookupRecord::Template(text),
+            TemplateOrigin::Registry => self.look_up(request, scope).await?,
+        };
+        Ok(match found {
+            LookupRecord::Missing(message) => {
+                Err(TemplateTaskError::failure(Reason::TemplateNotFound, message))
+            }
+            LookupRecord::Plain(words) => {
+                scope.path = ExecutionPath::Plain;
+                Ok(Template {
+                    name: "plain".to_owned(),
+                    subtype: Some("subtask".to_owned()),
+                    blocked_tools: scope.handover.iter().map(|_| SPAWN_SUBTASK.to_owned()).collect(),
+                    ..Template::of_words(words)
+                })
+            }
+            LookupRecord::Template(text) => read(&text),
+        })
+    }
+
+    async fn look_up(
+        &self,
+        request: &SubtaskRequest,
+        scope: &mut TaskScope,
+    ) -> Result<LookupRecord, RunAborted> {
+        let found = match (&scope.handover, &request.name, &request.subtype, &request.description) {
+            // A delegated description is the task itself, even if a template matches.
+            (Some(_), None, None, Some(words)) => LookupRecord::Plain(words.clone()),
+            _ => self.find(request),
+        };
+        let call = StepRequest::new(&scope.branch, StepKind::Environment, "template").with_args(
+            json!({ "name": request.name, "subtype": request.subtype, "description": request.description }),
+        );
+        let recorded = self.engine.step(call, async move { found }).await?;
+        scope.started_ms = scope.started_ms.max(recorded.at_ms);
+        Ok(recorded.value)
+    }
+
+    fn find(&self, request: &SubtaskRequest) -> LookupRecord {
+        let by_subtype = request.subtype.as_ref().map(|subtype| format!("atomic:{subtype}"));
+        let identifier = request.name.clone().or(by_subtype);
+        let words = request.description.as_deref().filter(|_| request.name.is_none());
+        match (identifier.map(|identifier| self.registry.find_template(&identifier)), words) {
+            (Some(Ok(found)), _) => LookupRecord::Template(found.text.clone()),
+            (None | Some(Err(_)), Some(words)) => {
+                let matching = MatchOptions { threshold: WORDS_THRESHOLD, limit: 1 };
+                match self.registry.find_matching_tasks(words, &matching).first() {
+                    Some(found) => LookupRecord::Template(found.registered.text.clone()),
+                    None => LookupRecord::Plain(words.to_owned()),
+                }
+            }
+            (Some(Err(missing)), None) => LookupRecord::Missing(missing.to_string()),
+            (None, None) => LookupRecord::Missing(
+                "the request names no template: set `name`, `subtype` or `description`".to_owned(),
+            ),
+        }
+    }
+}
+
+fn read(text: &TemplateText) -> Result<Template, TemplateTaskError> {
+    let source = Source::new(text.file.as_str(), text.text.as_str());
+    let (template, problems) = Template::read(&source);
+    template.ok_or_else(|| {
+        let told: Vec<String> = problems
+            .iter()
+            .map(|problem| format!("{}:{}: {}", problem.file, problem.start, problem.message))
+            .collect();
+        TemplateTaskError::invalid(Reason::XmlValidationFailure, told.join("; "))
+    })
+}
