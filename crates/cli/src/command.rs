@@ -18,6 +18,7 @@ pub(crate) mod resume;
 pub(crate) mod review;
 pub(crate) mod run;
 pub(crate) mod run_session;
+pub(crate) mod run_setup;
 pub(crate) mod runs;
 pub(crate) mod show;
 pub(crate) mod task;

@@ -20,11 +20,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use fusee_engine::agent::{Limits, RankBy, SummaryBy};
+use fusee_engine::agent::Limits;
 use fusee_engine::approval::ApprovalMode;
 use fusee_engine::approval::rules::ApprovalRule;
-use fusee_engine::journal::{Durability, JournalOptions};
-use fusee_engine::model::{Price, RequestOptions, RetryPolicy, Wire};
+use fusee_engine::journal::JournalOptions;
+use fusee_engine::model::{Price, RequestOptions, RetryPolicy};
 use fusee_engine::run::{SandboxMode, SandboxOptions};
 use fusee_engine::task_system::LimitOverrides;
 use fusee_engine::text::render::{self, Colour};
@@ -37,10 +37,10 @@ use crate::cli::error::CliError;
 use crate::project::trust::Trust;
 pub(crate) use file::{FileOwner, MOST_BYTES};
 pub(crate) use flow_keys::{AGENT_KEYS, STAGE_KEYS};
-pub(crate) use key::{ALIASES, KEYS, Key, KeyReach, MODEL_KEYS, Unit};
+pub(crate) use key::{ALIASES, APIS, APPROVALS, KEYS, Key, KeyReach, MODEL_KEYS, SANDBOX_MODES, Unit};
 pub(crate) use mcp::{McpEntry, McpTransport as McpReach};
 pub(crate) use schema::json_schema;
-pub(crate) use value::{Kind, Value, switch};
+pub(crate) use value::{Kind, Value, switch, word};
 
 #[cfg(test)]
 mod tests;
@@ -341,14 +341,8 @@ impl Config {
         Limits {
             max_turns: self.whole("max_turns").map_or(default.max_turns, small),
             max_tokens: self.whole("max_tokens").unwrap_or(default.max_tokens),
-            compaction_summary: match self.text("compaction_summary") {
-                Some("model") => SummaryBy::Model,
-                _ => SummaryBy::Rule,
-            },
-            memory_ranking: match self.text("memory_ranking") {
-                Some("model") => RankBy::Model,
-                _ => RankBy::Words,
-            },
+            compaction_summary: self.word("compaction_summary").unwrap_or_default(),
+            memory_ranking: self.word("memory_ranking").unwrap_or_default(),
             compaction_threshold: self.number("compaction_threshold").unwrap_or(default.compaction_threshold),
             timeout_s: self.whole("timeout_s").unwrap_or(default.timeout_s),
             task_timeout_s: self.whole("task_timeout_s").or(default.task_timeout_s),
@@ -410,19 +404,12 @@ impl Config {
 
     /// When to ask the user for approval.
     pub(crate) fn approve(&self) -> ApprovalMode {
-        match self.text("approve") {
-            Some("ask") => ApprovalMode::Ask,
-            Some("never") => ApprovalMode::Never,
-            _ => ApprovalMode::Auto,
-        }
+        self.word("approve").unwrap_or_default()
     }
 
     /// Whether commands are sandboxed.
     pub(crate) fn sandbox(&self) -> SandboxMode {
-        match self.text("sandbox") {
-            Some("off") => SandboxMode::Off,
-            _ => SandboxMode::On,
-        }
+        self.word("sandbox").unwrap_or_default()
     }
 
     /// Sandbox permissions and limits beyond the defaults.
@@ -456,10 +443,7 @@ impl Config {
     pub(crate) fn journal(&self) -> JournalOptions {
         let default = JournalOptions::default();
         JournalOptions {
-            durability: match self.text("journal_durability") {
-                Some("power") => Durability::Power,
-                _ => Durability::Process,
-            },
+            durability: self.word("journal_durability").unwrap_or_default(),
             max_bytes: self.whole("journal_max_mb").map_or(default.max_bytes, |mb| mb << 20),
         }
     }
@@ -489,16 +473,6 @@ pub(crate) fn check_file(path: &Path, name: &str, whose: FileOwner) -> (Diagnost
     };
     let problems = problems.into_sorted().into_iter().map(named).collect();
     (problems, source.map(|source| Source::new(name, source.text())))
-}
-
-/// The wire format with this name.
-pub(crate) fn wire(name: &str) -> Option<Wire> {
-    match name {
-        "chat" => Some(Wire::Chat),
-        "responses" => Some(Wire::Responses),
-        "anthropic" => Some(Wire::Anthropic),
-        _ => None,
-    }
 }
 
 fn built_in() -> BTreeMap<&'static str, (Value, ValueOrigin)> {

@@ -1,20 +1,20 @@
-//! Model selection: resolves flags and configuration to a model, its server and its key, for the model crate
-//! to open. If nothing is configured, [`crate::model_selection::discovery`] looks for models.
+//! Model selection: which model flags and configuration name, and what they say about it. The model crate
+//! resolves and opens it ([`Connection::resolve`]); the hints about flags and files are worded here. If nothing
+//! is configured, [`crate::model_selection::discovery`] looks for models.
 
 mod catalogs;
 pub(crate) mod discovery;
 mod local;
 mod renamed_model;
 
-use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fusee_engine::agent::{Limits, PricedModel};
 use fusee_engine::model::provider::{PROVIDERS, Provider};
 use fusee_engine::model::{
-    Connection, Model, ModelRef, Models, Price, Profile, Recorder, RequestOptions, Secret, ToolFormat,
+    Connection, ConnectionOverrides, Model, ModelRef, Models, Recorder, ResolveError, ResolvedModel,
 };
 use fusee_engine::run;
 use fusee_engine::text::suggest;
@@ -35,293 +35,162 @@ mod tests;
 /// The variable with an API key for whatever server a command uses.
 const ANY_KEY: &str = "FUSEE_API_KEY";
 
-/// A model that is selected but not yet opened.
-#[derive(Debug)]
-pub(crate) struct ModelSelection {
-    /// PROVIDER:MODEL, an id, local:FILE, script:FILE or replay:FILE. Configured names are resolved, so that
-    /// a run resumes with the model it started with even if the configuration has changed.
-    pub(crate) name: String,
-    /// Connection settings.
-    pub(crate) settings: Connection,
-    /// Context size, if configured or known from the profile.
-    pub(crate) context_tokens: Option<u64>,
-    /// Token price, if known.
-    pub(crate) price: Option<Price>,
-    /// Provider, if known.
-    pub(crate) provider: Option<&'static Provider>,
-    profile: Profile,
+/// The model named by flags or configuration, or else the only one found on this machine.
+pub(crate) async fn select(config: &Config, environment: &Environment) -> Result<ResolvedModel, CliError> {
+    if let Some(name) = config.text("model") {
+        return named(name, config, environment);
+    }
+    let found = discovery::look(environment).await;
+    let name = only(&found)?;
+    stdio::error(&format!("using {name}, the only model found on this machine (choose another with -m)\n"));
+    named(&name, config, environment)
 }
 
-impl ModelSelection {
-    /// The model named by flags or configuration, or else the only one found on this machine.
-    pub(crate) async fn make(config: &Config, environment: &Environment) -> Result<Self, CliError> {
-        if let Some(name) = config.text("model") {
-            return Self::named(name, config, environment);
-        }
-        let found = discovery::look(environment).await;
-        let name = only(&found)?;
-        stdio::error(&format!(
-            "using {name}, the only model found on this machine (choose another with -m)\n"
-        ));
-        Self::named(&name, config, environment)
-    }
-
-    /// No model, for a workflow that starts no task.
-    pub(crate) fn nobody() -> Self {
-        let settings = Connection::default();
-        let (context_tokens, price, profile) = (None, None, Profile::default());
-        Self { name: run::NO_MODEL.to_owned(), settings, context_tokens, price, provider: None, profile }
-    }
-
-    /// The model with this name.
-    pub(crate) fn named(name: &str, config: &Config, environment: &Environment) -> Result<Self, CliError> {
-        let entry = config.models().iter().find(|entry| entry.name == name);
-        let said = config.value("base_url");
-        // Flags and variables override the `[models.NAME]` entry; a value from a file does not.
-        let now =
-            said.filter(|(_, origin)| matches!(origin, ValueOrigin::Flag(_) | ValueOrigin::Variable(_)));
-        let base_url = now
-            .map(|(value, _)| value.to_string())
-            .or_else(|| entry.and_then(|entry| entry.base_url.clone()))
-            .or_else(|| said.map(|(value, _)| value.to_string()));
-        let api = match config.value("api") {
-            Some((value, ValueOrigin::Flag(_) | ValueOrigin::Variable(_))) => Some(value.to_string()),
-            other => {
-                let file = other.map(|(value, _)| value.to_string());
-                entry.and_then(|entry| entry.api.clone()).or(file)
-            }
-        };
-        let target = entry.and_then(|entry| entry.model.as_deref()).unwrap_or(name);
-        let target = local::at_home(target, environment);
-        let mut choice = Self::reach(&target, base_url, entry, config, environment)?;
-        if let Some(wire) = api.as_deref().and_then(config::wire) {
-            choice.settings.wire = wire;
-        }
-        let of_entry = entry.and_then(|entry| entry.context_tokens);
-        choice.context_tokens = config.context_tokens().or(of_entry).or(choice.context_tokens);
-        let traits = &mut choice.settings.traits;
-        let said = config.text("tool_format").or(entry.and_then(|entry| entry.tool_format.as_deref()));
-        traits.tool_format = match said {
-            Some("native") => ToolFormat::Native,
-            Some("text") => ToolFormat::Text,
-            Some("schema") => ToolFormat::Schema,
-            _ => traits.tool_format,
-        };
-        Ok(choice)
-    }
-
-    /// The model of a run that continues another: the one named for this command, or else that of the earlier
-    /// run.
-    pub(crate) fn continued(
-        earlier: &run::RunSpec,
-        config: &Config,
-        environment: &Environment,
-    ) -> Result<Self, CliError> {
-        match config.value("model") {
-            Some((name, ValueOrigin::Flag(_) | ValueOrigin::Variable(_))) => {
-                Self::named(&name.to_string(), config, environment)
-            }
-            _ => Self::again(earlier, config, environment),
-        }
-    }
-
-    /// Any model of the server at this URL.
-    pub(crate) fn at(url: &str, config: &Config, environment: &Environment) -> Result<Self, CliError> {
-        match Kind::Url.read_text(url) {
-            Ok(url) => Self::reach("any", Some(url.to_string()), None, config, environment),
-            Err(misfit) => Err(CliError::usage(format!("--base-url: {}", misfit.message))),
-        }
-    }
-
-    /// The model of a resumed run.
-    pub(crate) fn again(
-        began: &run::RunSpec,
-        config: &Config,
-        environment: &Environment,
-    ) -> Result<Self, CliError> {
-        if began.model == run::NO_MODEL {
-            return Ok(Self::nobody());
-        }
-        let same = |entry: &&ModelEntry| {
-            entry.model.as_deref() == Some(began.model.as_str()) && entry.base_url == began.base_url
-        };
-        let entry = config.models().iter().find(same);
-        let mut choice = Self::reach(&began.model, began.base_url.clone(), entry, config, environment)?;
-        choice.settings.wire = began.wire;
-        choice.settings.traits = began.traits;
-        choice.settings.silence = Duration::from_secs(began.limits.timeout_s);
-        Ok(choice)
-    }
-
-    fn reach(
-        name: &str,
-        base_url: Option<String>,
-        entry: Option<&ModelEntry>,
-        config: &Config,
-        environment: &Environment,
-    ) -> Result<Self, CliError> {
-        let silence = Duration::from_secs(config.limits().timeout_s);
-        let (named, model) = match ModelRef::parse(name)? {
-            ModelRef::Server { provider, model } => (provider, model),
-            ModelRef::Local(path) => return Self::in_process(name, &path, entry, config, environment),
-            ModelRef::Script(_) | ModelRef::Replay(_) => {
-                let settings = Connection { silence, ..Connection::default() };
-                let (context_tokens, price, provider, profile) =
-                    (None, config.price(), None, Profile::default());
-                return Ok(Self {
-                    name: name.to_owned(),
-                    settings,
-                    context_tokens,
-                    price,
-                    provider,
-                    profile,
-                });
-            }
-        };
-        let (provider, base_url) = server(name, named, base_url, config, environment)?;
-        let api_key = key(name, provider, base_url.as_deref(), entry, environment)?;
-        let address = base_url.as_deref().or(provider.map(|provider| provider.base_url)).unwrap_or_default();
-        // The wire format is that of the named provider, or of the provider that owns the server. A server
-        // that merely stands in for a provider speaks the default format.
-        let speaker = named.or(provider.filter(|provider| host(provider.base_url) == host(address)));
-        let profile = catalogs::profile(speaker.map(|provider| provider.name), &model, environment)?;
-        let settings = Connection {
-            api_key,
-            wire: speaker.map(|provider| provider.wire).unwrap_or_default(),
-            traits: profile.traits(),
-            proxy: proxy(address, environment),
-            no_proxy: first_text(environment, &["NO_PROXY", "no_proxy"]),
-            ca_file: environment.variable("SSL_CERT_FILE").map(Into::into),
-            silence,
-            base_url,
-            ..Connection::default()
-        };
-        let known = catalogs::price(speaker.map(|provider| provider.name), &model, environment)?;
-        let price = config.price().or(known);
-        let context_tokens = profile.context_tokens;
-        Ok(Self { name: name.to_owned(), settings, context_tokens, price, provider: speaker, profile })
-    }
-
-    /// Sampling options: from the configuration, or else from the profile.
-    pub(crate) fn options(&self, config: &Config) -> RequestOptions {
-        let said = config.options();
-        RequestOptions {
-            temperature: said.temperature.or(self.profile.temperature),
-            top_p: said.top_p.or(self.profile.top_p),
-            max_output_tokens: said.max_output_tokens.or(self.profile.max_output_tokens),
-            reasoning_effort: said.reasoning_effort.or_else(|| self.profile.reasoning_effort.clone()),
-            ..said
-        }
-    }
-
-    /// Limits of a task with this model; `max_tokens` is capped at the context size.
-    pub(crate) fn limits(&self, config: &Config) -> Limits {
-        let limits = config.limits();
-        let max_tokens =
-            self.context_tokens.map_or(limits.max_tokens, |context| context.min(limits.max_tokens));
-        Limits { max_tokens, price: self.price, ..limits }
-    }
-
-    /// Opens the model, recording into a cassette if one is given.
-    pub(crate) fn open(&self, record: Option<&Path>) -> Result<Arc<dyn Model>, CliError> {
-        if self.name == run::NO_MODEL {
-            return Ok(run::no_model());
-        }
-        let model = Models::new(clock::now).open(&self.name, &self.settings)?;
-        match record {
-            Some(path) => Ok(Arc::new(Recorder::open(model, path)?)),
-            None => Ok(model),
-        }
-    }
-}
-
-/// Opens the models named by the stages of a flow.
-pub(crate) fn stage_models(
-    settings: &run::RunSpec,
-    config: &Config,
-    environment: &Environment,
-) -> Result<BTreeMap<String, PricedModel>, CliError> {
-    let mut models = BTreeMap::new();
-    for stage in &settings.flow.stages {
-        if let Some(name) = &stage.model
-            && !models.contains_key(name)
-        {
-            let choice = ModelSelection::named(name, config, environment).map_err(|failure| CliError {
-                message: format!("stage `{}`: {}", stage.id, failure.message),
-                ..failure
-            })?;
-            models.insert(name.clone(), PricedModel { model: choice.open(None)?, price: choice.price });
-        }
-    }
-    Ok(models)
-}
-
-/// The provider of a server, and its URL if that is not the provider's default.
-fn server(
+/// The model with this name. A configured name is resolved, so that a run resumes with the model it started
+/// with even if the configuration has changed.
+pub(crate) fn named(
     name: &str,
-    provider: Option<&'static Provider>,
-    base_url: Option<String>,
     config: &Config,
     environment: &Environment,
-) -> Result<(Option<&'static Provider>, Option<String>), CliError> {
-    match (provider, base_url) {
-        (None, Some(url)) => {
-            // An API key is sent only to the server it belongs to.
-            let known = PROVIDERS.iter().find(|provider| host(provider.base_url) == host(&url));
-            Ok((known, Some(url)))
+) -> Result<ResolvedModel, CliError> {
+    let entry = config.models().iter().find(|entry| entry.name == name);
+    // Flags and variables override the `[models.NAME]` entry; a value from a file does not.
+    let text = |key: &str, of_entry: Option<&String>| match config.value(key) {
+        Some((value, ValueOrigin::Flag(_) | ValueOrigin::Variable(_))) => Some(value.to_string()),
+        other => of_entry.cloned().or_else(|| other.map(|(value, _)| value.to_string())),
+    };
+    let wire = text("api", entry.and_then(|entry| entry.api.as_ref()));
+    let tool_format = config.text("tool_format").or(entry.and_then(|entry| entry.tool_format.as_deref()));
+    let overrides = ConnectionOverrides {
+        base_url: text("base_url", entry.and_then(|entry| entry.base_url.as_ref())),
+        wire: wire.as_deref().and_then(config::word),
+        tool_format: tool_format.and_then(config::word),
+        context_tokens: config.context_tokens().or(entry.and_then(|entry| entry.context_tokens)),
+        ..ConnectionOverrides::default()
+    };
+    let target = entry.and_then(|entry| entry.model.as_deref()).unwrap_or(name);
+    let target = local::at_home(target, environment);
+    resolve(&target, overrides, entry, config, environment)
+}
+
+/// The model of a run that continues another: the one named for this command, or else that of the earlier
+/// run.
+pub(crate) fn continued(
+    earlier: &run::RunSpec,
+    config: &Config,
+    environment: &Environment,
+) -> Result<ResolvedModel, CliError> {
+    match config.value("model") {
+        Some((name, ValueOrigin::Flag(_) | ValueOrigin::Variable(_))) => {
+            named(&name.to_string(), config, environment)
         }
-        (Some(provider), Some(url)) => Ok((Some(provider), Some(url))),
-        (Some(provider), None) => Ok((Some(provider), own_url(provider, environment)?)),
-        (None, None) => {
-            let openai = Provider::named("openai");
-            let url = openai.map(|provider| own_url(provider, environment)).transpose()?.flatten();
-            match url {
-                Some(url) => Ok((openai, Some(url))),
-                None if name == local::WORD => Err(local::nothing_named()),
-                None => Err(nowhere(name, config)),
-            }
-        }
+        _ => again(earlier, config, environment),
     }
 }
 
-/// Host and port of a URL, with `localhost` normalized to `127.0.0.1`.
-fn host(url: &str) -> Option<String> {
-    let host = url.split("://").nth(1).and_then(|rest| rest.split('/').next())?;
-    Some(host.replace("localhost:", "127.0.0.1:"))
+/// Any model of the server at this URL.
+pub(crate) fn at(url: &str, config: &Config, environment: &Environment) -> Result<ResolvedModel, CliError> {
+    match Kind::Url.read_text(url) {
+        Ok(url) => {
+            let overrides =
+                ConnectionOverrides { base_url: Some(url.to_string()), ..ConnectionOverrides::default() };
+            resolve("any", overrides, None, config, environment)
+        }
+        Err(misfit) => Err(CliError::usage(format!("--base-url: {}", misfit.message))),
+    }
+}
+
+/// The model of a resumed run.
+pub(crate) fn again(
+    began: &run::RunSpec,
+    config: &Config,
+    environment: &Environment,
+) -> Result<ResolvedModel, CliError> {
+    if began.model == run::NO_MODEL {
+        return Ok(nobody());
+    }
+    let same = |entry: &&ModelEntry| {
+        entry.model.as_deref() == Some(began.model.as_str()) && entry.base_url == began.base_url
+    };
+    let entry = config.models().iter().find(same);
+    let overrides =
+        ConnectionOverrides { base_url: began.base_url.clone(), ..ConnectionOverrides::default() };
+    let mut resolved = resolve(&began.model, overrides, entry, config, environment)?;
+    resolved.connection.wire = began.wire;
+    resolved.connection.traits = began.traits;
+    resolved.connection.silence = Duration::from_secs(began.limits.timeout_s);
+    Ok(resolved)
+}
+
+/// No model, for a workflow that starts no task.
+pub(crate) fn nobody() -> ResolvedModel {
+    ResolvedModel::new(run::NO_MODEL, Connection::default())
+}
+
+/// Resolves a model with what configuration and environment say about any model.
+fn resolve(
+    name: &str,
+    overrides: ConnectionOverrides,
+    entry: Option<&ModelEntry>,
+    config: &Config,
+    environment: &Environment,
+) -> Result<ResolvedModel, CliError> {
+    let mut overrides = ConnectionOverrides {
+        api_key: environment.secret(ANY_KEY),
+        api_key_variable: entry.and_then(|entry| entry.api_key_env.clone()),
+        price: config.price(),
+        silence: Some(Duration::from_secs(config.limits().timeout_s)),
+        ..overrides
+    };
+    if matches!(ModelRef::parse(name), Ok(ModelRef::Local(_) | ModelRef::Server { .. })) {
+        overrides.profiles = catalogs::own_file("profiles.toml", environment)?;
+        overrides.prices = catalogs::own_file("prices.toml", environment)?;
+    }
+    Connection::resolve(name, &overrides, &variables(environment))
+        .map_err(|error| worded(error, entry, config))
+}
+
+/// Looks up variables, for the model crate.
+fn variables(environment: &Environment) -> impl Fn(&str) -> Option<OsString> {
+    |name| environment.variable(name).map(OsString::from)
+}
+
+/// An error with a hint about flags and configuration.
+fn worded(error: ResolveError, entry: Option<&ModelEntry>, config: &Config) -> CliError {
+    let own_key = entry.filter(|entry| entry.api_key_env.is_some());
+    match (error, own_key) {
+        (ResolveError::Open(error), _) => error.into(),
+        (ResolveError::NoFile, _) => local::nothing_named(),
+        (ResolveError::NoServer { model }, _) => nowhere(&model, config),
+        (ResolveError::MissingKey { variable, .. }, Some(ModelEntry { name, .. })) => {
+            CliError::usage(format!("missing API key for model `{name}`: {variable} is not set"))
+                .help(format!("export {variable}=…, or change api_key_env in [models.{name}]"))
+        }
+        (error @ ResolveError::MissingKey { .. }, None) => {
+            let message = error.to_string();
+            let ResolveError::MissingKey { variable, .. } = error else { return CliError::usage(message) };
+            CliError::usage(message)
+                .help(format!("export {variable}=…, or point --base-url at a server that needs no key"))
+        }
+        (error, _) => CliError::usage(error.to_string()),
+    }
+}
+
+/// Opens a model, recording into a cassette if one is given.
+pub(crate) fn open(resolved: &ResolvedModel, record: Option<&Path>) -> Result<Arc<dyn Model>, CliError> {
+    if resolved.name == run::NO_MODEL {
+        return Ok(run::no_model());
+    }
+    let model = Models::new(clock::now).open(&resolved.name, &resolved.connection)?;
+    match record {
+        Some(path) => Ok(Arc::new(Recorder::open(model, path)?)),
+        None => Ok(model),
+    }
 }
 
 /// The base URL of a provider set in the environment.
-pub(crate) fn own_url(provider: &Provider, environment: &Environment) -> Result<Option<String>, CliError> {
-    let variable = provider.url_variable();
-    let (variable, text) = match environment.text(&variable) {
-        Some(text) => (variable, text.to_owned()),
-        None if provider.name == "ollama" => match environment.text(OLLAMA_HOST).map(of_ollama_host) {
-            Some(url) => (OLLAMA_HOST.to_owned(), url),
-            None => return Ok(None),
-        },
-        None => return Ok(None),
-    };
-    match Kind::Url.read_text(&text) {
-        Ok(url) => Ok(Some(url.to_string())),
-        Err(misfit) => Err(CliError::usage(format!("{variable}: {}", misfit.message))),
-    }
-}
-
-/// The variable that tells Ollama where to listen, and its own client where to connect.
-const OLLAMA_HOST: &str = "OLLAMA_HOST";
-
-/// The base URL for an `OLLAMA_HOST` value: a host, a port, both, or a URL without the version path.
-fn of_ollama_host(text: &str) -> String {
-    let (scheme, rest) = text.trim().split_once("://").unwrap_or(("http", text.trim()));
-    let place = rest.split('/').next().unwrap_or_default();
-    let (host, port) = match place.rsplit_once(':').filter(|_| !place.ends_with(']')) {
-        Some((host, port)) => (host, port),
-        None if scheme == "https" => (place, "443"),
-        None => (place, "11434"),
-    };
-    // A server that listens on all interfaces is reached on the loopback interface.
-    let host = if matches!(host, "" | "0.0.0.0" | "[::]") { "127.0.0.1" } else { host };
-    format!("{scheme}://{host}:{port}/v1")
+pub(crate) fn own_url(provider: &Provider, environment: &Environment) -> Option<String> {
+    provider.configured_url(&variables(environment)).ok().flatten()
 }
 
 fn nowhere(name: &str, config: &Config) -> CliError {
@@ -338,50 +207,6 @@ fn nowhere(name: &str, config: &Config) -> CliError {
     );
     let help = near.map_or_else(|| advice.clone(), |near| format!("{near}\n{advice}"));
     CliError::usage(format!("no server known for model `{name}`")).help(help)
-}
-
-fn key(
-    name: &str,
-    provider: Option<&Provider>,
-    base_url: Option<&str>,
-    entry: Option<&ModelEntry>,
-    environment: &Environment,
-) -> Result<Option<Secret>, CliError> {
-    if let Some(key) = environment.secret(ANY_KEY) {
-        return Ok(Some(key));
-    }
-    if let Some(variable) = entry.and_then(|entry| entry.api_key_env.as_deref()) {
-        return environment.secret(variable).map(Some).ok_or_else(|| {
-            let entry = entry.map(|entry| entry.name.as_str()).unwrap_or_default();
-            CliError::usage(format!("missing API key for model `{entry}`: {variable} is not set"))
-                .help(format!("export {variable}=…, or change api_key_env in [models.{entry}]"))
-        });
-    }
-    let Some(variable) = provider.and_then(|provider| provider.key_variable) else { return Ok(None) };
-    match environment.secret(variable) {
-        Some(key) => Ok(Some(key)),
-        // A self-hosted server may need no key.
-        None if base_url.is_some() => Ok(None),
-        None => Err(CliError::usage(format!("missing API key for model `{name}`: {variable} is not set"))
-            .help(format!("export {variable}=…, or point --base-url at a server that needs no key"))),
-    }
-}
-
-/// The proxy for an address, from the usual variables. The loopback interface is never proxied.
-fn proxy(address: &str, environment: &Environment) -> Option<String> {
-    let (scheme, rest) = address.split_once("://")?;
-    let host = rest.split(['/', ':']).next().unwrap_or_default();
-    if matches!(host, "localhost" | "127.0.0.1" | "[") || rest.starts_with("[::1]") {
-        return None;
-    }
-    match scheme {
-        "https" => first_text(environment, &["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"]),
-        _ => first_text(environment, &["http_proxy", "HTTP_PROXY", "ALL_PROXY", "all_proxy"]),
-    }
-}
-
-fn first_text(environment: &Environment, names: &[&str]) -> Option<String> {
-    names.iter().find_map(|name| environment.text(name)).map(str::to_owned)
 }
 
 /// The only model that may be used without being named: one on a local server, which costs nothing.

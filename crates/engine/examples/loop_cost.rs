@@ -14,16 +14,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fusee_engine::agent::{Limits, compact_by_rule};
-use fusee_engine::approval::NonInteractive;
-use fusee_engine::embed::{SimpleTool, ToolAnswer};
-use fusee_engine::run::{self, ExitStatus, RunDeps, RunSpec, SandboxMode, TemplateSource};
+use fusee_engine::run::{ExitStatus, RunBuilder, RunSpec, SandboxMode};
 use fusee_journal::event::{Event, Role};
 use fusee_journal::{Branch, Clock, DurableRun, Journal, JournalOptions, SqliteRun};
 use fusee_model::{
     BoxFuture, CancellationToken, Conversation, Dialect, Message, Model, ModelError, Models, Reply,
     ReplyDelta, RequestOptions, ToolCall,
 };
-use fusee_tools::CommandSettings;
+use fusee_tools::{Access, CallContext, PreparedCall, RetrySafety, Tool, ToolDefinition, ToolOutput};
 use parking_lot::Mutex;
 use serde_json::json;
 
@@ -95,6 +93,52 @@ impl Model for Timed {
     }
 }
 
+/// A tool that does nothing but answer.
+struct Look {
+    definition: ToolDefinition,
+}
+
+impl Look {
+    fn new() -> Self {
+        let definition = ToolDefinition {
+            name: "look".into(),
+            description: "Looks.".into(),
+            parameters: json!({"type": "object", "properties": {"at": {"type": "integer"}}}),
+            category: Access::Read,
+            aliases: &[],
+            parameter_aliases: &[],
+        };
+        Self { definition }
+    }
+}
+
+impl Tool for Look {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    fn repeat(&self) -> RetrySafety {
+        RetrySafety::Harmless
+    }
+
+    fn prepare<'a>(
+        &'a self,
+        arguments: serde_json::Value,
+        _context: &'a CallContext,
+    ) -> BoxFuture<'a, Result<PreparedCall, ToolOutput>> {
+        Box::pin(async { Ok(PreparedCall::new(serde_json::Value::Null, arguments)) })
+    }
+
+    fn perform<'a>(&'a self, prepared: PreparedCall, _context: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move {
+            match prepared.into_plan::<serde_json::Value>() {
+                Ok(at) => ToolOutput::done(format!("Seen: {at}")),
+                Err(answer) => answer,
+            }
+        })
+    }
+}
+
 /// Times from a reply to the next request, including the call in between and its two commits.
 async fn turn_beginnings(directory: &Path) -> Vec<Duration> {
     let file = directory.join("script.jsonl");
@@ -105,8 +149,6 @@ async fn turn_beginnings(directory: &Path) -> Vec<Duration> {
     let model = Arc::new(Timed { dialect: script.dialect(), state: Mutex::default() });
     let journal =
         Journal::open(&directory.join(".fusee/journal.db"), JournalOptions::default(), Arc::new(Now));
-    let parameters = json!({"type": "object", "properties": {"at": {"type": "integer"}}});
-    let tool = SimpleTool::new("look", "Looks.", parameters, |at| ToolAnswer::done(format!("Seen: {at}")));
     let settings = RunSpec {
         limits: Limits { max_turns: u32::MAX, max_tokens: 10_000_000, ..Limits::default() },
         sandbox: SandboxMode::Off,
@@ -115,20 +157,11 @@ async fn turn_beginnings(directory: &Path) -> Vec<Duration> {
         // About 100 000 tokens that precede every turn.
         ..RunSpec::new("Look at all of it. ".repeat(21_000), "timed", directory)
     };
-    let resources = RunDeps {
-        journal: journal.expect("a journal"),
-        model: Arc::clone(&model) as Arc<dyn Model>,
-        others: Default::default(),
-        commands: CommandSettings::default(),
-        extra_tools: vec![Arc::new(tool)],
-        commands_settled: true,
-        approver: Arc::new(NonInteractive),
-        jitter: || 0.0,
-        trace: None,
-        templates: TemplateSource::default(),
-    };
+    let mut builder =
+        RunBuilder::new(settings, journal.expect("a journal"), Arc::clone(&model) as Arc<dyn Model>);
+    builder.deps.extra_tools.push(Arc::new(Look::new()));
     let run = "timed".parse().expect("a run id");
-    let running = run::start(&run, settings, resources).await.expect("it starts");
+    let running = builder.start(&run).await.expect("it starts");
     assert_eq!(running.outcome().await.exit(), ExitStatus::Completed);
     let mut gaps = std::mem::take(&mut model.state.lock().gaps);
     assert_eq!(gaps.len(), TURNS);

@@ -10,11 +10,9 @@
 use std::sync::Arc;
 
 use fusee_engine::agent::Limits;
-use fusee_engine::approval::NonInteractive;
-use fusee_engine::run::{self, RunDeps, RunSpec, SandboxMode};
+use fusee_engine::run::{RunBuilder, RunSpec, SandboxMode};
 use fusee_journal::{Clock, Journal, JournalOptions};
 use fusee_model::Models;
-use fusee_tools::CommandSettings;
 
 struct Now;
 
@@ -61,21 +59,10 @@ async fn main() {
                 commands_settled: true,
                 ..RunSpec::new(format!("task {n}"), name.clone(), directory.path())
             };
-            let resources = RunDeps {
-                journal: journal.clone(),
-                model: Arc::clone(&model),
-                others: Default::default(),
-                commands: CommandSettings::default(),
-                extra_tools: Vec::new(),
-                commands_settled: true,
-                approver: Arc::new(NonInteractive),
-                jitter: || 0.0,
-                trace: None,
-                templates: fusee_engine::run::TemplateSource::default(),
-            };
+            let builder = RunBuilder::new(settings, journal.clone(), Arc::clone(&model));
             tokio::spawn(async move {
                 let run = format!("run-{n}").parse().expect("a run id");
-                run::start(&run, settings, resources).await.expect("it starts").outcome().await.exit() as u8
+                builder.start(&run).await.expect("it starts").outcome().await.exit() as u8
             })
         })
         .collect();

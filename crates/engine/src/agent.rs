@@ -38,6 +38,7 @@ pub(crate) use model_request::Slept;
 pub(crate) use model_request::attempt::{Attempt, AttemptResult, remember, within};
 pub use plan::{Plan, PlanStatus, PlannedTask};
 pub use review_policy::ReviewPolicy;
+pub(crate) use review_policy::ReviewRuling;
 pub(crate) use task::FinishedTask;
 pub use task::{AgentTask, TaskOutcome, TaskProgress};
 pub use task_context::{PricedModel, TaskContext};

@@ -7,7 +7,6 @@
 pub mod agent;
 pub mod approval;
 pub mod dispatch;
-pub mod embed;
 pub mod memory;
 pub mod prompt;
 pub mod review;

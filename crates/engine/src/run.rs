@@ -1,6 +1,8 @@
 //! Life cycle of a run: start, resume, replay. User interfaces (terminal, JSON, web) send commands here and
 //! read events.
 
+mod active_sandbox;
+mod builder;
 mod context_report;
 mod continuation;
 mod delegation;
@@ -29,13 +31,15 @@ use crate::agent::{
     AgentTask, Limits, PolicyChange, PricedModel, RunPolicy, TaskContext, TaskOutcome, TaskProgress,
     TurnInterrupt, remember,
 };
-use crate::approval::{ApprovalPolicy, Approver, NonInteractive};
+use crate::approval::{ApprovalPolicy, Approver};
 use crate::memory::MemorySystem;
 use crate::prompt::{self, EnvironmentSnapshot, PromptFile};
 use crate::task_system::{self, SubtaskRequest, TaskSystem};
 use crate::template::{TemplateRegistry, TemplateText};
 use crate::workflow::{self, EffectTrace, WorkflowExit};
 
+pub use active_sandbox::ActiveSandbox;
+pub use builder::{RunBuilder, limits_for};
 pub use context_report::{CompactionSavings, ContextShare, conversation, shorter, window};
 pub use no_model::{NO_MODEL, no_model};
 pub use outcome::{ExitStatus, RunOutcome};
@@ -161,7 +165,7 @@ impl RunHandle {
 }
 
 /// Starts a run.
-pub async fn start(run: &RunId, mut settings: RunSpec, resources: RunDeps) -> Result<RunHandle, StartError> {
+async fn start(run: &RunId, mut settings: RunSpec, resources: RunDeps) -> Result<RunHandle, StartError> {
     let workspace = open_workspace(&settings)?;
     prompt_setup::check(&settings)?;
     if let Some(earlier) = &settings.continues {
@@ -189,7 +193,7 @@ pub fn settings_of(journal: &Journal, run: &RunId) -> Result<RunSpec, StartError
 }
 
 /// Resumes a run. A run that has ended returns its result again.
-pub fn resume(run: &RunId, settings: RunSpec, resources: RunDeps) -> Result<RunHandle, StartError> {
+fn resume(run: &RunId, settings: RunSpec, resources: RunDeps) -> Result<RunHandle, StartError> {
     let workspace = open_workspace(&settings)?;
     let open = resources.journal.run(run.as_str())?.status == RunStatus::Open;
     let in_force = settings_of(&resources.journal, run)?.terms();
@@ -206,30 +210,13 @@ pub fn resume(run: &RunId, settings: RunSpec, resources: RunDeps) -> Result<RunH
     Ok(spawn(embedded, settings, resources, workspace, RunHistory { resumed: true, amendments }))
 }
 
-/// Replays a run from the journal alone: no model is called, no workspace is read, and no tool runs.
-/// `extra_tools` are the tools the run had beyond the standard ones; only their names are used.
-pub async fn replay(
-    journal: &Journal,
-    run: &RunId,
-    settings: RunSpec,
-    extra_tools: Vec<Arc<dyn Tool>>,
-) -> Result<RunOutcome, StartError> {
+/// Replays a run with dependencies that do nothing.
+async fn replay(run: &RunId, settings: RunSpec, resources: RunDeps) -> Result<RunOutcome, StartError> {
+    let journal = &resources.journal;
     let embedded = SqliteRun::replay(journal, run, None)?;
     // The directory is never read, because no tool runs in a replay.
     let workspace = Workspace::open(std::path::Path::new("/"));
     let workspace = workspace.map_err(|error| StartError::Workspace(error.to_string()))?;
-    let resources = RunDeps {
-        journal: journal.clone(),
-        model: Arc::new(no_model::NoModel::new(&settings)),
-        others: no_model::others(&settings),
-        commands: CommandSettings::default(),
-        extra_tools,
-        commands_settled: settings.commands_settled,
-        approver: Arc::new(NonInteractive),
-        jitter: || 0.0,
-        templates: TemplateSource::default(),
-        trace: None,
-    };
     let past = RunHistory { resumed: false, amendments: policy_changes::read(journal, run)? };
     Ok(spawn(embedded, settings, resources, Arc::new(workspace), past).outcome().await)
 }

@@ -4,11 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use fusee_engine::approval::NonInteractive;
-use fusee_engine::run::{self, RunDeps, RunKind, RunOutcome, RunSpec, SandboxMode, WorkflowRun};
+use fusee_engine::run::{RunBuilder, RunKind, RunOutcome, RunSpec, SandboxMode, WorkflowRun};
 use fusee_journal::{Clock, Journal, JournalOptions, RunId, StepKind};
 use fusee_model::Models;
-use fusee_tools::CommandSettings;
 use serde_json::{Value, json};
 
 struct Ticking(AtomicI64);
@@ -47,22 +45,12 @@ async fn ran(text: &str, answers: &[&str], files: &[(&str, &str)]) -> Ran {
         ..RunSpec::new("w", model.as_str(), directory.path())
     };
     let models = Models::new(|| std::time::UNIX_EPOCH);
-    let deps = RunDeps {
-        journal: journal.clone(),
-        model: models.open(&model, &fusee_model::Connection::default()).expect("a script"),
-        others: Default::default(),
-        commands: CommandSettings::default(),
-        extra_tools: Vec::new(),
-        commands_settled: true,
-        approver: Arc::new(NonInteractive),
-        jitter: || 0.0,
-        trace: None,
-        templates: run::TemplateSource::default(),
-    };
+    let model = models.open(&model, &fusee_model::Connection::default()).expect("a script");
+    let builder = || RunBuilder::new(settings.clone(), journal.clone(), Arc::clone(&model));
     let id = "w".parse::<RunId>().expect("an id");
-    let running = run::start(&id, settings.clone(), deps).await.expect("it starts");
+    let running = builder().start(&id).await.expect("it starts");
     let RunOutcome::Ended(ended) = running.outcome().await else { unreachable!("it ends") };
-    let replayed = run::replay(&journal, &id, settings, Vec::new()).await.expect("it replays");
+    let replayed = builder().replay(&id).await.expect("it replays");
     let RunOutcome::Ended(again) = replayed else { unreachable!("it ends") };
     assert_eq!(again.answer, ended.answer);
     let steps = journal.steps(&id).expect("its steps");

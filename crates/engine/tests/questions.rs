@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use fusee_engine::approval::{ApprovalAnswer, ApprovalQuestion, Approver};
-use fusee_engine::run::{self, RunDeps, RunKind, RunOutcome, RunSpec, SandboxMode, WorkflowRun};
+use fusee_engine::run::{RunBuilder, RunKind, RunOutcome, RunSpec, SandboxMode, WorkflowRun};
 use fusee_journal::{Clock, Event, Journal, JournalOptions, RunId};
 use fusee_model::{BoxFuture, Models};
-use fusee_tools::CommandSettings;
 use parking_lot::Mutex;
 
 struct Ticking(AtomicI64);
@@ -81,20 +80,12 @@ impl World {
         }
     }
 
-    fn resources(&self, person: &Arc<Person>) -> RunDeps {
+    fn builder(&self, person: &Arc<Person>) -> RunBuilder {
         let models = Models::new(|| std::time::UNIX_EPOCH);
-        RunDeps {
-            journal: self.journal.clone(),
-            model: models.open(&self.model_name(), &fusee_model::Connection::default()).expect("a script"),
-            others: Default::default(),
-            commands: CommandSettings::default(),
-            extra_tools: Vec::new(),
-            commands_settled: true,
-            approver: Arc::clone(person) as Arc<dyn Approver>,
-            jitter: || 0.0,
-            trace: None,
-            templates: fusee_engine::run::TemplateSource::default(),
-        }
+        let model = models.open(&self.model_name(), &fusee_model::Connection::default()).expect("a script");
+        let mut builder = RunBuilder::new(self.settings(), self.journal.clone(), model);
+        builder.deps.approver = Arc::clone(person) as Arc<dyn Approver>;
+        builder
     }
 }
 
@@ -103,7 +94,7 @@ async fn a_question_that_was_answered_is_not_asked_again() {
     let world = World::new();
     let run = "asks".parse::<RunId>().expect("an id");
     let person = Arc::new(Person { answers: 1, ..Person::default() });
-    let running = run::start(&run, world.settings(), world.resources(&person)).await.expect("it starts");
+    let running = world.builder(&person).start(&run).await.expect("it starts");
     while person.asked.lock().len() < 2 {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
@@ -111,12 +102,12 @@ async fn a_question_that_was_answered_is_not_asked_again() {
     running.outcome().await;
 
     let later = Arc::new(Person { answers: 1, ..Person::default() });
-    let running = run::resume(&run, world.settings(), world.resources(&later)).expect("it goes on");
+    let running = world.builder(&later).resume(&run).expect("it goes on");
     let RunOutcome::Ended(ended) = running.outcome().await else { unreachable!("it ends") };
     assert_eq!(ended.answer, "(\"answer 1\" \"answer 1\")");
     assert_eq!(*later.asked.lock(), ["and which shape?"]);
 
-    let replayed = run::replay(&world.journal, &run, world.settings(), Vec::new()).await.expect("it replays");
+    let replayed = world.builder(&later).replay(&run).await.expect("it replays");
     let RunOutcome::Ended(again) = replayed else { unreachable!("it ends") };
     assert_eq!(again.answer, ended.answer);
     let events = world.journal.events(&run, 0, u64::MAX, 1000).expect("its events");

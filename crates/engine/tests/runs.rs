@@ -6,16 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use fusee_engine::agent::ReviewPolicy;
-use fusee_engine::approval::NonInteractive;
 use fusee_engine::prompt::{Prompt, PromptSection};
-use fusee_engine::run::{self, ExitStatus, RunDeps, RunOutcome, RunSpec, SandboxMode};
+use fusee_engine::run::{self, ExitStatus, RunBuilder, RunOutcome, RunSpec, SandboxMode};
 use fusee_journal::event::{CallFate, Event, TaskStatus};
 use fusee_journal::{Clock, EventRecord, Journal, JournalOptions, RunId};
 use fusee_model::{
     BoxFuture, CancellationToken, Conversation, Dialect, Model, ModelError, Models, Reply, ReplyDelta,
     RequestOptions,
 };
-use fusee_tools::CommandSettings;
 use parking_lot::Mutex;
 
 /// A clock that advances one millisecond per reading, so that runs are reproducible.
@@ -64,27 +62,22 @@ impl World {
         models.open(&self.model_name(), &fusee_model::Connection::default()).expect("a script")
     }
 
-    fn resources(&self) -> RunDeps {
-        self.resources_with(self.model())
+    fn builder(&self, settings: RunSpec) -> RunBuilder {
+        self.builder_with(settings, self.model())
     }
 
-    fn resources_with(&self, model: Arc<dyn Model>) -> RunDeps {
-        RunDeps {
-            journal: self.journal.clone(),
-            model,
-            others: Default::default(),
-            commands: CommandSettings::default(),
-            extra_tools: Vec::new(),
-            commands_settled: true,
-            approver: Arc::new(NonInteractive),
-            jitter: || 0.0,
-            trace: None,
-            templates: fusee_engine::run::TemplateSource::default(),
-        }
+    fn builder_with(&self, settings: RunSpec, model: Arc<dyn Model>) -> RunBuilder {
+        RunBuilder::new(RunSpec { commands_settled: true, ..settings }, self.journal.clone(), model)
+    }
+
+    async fn replay(&self, id: &str) -> RunOutcome {
+        let run = run_id(id);
+        let recorded = RunBuilder::recorded(&self.journal, &run).expect("settings");
+        recorded.replay(&run).await.expect("it replays")
     }
 
     async fn run(&self, id: &str, settings: RunSpec) -> (RunOutcome, Vec<Arc<EventRecord>>) {
-        let running = run::start(&run_id(id), settings, self.resources()).await.expect("it starts");
+        let running = self.builder(settings).start(&run_id(id)).await.expect("it starts");
         let mut reader = running.events();
         let mut events = Vec::new();
         while let Some(event) = reader.next().await.expect("readable") {
@@ -134,14 +127,12 @@ async fn a_finished_run_replays_without_model_and_workspace_and_resumes_to_the_s
     world.run("kept", world.settings("change a")).await;
     std::fs::remove_file(world.path().join("a.txt")).expect("gone");
     let settings = run::settings_of(&world.journal, &run_id("kept")).expect("settings");
-    let replayed =
-        run::replay(&world.journal, &run_id("kept"), settings.clone(), Vec::new()).await.expect("it replays");
+    let replayed = world.replay("kept").await;
     match &replayed {
         RunOutcome::Ended(outcome) => assert_eq!(outcome.answer, "Done."),
         other => panic!("{other:?}"),
     }
-    let again =
-        run::resume(&run_id("kept"), settings, world.resources()).expect("it resumes").outcome().await;
+    let again = world.builder(settings).resume(&run_id("kept")).expect("it resumes").outcome().await;
     assert_eq!(again.exit(), ExitStatus::Completed);
     assert!(!world.path().join("a.txt").exists(), "nothing ran again");
 }
@@ -185,8 +176,7 @@ async fn a_prompt_made_in_rust_drives_a_run_that_replays_without_it() {
          task using the newly visible content.\n\n---\n\nCan I give it back?\n\n- **articles:** a lamp, a $bulb\n\n\
          **Background:** Bought yesterday."
     );
-    let kept = run::settings_of(&world.journal, &run_id("typed")).expect("settings");
-    let again = run::replay(&world.journal, &run_id("typed"), kept, Vec::new()).await.expect("it replays");
+    let again = world.replay("typed").await;
     assert_eq!(again.exit(), ExitStatus::Completed);
 }
 
@@ -194,10 +184,9 @@ async fn a_prompt_made_in_rust_drives_a_run_that_replays_without_it() {
 async fn a_replay_of_other_settings_shows_where_they_part() {
     let world = World::new(EDITING);
     world.run("kept", world.settings("change a")).await;
-    let mut settings = run::settings_of(&world.journal, &run_id("kept")).expect("settings");
-    settings.model = "another".into();
-    let outcome =
-        run::replay(&world.journal, &run_id("kept"), settings, Vec::new()).await.expect("it begins");
+    let mut recorded = RunBuilder::recorded(&world.journal, &run_id("kept")).expect("settings");
+    recorded.spec.model = "another".into();
+    let outcome = recorded.replay(&run_id("kept")).await.expect("it begins");
     let RunOutcome::Stopped(stop) = outcome else { panic!("{outcome:?}") };
     let text = stop.to_string();
     assert!(text.contains("event 0 of main") || text.contains("main step"), "{text}");
@@ -258,8 +247,7 @@ async fn every_call_is_answered_whatever_was_wrong_with_it() {
 #[tokio::test]
 async fn cancelling_ends_a_waiting_model_and_says_so() {
     let world = World::new(r#"{"delay_ms":60000,"text":"late"}"#);
-    let running =
-        run::start(&run_id("slow"), world.settings("x"), world.resources()).await.expect("it starts");
+    let running = world.builder(world.settings("x")).start(&run_id("slow")).await.expect("it starts");
     let mut reader = running.events();
     while let Some(event) = reader.next().await.expect("readable") {
         if matches!(event.event, Event::TurnStart { .. }) {
@@ -267,9 +255,7 @@ async fn cancelling_ends_a_waiting_model_and_says_so() {
         }
     }
     assert_eq!(running.outcome().await.exit(), ExitStatus::Cancelled);
-    let settings = run::settings_of(&world.journal, &run_id("slow")).expect("settings");
-    let replayed =
-        run::replay(&world.journal, &run_id("slow"), settings, Vec::new()).await.expect("it replays");
+    let replayed = world.replay("slow").await;
     assert_eq!(replayed.exit(), ExitStatus::Cancelled);
 }
 
@@ -289,10 +275,10 @@ async fn five_hundred_tasks_share_one_process_and_lose_nothing() {
         .map(|n| {
             let (world, model) = (Arc::clone(&world), Arc::clone(&model));
             tokio::spawn(async move {
-                let resources = world.resources_with(model);
                 let id = format!("run-{n}");
                 let settings = world.settings(&format!("task {n}"));
-                let running = run::start(&run_id(&id), settings, resources).await.expect("it starts");
+                let running =
+                    world.builder_with(settings, model).start(&run_id(&id)).await.expect("it starts");
                 let mut reader = running.events();
                 let mut seen = Vec::new();
                 while let Some(event) = reader.next().await.expect("readable") {
@@ -330,14 +316,7 @@ async fn a_review_may_look_and_is_refused_what_it_may_not_do() {
         .collect();
     assert_eq!(refused, [(true, None), (false, Some(CallFate::Refused))]);
     assert!(names(&events).contains(&"approval_requested".to_owned()));
-    let settings = run::settings_of(&world.journal, &run_id("review")).expect("settings");
-    assert_eq!(
-        run::replay(&world.journal, &run_id("review"), settings, Vec::new())
-            .await
-            .expect("it replays")
-            .exit(),
-        ExitStatus::Completed
-    );
+    assert_eq!(world.replay("review").await.exit(), ExitStatus::Completed);
 }
 
 /// Forwards requests and records their bytes.
@@ -378,8 +357,8 @@ async fn each_request_begins_with_the_bytes_of_the_one_before() {
     let spy = Arc::new(Spy { model: world.model(), bodies: Mutex::default() });
     let mut settings = world.settings("change a");
     settings.limits.retry_policy.backoff_ms = 1;
-    let resources = world.resources_with(Arc::clone(&spy) as Arc<dyn Model>);
-    let running = run::start(&run_id("spied"), settings, resources).await.expect("it starts");
+    let model = Arc::clone(&spy) as Arc<dyn Model>;
+    let running = world.builder_with(settings, model).start(&run_id("spied")).await.expect("it starts");
     assert_eq!(running.outcome().await.exit(), ExitStatus::Completed);
     let bodies = spy.bodies.lock();
     assert_eq!(bodies.len(), 5);

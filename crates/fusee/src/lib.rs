@@ -39,6 +39,4 @@
 //! The libraries print nothing, read no environment variables and know no home directory: clock, keys and
 //! paths are passed in. The rest of the command line is private to the binary and not part of this API.
 
-pub use fusee_engine::{
-    agent, approval, embed, journal, lang, model, prompt, run, text, tools, undo, workflow,
-};
+pub use fusee_engine::{agent, approval, journal, lang, model, prompt, run, text, tools, undo, workflow};

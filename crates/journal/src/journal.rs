@@ -14,7 +14,8 @@ use crate::writer::{QueueSlot, Writer};
 use crate::{Clock, EventRecord, GcReport, JournalError, RunId, RunStatus, StepKey, StepKind, gc, schema};
 
 /// Which failures a commit survives.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Durability {
     /// Termination of the process, including SIGKILL.
     #[default]

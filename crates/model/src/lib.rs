@@ -10,6 +10,7 @@
 pub mod body;
 mod call_protocol;
 pub mod cassette;
+pub mod connection;
 pub mod conversation;
 pub mod error;
 pub mod error_classifier;
@@ -35,13 +36,14 @@ pub mod wire;
 
 pub use body::BodyChunks;
 pub use cassette::recorder::Recorder;
+pub use connection::{Connection, ConnectionOverrides, ResolveError, ResolvedModel};
 pub use conversation::{Conversation, TemporaryTail};
 pub use error::{ErrorKind, ModelError};
 pub use http::http_client;
 pub use http::list_models::ServedModel;
 pub use message::{Image, Message, Reasoning, Reply, StopReason, ToolCall, ToolSpec, Usage};
 pub use model::{BoxFuture, Model, ReplyDelta};
-pub use open::{Clock, Connection, ModelRef, Models, OpenError, has_local_models};
+pub use open::{Clock, ModelRef, Models, OpenError, has_local_models};
 pub use price::{Price, Prices};
 pub use profile::{EditFormat, ModelTraits, Profile, Profiles, ToolFormat};
 pub use request::{AllowedOutput, AllowedTool, RequestOptions, ToolChoice};

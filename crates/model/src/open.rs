@@ -1,10 +1,10 @@
-//! Opens the model a user named. [`ModelRef`] is the parsed name; [`Connection`] holds what the app gathered from
-//! flags, files and environment; [`Models`] combines the two and shares connections.
+//! Opens the model a user named. [`ModelRef`] is the parsed name; [`Connection`] says how to reach it; [`Models`]
+//! combines the two and shares connections.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use parking_lot::Mutex;
 
@@ -12,10 +12,9 @@ use crate::cassette::Cassette;
 use crate::http::HttpModel;
 use crate::http::endpoint::Endpoint;
 use crate::http::list_models::{self, ServedModel};
-use crate::profile::{ModelTraits, ToolFormat};
 use crate::provider::{PROVIDERS, Provider};
 use crate::script::Script;
-use crate::{Dialect, ErrorKind, Model, ModelError, Secret, Wire};
+use crate::{Connection, ErrorKind, Model, ModelError};
 
 /// Wall clock, injected by the app; needed only for `Retry-After` dates.
 pub type Clock = fn() -> SystemTime;
@@ -36,64 +35,6 @@ pub enum ModelRef {
         /// Model id on the server.
         model: String,
     },
-}
-
-/// Connection settings of a server, gathered by the app.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Connection {
-    /// Base URL including the version path (`http://127.0.0.1:8080/v1`); defaults to the provider's.
-    pub base_url: Option<String>,
-    /// Sent as `Authorization: Bearer …`.
-    pub api_key: Option<Secret>,
-    /// Additional headers. Values are redacted, because some are keys.
-    pub headers: Vec<(String, Secret)>,
-    /// API format of the server.
-    pub wire: Wire,
-    /// Traits from the model's profile.
-    pub traits: ModelTraits,
-    /// Proxy for all requests.
-    pub proxy: Option<String>,
-    /// Hosts that bypass the proxy, in the usual comma-separated form.
-    pub no_proxy: Option<String>,
-    /// PEM file with additional certificate authorities.
-    pub ca_file: Option<PathBuf>,
-    /// Maximum time a server may send nothing.
-    pub silence: Duration,
-    /// Context size of an in-process model in tokens; servers determine their own.
-    pub context_tokens: Option<u64>,
-    /// Number of threads of an in-process model; defaults to the number of available processors.
-    pub threads: Option<usize>,
-}
-
-impl Default for Connection {
-    fn default() -> Self {
-        Connection {
-            base_url: None,
-            api_key: None,
-            headers: Vec::new(),
-            wire: Wire::Chat,
-            traits: ModelTraits::default(),
-            proxy: None,
-            no_proxy: None,
-            ca_file: None,
-            silence: Duration::from_secs(300),
-            context_tokens: None,
-            threads: None,
-        }
-    }
-}
-
-impl Connection {
-    fn dialect(&self) -> Result<Dialect, OpenError> {
-        if self.traits.tool_format != ToolFormat::Native && self.wire != Wire::Chat {
-            return Err(OpenError::Settings(
-                "tool_format text and schema require the chat completions API; set api to `chat`, or tool_format to \
-                 native"
-                    .into(),
-            ));
-        }
-        Ok(Dialect { wire: self.wire, traits: self.traits })
-    }
 }
 
 /// Why a model could not be opened. Nothing was sent.
@@ -226,7 +167,7 @@ impl ModelRef {
 
 #[cfg(feature = "local")]
 fn local(name: &str, path: &std::path::Path, settings: &Connection) -> Result<Arc<dyn Model>, OpenError> {
-    let dialect = Connection { wire: Wire::Chat, ..settings.clone() }.dialect()?;
+    let dialect = Connection { wire: crate::Wire::Chat, ..settings.clone() }.dialect()?;
     Ok(Arc::new(crate::local::LocalModel::open(name, path, dialect, settings)?))
 }
 

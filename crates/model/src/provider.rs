@@ -1,7 +1,10 @@
-//! Known providers, by the prefix in `provider:model`. This is data; the app determines the keys and
+//! Known providers, by the prefix in `provider:model`. This is data; the caller determines the keys and
 //! addresses a user actually has.
 
+use std::ffi::OsString;
+
 use crate::Wire;
+use crate::connection::{ResolveError, first_text};
 
 /// A known kind of server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,6 +50,64 @@ impl Provider {
             None => format!("{}_BASE_URL", self.name.to_uppercase().replace('.', "_")),
         }
     }
+
+    /// The base URL set by a variable, if any; `secrets` looks variables up.
+    pub fn configured_url(
+        &self,
+        secrets: &dyn Fn(&str) -> Option<OsString>,
+    ) -> Result<Option<String>, ResolveError> {
+        let own = self.url_variable();
+        let (variable, text) = match first_text(&[&own], secrets) {
+            Some(text) => (own, text),
+            None if self.name == "ollama" => match first_text(&[OLLAMA_HOST], secrets) {
+                Some(host) => (OLLAMA_HOST.to_owned(), of_ollama_host(&host)),
+                None => return Ok(None),
+            },
+            None => return Ok(None),
+        };
+        check_url(&text).map(Some).map_err(|problem| ResolveError::Url { variable, problem })
+    }
+}
+
+/// Why a base URL is invalid.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UrlError {
+    /// Not an http or https URL with a host.
+    #[error("expected a URL that begins with http:// or https://, found {0:?}")]
+    NotHttp(String),
+    /// It contains credentials, and base URLs are displayed and journaled.
+    #[error("the URL contains a user name or password, which would be stored in the journal")]
+    Credentials,
+}
+
+/// Checks a base URL and removes trailing slashes.
+pub fn check_url(text: &str) -> Result<String, UrlError> {
+    let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+    let authority = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
+    if authority.contains('@') {
+        return Err(UrlError::Credentials);
+    }
+    if authority.is_empty() {
+        return Err(UrlError::NotHttp(text.to_owned()));
+    }
+    Ok(text.trim_end_matches('/').to_owned())
+}
+
+/// The variable that tells Ollama where to listen, and its own client where to connect.
+const OLLAMA_HOST: &str = "OLLAMA_HOST";
+
+/// The base URL for an `OLLAMA_HOST` value: a host, a port, both, or a URL without the version path.
+fn of_ollama_host(text: &str) -> String {
+    let (scheme, rest) = text.trim().split_once("://").unwrap_or(("http", text.trim()));
+    let place = rest.split('/').next().unwrap_or_default();
+    let (host, port) = match place.rsplit_once(':').filter(|_| !place.ends_with(']')) {
+        Some((host, port)) => (host, port),
+        None if scheme == "https" => (place, "443"),
+        None => (place, "11434"),
+    };
+    // A server that listens on all interfaces is reached on the loopback interface.
+    let host = if matches!(host, "" | "0.0.0.0" | "[::]") { "127.0.0.1" } else { host };
+    format!("{scheme}://{host}:{port}/v1")
 }
 
 const fn hosted(name: &'static str, base_url: &'static str, key_variable: &'static str) -> Provider {

@@ -13,9 +13,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use self::keyboard::{Keyboard, QuestionContext};
 use self::renderer::PlainRenderer;
 use super::commands::{InputLine, PLAIN, SlashCommand, parse_line};
-use super::session::{Chat, ResumeOutcome, StartedRun};
+use super::session::{Chat, ChatRun, ResumeOutcome};
 use crate::cli::environment::Terminals;
 use crate::cli::error::CliError;
+use crate::command::run_setup::StartedRun;
 use crate::ui::stdio;
 use crate::ui::{self, PlainUi, format};
 
@@ -162,13 +163,13 @@ impl PlainChat<'_, '_> {
         }
     }
 
-    async fn watch_run(&mut self, begun: StartedRun) -> Result<ChatFlow, CliError> {
-        let StartedRun { running, plan, problems } = begun;
+    async fn watch_run(&mut self, begun: ChatRun) -> Result<ChatFlow, CliError> {
+        let ChatRun { started: StartedRun { running, header }, problems } = begun;
         for problem in problems {
             stdio::error(&format!("warning: {problem}\n"));
         }
         let (run, cancel, turns) = (running.id().clone(), running.cancellation(), running.turn_stop());
-        let face = PlainUi::new(std::io::stdout(), std::io::BufWriter::new(std::io::stderr()), plan);
+        let face = PlainUi::new(std::io::stdout(), std::io::BufWriter::new(std::io::stderr()), header);
         let face = PlainRenderer { face, keyboard: Arc::clone(&self.keyboard) };
         let watching = ui::watch(Box::new(face), running.events())?;
         let ended = async {

@@ -14,44 +14,29 @@ use std::sync::Arc;
 
 use fusee_engine::agent::Plan as PlanOfWork;
 use fusee_engine::approval::{ApprovalMode, ApprovalQuestion, Approver};
-use fusee_engine::journal::{Journal, RunId, RunStatus};
+use fusee_engine::journal::{RunId, RunStatus};
 use fusee_engine::lang::Callable;
-use fusee_engine::model::Model;
-use fusee_engine::run::{
-    self, CarryOver, PromptText, RunDeps, RunHandle, RunOutcome, RunSpec, SandboxOptions,
-};
+use fusee_engine::run::{self, CarryOver, PromptText, RunOutcome, RunSpec};
 
 use super::complete::TaskCandidate;
 use crate::cli::error::CliError;
-use crate::command::Process;
-use crate::command::run_session::{self, ActiveSandbox};
+use crate::command::run_setup::{RunSetup, StartedRun};
 use crate::config::{Config, FlagValue, Value};
-use crate::model_selection::{self, ModelSelection, RenamedModel};
-use crate::project::Project;
+use crate::model_selection::{self, RenamedModel};
 use crate::project::find_run;
-use crate::project::mcp_servers::{self, McpServers};
+use crate::project::mcp_servers;
 use crate::project::saved_rules::SavedRules;
 use crate::project::template_loading::{self, ReloadingTemplates};
 use crate::project::workflow_registry;
 use crate::ui::terminal::Glyphs;
-use crate::ui::{RunHeader, UiOptions};
 
 pub(crate) use open::ChatOptions;
 
 /// A chat and everything its runs need.
 pub(crate) struct Chat<'p> {
-    process: &'p Process,
-    project: Project,
-    config: Config,
     /// Settings made for this chat; they override all configuration files.
     flags: Vec<FlagValue>,
-    show: UiOptions,
-    journal: Journal,
-    confine: SandboxOptions,
-    confinement: ActiveSandbox,
-    choice: ModelSelection,
-    /// Opened once, so a script continues after the previous message, and connections stay open.
-    model: Arc<dyn Model>,
+    setup: RunSetup<'p>,
     approve: ApprovalMode,
     approver: Arc<dyn Approver>,
     /// The run that the next message continues.
@@ -61,7 +46,6 @@ pub(crate) struct Chat<'p> {
     prompt: Option<PromptText>,
     /// The prompt that every new chat starts with.
     given_prompt: Option<PromptText>,
-    servers: McpServers,
     /// Sections of the default prompt that the user opened for the next message.
     opened: BTreeSet<String>,
     /// The plan as edited by the user for the next message.
@@ -71,10 +55,9 @@ pub(crate) struct Chat<'p> {
     templates: ReloadingTemplates,
 }
 
-/// A started run, and the information its UI needs.
-pub(crate) struct StartedRun {
-    pub(crate) running: RunHandle,
-    pub(crate) plan: RunHeader,
+/// A started run of a chat.
+pub(crate) struct ChatRun {
+    pub(crate) started: StartedRun,
     /// Problems with the message, such as files that could not be attached.
     pub(crate) problems: Vec<String>,
 }
@@ -82,7 +65,7 @@ pub(crate) struct StartedRun {
 /// Outcome of `/resume`.
 pub(crate) enum ResumeOutcome {
     /// An interrupted run was resumed.
-    Running(Box<StartedRun>),
+    Running(Box<ChatRun>),
     /// The next message continues this finished run.
     Continues(RunId),
 }
@@ -90,12 +73,12 @@ pub(crate) enum ResumeOutcome {
 impl Chat<'_> {
     /// Display name of the model.
     pub(crate) fn model(&self) -> &str {
-        &self.choice.name
+        &self.setup.resolved.name
     }
 
     /// The project directory.
     pub(crate) fn directory(&self) -> &Path {
-        &self.project.directory
+        &self.setup.project.directory
     }
 
     /// Approval mode and sandbox state, for display.
@@ -105,19 +88,27 @@ impl Chat<'_> {
             ApprovalMode::Ask => "ask",
             ApprovalMode::Never => "never",
         };
-        format!("approve {approve} · sandbox {}", self.confinement.state)
+        format!("approve {approve} · sandbox {}", self.setup.sandbox.state)
     }
 
     /// Describes the sandbox that an approved command runs in.
     pub(crate) fn sandbox_text(&self) -> &'static str {
-        self.confinement.description
+        match self.setup.sandbox.state {
+            "namespaces" => "sandboxed: can change only the project, no network",
+            "namespaces, network allowed" => "sandboxed: can change only the project, network allowed",
+            "landlock" => "sandboxed by Landlock: can write files only in the project, no network",
+            "landlock, network allowed" => {
+                "sandboxed by Landlock: can write files only in the project, network allowed"
+            }
+            _ => "not sandboxed: runs with your permissions",
+        }
     }
 
     /// Templates and workflows that `/task` can run.
     pub(crate) fn offers(&mut self) -> Vec<TaskCandidate> {
-        let environment = &self.process.environment;
-        let (loaded, _) = self.templates.gather(&self.project, environment);
-        let workflows = workflow_registry::workflows(&self.project, environment);
+        let environment = &self.setup.process.environment;
+        let (loaded, _) = self.templates.gather(&self.setup.project, environment);
+        let workflows = workflow_registry::workflows(&self.setup.project, environment);
         let known = template_loading::callables(&loaded.registry).into_iter();
         let known = known.chain(workflows.iter().map(workflow_registry::NamedWorkflow::callable));
         let offer = |task: Callable| {
@@ -136,7 +127,7 @@ impl Chat<'_> {
 
     /// Whether output is coloured, and the glyph set of the terminal.
     pub(crate) fn looks(&self) -> (bool, &'static Glyphs) {
-        (self.show.colour, self.show.glyphs())
+        (self.setup.show.colour, self.setup.show.glyphs())
     }
 
     /// Sets the approver for the following runs.
@@ -151,45 +142,36 @@ impl Chat<'_> {
 
     /// The store of permanent approvals.
     pub(crate) fn approvals(&self) -> SavedRules {
-        SavedRules::of(&self.project, &self.process.environment)
+        self.setup.saved_rules()
     }
 
     /// Resumes a run or continues its conversation: by default the newest run in this directory.
     pub(crate) fn resume(&mut self, name: Option<&str>) -> Result<ResumeOutcome, CliError> {
-        self.project.check_owner()?;
+        self.setup.project.check_owner()?;
         let row = match name {
-            Some(name) => find_run::named(&self.journal, name)?,
-            None => open::newest(&self.journal, &self.project.directory)?
+            Some(name) => find_run::named(&self.setup.journal, name)?,
+            None => open::newest(&self.setup.journal, &self.setup.project.directory)?
                 .ok_or_else(|| CliError::usage("no run in this directory to resume"))?,
         };
-        let settings = run::settings_of(&self.journal, &row.id)?;
+        let settings = run::settings_of(&self.setup.journal, &row.id)?;
         if row.status != RunStatus::Open {
             self.prompt.clone_from(&settings.prompt);
             self.continues = Some(row.id.clone());
             return Ok(ResumeOutcome::Continues(row.id));
         }
+        let (config, environment) = (&self.setup.config, &self.setup.process.environment);
         // A run keeps its model; the chat's open model is reused if it is the same one.
-        let model = if settings.model == self.choice.name {
-            Arc::clone(&self.model)
+        let model = if settings.model == self.setup.resolved.name {
+            Arc::clone(&self.setup.model)
         } else {
-            ModelSelection::again(&settings, &self.config, &self.process.environment)?.open(None)?
+            model_selection::open(&model_selection::again(&settings, config, environment)?, None)?
         };
-        let settings = RunSpec {
-            approve: self.approve,
-            sandbox_state: self.confinement.state.to_owned(),
-            commands_settled: self.confinement.settled,
-            ..settings
-        };
-        let environment = &self.process.environment;
-        let (plan, prompt) = (RunHeader::of(&settings), settings.prompt.clone());
-        let servers = mcp_servers::again(&settings.mcp, &self.config, &settings.workspace, self.process);
-        let resources =
-            servers.attach_to(self.resources(RenamedModel::called(&settings.model.clone(), model)));
-        let others = model_selection::stage_models(&settings, &self.config, environment)?;
-        let templates = template_loading::needed(&settings, &self.project, environment);
-        let running = run::resume(&row.id, settings, RunDeps { others, templates, ..resources })?;
+        let model = RenamedModel::called(&settings.model, model);
+        let (spec, prompt) = (RunSpec { approve: self.approve, ..settings.clone() }, settings.prompt);
+        let servers = mcp_servers::again(&settings.mcp, config, &settings.workspace, self.setup.process);
+        let started = self.setup.resume(&row.id, spec, model, &servers, Some(&self.approver))?;
         self.prompt = prompt;
-        Ok(ResumeOutcome::Running(Box::new(StartedRun { running, plan, problems: Vec::new() })))
+        Ok(ResumeOutcome::Running(Box::new(ChatRun { started, problems: Vec::new() })))
     }
 
     /// Changes a setting for the rest of the chat, with the precedence of a flag.
@@ -197,10 +179,10 @@ impl Chat<'_> {
         let mut flags = self.flags.clone();
         flags.retain(|(other, _)| *other != name);
         flags.push((name, Value::Text(value.to_owned())));
-        let file = self.project.config_file();
-        let config = Config::gather(Some(&file), &self.process.environment, flags.clone())?;
+        let file = self.setup.project.config_file();
+        let config = Config::gather(Some(&file), &self.setup.process.environment, flags.clone())?;
         config.flow()?;
-        (self.config, self.flags) = (config, flags);
+        (self.setup.config, self.flags) = (config, flags);
         Ok(())
     }
 
@@ -210,11 +192,5 @@ impl Chat<'_> {
         if matches!(outcome, RunOutcome::Ended(_)) {
             self.continues = Some(run.clone());
         }
-    }
-
-    fn resources(&self, model: Arc<dyn Model>) -> RunDeps {
-        let journal = self.journal.clone();
-        let resources = run_session::resources(journal, model, &self.confinement, &self.show, self.process);
-        RunDeps { approver: Arc::clone(&self.approver), ..resources }
     }
 }

@@ -26,10 +26,11 @@ use super::file_mentions;
 use super::frame;
 use super::input_history::InputHistory;
 use super::question_queue::{QuestionQueue, QueuedQuestion};
-use super::session::{Chat, ResumeOutcome, StartedRun};
+use super::session::{Chat, ChatRun, ResumeOutcome};
 use super::state::{ChatAction, ChatState};
 use crate::cli::environment::Environment;
 use crate::cli::error::CliError;
+use crate::command::run_setup::StartedRun;
 use crate::ui::format;
 use crate::ui::line::{Style, StyledLine};
 use crate::ui::terminal::{Screen, size_of};
@@ -315,8 +316,8 @@ impl TerminalLoop<'_, '_> {
         self.stand();
     }
 
-    fn began(&mut self, begun: StartedRun) {
-        let StartedRun { running, plan, problems } = begun;
+    fn began(&mut self, begun: ChatRun) {
+        let ChatRun { started: StartedRun { running, header }, problems } = begun;
         for problem in problems {
             self.state.tell(Style::Warning, &problem);
         }
@@ -324,7 +325,7 @@ impl TerminalLoop<'_, '_> {
         let turns = running.turn_stop();
         self.live = Some(LiveTask { run, cancel, turns, events, outcome: Box::pin(running.outcome()) });
         let now = self.now();
-        self.state.began(plan, now);
+        self.state.began(header, now);
     }
 
     fn failed(&mut self, failure: &CliError) {

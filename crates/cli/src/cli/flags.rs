@@ -2,12 +2,16 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use fusee_engine::approval::ApprovalMode;
 use fusee_engine::journal::RunId;
+use fusee_engine::model::Wire;
 use fusee_engine::run::SandboxMode;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
-use crate::config::{FlagValue, Value};
+use crate::config::{self, APIS, APPROVALS, FlagValue, SANDBOX_MODES, Value};
 
 /// Upper bound for timeouts; larger than any practical value and still representable in milliseconds.
 const MOST_SECONDS: u64 = u32::MAX as u64;
@@ -31,8 +35,8 @@ pub(crate) struct ModelFlags {
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
     /// API spoken by the server
-    #[arg(long, value_name = "API")]
-    pub(crate) api: Option<Api>,
+    #[arg(long, value_name = "API", value_parser = apis())]
+    pub(crate) api: Option<Wire>,
 }
 
 impl ModelFlags {
@@ -42,10 +46,7 @@ impl ModelFlags {
         [
             text("model", self.model.clone()),
             text("base_url", self.base_url.clone()),
-            text(
-                "api",
-                self.api.and_then(|api| api.to_possible_value()).map(|word| word.get_name().to_owned()),
-            ),
+            text("api", self.api.map(name_of)),
         ]
         .into_iter()
         .flatten()
@@ -86,11 +87,11 @@ impl FlowFlags {
 pub(crate) struct GateFlags {
     /// When to ask for approval: auto (only for calls that are not sandboxed, never with --sandbox off), ask
     /// (before every change), never (refuse instead of asking)
-    #[arg(long, value_name = "WHEN")]
-    pub(crate) approve: Option<ApproveValue>,
+    #[arg(long, value_name = "WHEN", value_parser = words::<ApprovalMode>(APPROVALS))]
+    pub(crate) approve: Option<ApprovalMode>,
     /// Whether to run commands in the sandbox; `off` runs them unsandboxed
-    #[arg(long, value_name = "on|off")]
-    pub(crate) sandbox: Option<SandboxValue>,
+    #[arg(long, value_name = "on|off", value_parser = words::<SandboxMode>(SANDBOX_MODES))]
+    pub(crate) sandbox: Option<SandboxMode>,
     /// Allow sandboxed commands to access the network
     #[arg(long)]
     pub(crate) allow_net: bool,
@@ -99,12 +100,10 @@ pub(crate) struct GateFlags {
 impl GateFlags {
     /// The configuration values set by these flags.
     pub(crate) fn values(&self) -> Vec<FlagValue> {
-        let word = |name, value: Option<clap::builder::PossibleValue>| {
-            value.map(|value| (name, Value::Text(value.get_name().to_owned())))
-        };
+        let text = |name, value: Option<String>| value.map(|value| (name, Value::Text(value)));
         [
-            word("approve", self.approve.and_then(|word| word.to_possible_value())),
-            word("sandbox", self.sandbox.and_then(|word| word.to_possible_value())),
+            text("approve", self.approve.map(name_of)),
+            text("sandbox", self.sandbox.map(name_of)),
             self.allow_net.then(|| ("sandbox.network", Value::Text("on".to_owned()))),
         ]
         .into_iter()
@@ -163,57 +162,37 @@ pub(crate) struct NewRun {
     pub(crate) run_id: Option<RunId>,
 }
 
-/// Wire formats of model servers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Api {
-    /// OpenAI chat completions, supported by almost every server
-    Chat,
-    /// OpenAI responses
-    Responses,
-    /// Anthropic messages; the base URL needs no version path
-    Anthropic,
+/// Parses a flag whose values are the names of an engine type.
+pub(crate) fn words<T: DeserializeOwned + Clone + Send + Sync + 'static>(
+    names: impl IntoIterator<Item = impl Into<PossibleValue>>,
+) -> impl TypedValueParser<Value = T> {
+    // Every name is one of the type's; a test reads them all.
+    PossibleValuesParser::new(names).try_map(|name| config::word::<T>(&name).ok_or("unknown name"))
 }
 
-impl From<Api> for fusee_engine::model::Wire {
-    fn from(api: Api) -> Self {
-        match api {
-            Api::Chat => Self::Chat,
-            Api::Responses => Self::Responses,
-            Api::Anthropic => Self::Anthropic,
-        }
-    }
+/// The name of a value, as given to its flag.
+pub(crate) fn name_of(value: impl Serialize) -> String {
+    serde_json::to_value(value).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
-/// Flag values of [`ApprovalMode`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ApproveValue {
-    Auto,
-    Ask,
-    Never,
+fn apis() -> impl TypedValueParser<Value = Wire> {
+    let doc = |name: &&str| match *name {
+        "chat" => "OpenAI chat completions, supported by almost every server",
+        "responses" => "OpenAI responses",
+        _ => "Anthropic messages; the base URL needs no version path",
+    };
+    words(APIS.iter().map(move |name| PossibleValue::new(*name).help(doc(name))))
 }
 
-impl From<ApproveValue> for ApprovalMode {
-    fn from(word: ApproveValue) -> Self {
-        match word {
-            ApproveValue::Auto => Self::Auto,
-            ApproveValue::Ask => Self::Ask,
-            ApproveValue::Never => Self::Never,
-        }
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Flag values of [`SandboxMode`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SandboxValue {
-    On,
-    Off,
-}
-
-impl From<SandboxValue> for SandboxMode {
-    fn from(word: SandboxValue) -> Self {
-        match word {
-            SandboxValue::On => Self::On,
-            SandboxValue::Off => Self::Off,
-        }
+    #[test]
+    fn every_word_of_a_flag_is_one_of_its_type() {
+        let all = |names: &[&str], parse: fn(&str) -> bool| names.iter().all(|name| parse(name));
+        assert!(all(APIS, |name| config::word::<Wire>(name).is_some()));
+        assert!(all(APPROVALS, |name| config::word::<ApprovalMode>(name).is_some()));
+        assert!(all(SANDBOX_MODES, |name| config::word::<SandboxMode>(name).is_some()));
     }
 }

@@ -17,7 +17,7 @@ use fusee_engine::tools::CommandSettings;
 use super::Process;
 use crate::cli::environment::Environment;
 use crate::cli::error::CliError;
-use crate::cli::flags::{GateFlags, ModelFlags};
+use crate::cli::flags::{GateFlags, ModelFlags, name_of};
 use crate::cli::{self, clock};
 use crate::command::demo::sample::change::changes;
 use crate::command::demo::sample::summary::{DemoSummary, NextCommands, RunTotals, heading, paint, row};
@@ -184,9 +184,9 @@ fn run_line(args: &DemoArgs, unpacked: &UnpackedDemo) -> Vec<OsString> {
         Some(model) => {
             flag("-m", Some(model.into()));
             flag("--base-url", args.model.base_url.as_ref().map(Into::into));
-            flag("--api", args.model.api.and_then(word));
-            flag("--approve", args.gates.approve.and_then(word));
-            flag("--sandbox", args.gates.sandbox.and_then(word));
+            flag("--api", args.model.api.map(|value| name_of(value).into()));
+            flag("--approve", args.gates.approve.map(|value| name_of(value).into()));
+            flag("--sandbox", args.gates.sandbox.map(|value| name_of(value).into()));
         }
         None => {
             let mut model = OsString::from("script:");
@@ -212,10 +212,6 @@ fn run_line(args: &DemoArgs, unpacked: &UnpackedDemo) -> Vec<OsString> {
         line.push(sample::REQUEST.into());
     }
     line
-}
-
-fn word(value: impl ValueEnum) -> Option<OsString> {
-    value.to_possible_value().map(|value| value.get_name().into())
 }
 
 /// Runs this command line in the current process.

@@ -11,8 +11,8 @@ use crate::cli::environment::Environment;
 use crate::cli::error::CliError;
 use crate::cli::flags::DirectoryFlag;
 use crate::config::Config;
+use crate::model_selection;
 use crate::model_selection::discovery::{self, DiscoveredModels};
-use crate::model_selection::{self, ModelSelection};
 use crate::project::Project;
 use crate::ui::UiOptions;
 use crate::ui::stdio;
@@ -104,10 +104,10 @@ async fn gather(
     for place in sources {
         // A provider is addressed by a placeholder model that is never used; or it is a URL.
         let (chosen, source) = match base_url {
-            Some(url) => (ModelSelection::at(url, config, environment)?, url.to_owned()),
-            None => (ModelSelection::named(&format!("{place}:any"), config, environment)?, place.clone()),
+            Some(url) => (model_selection::at(url, config, environment)?, url.to_owned()),
+            None => (model_selection::named(&format!("{place}:any"), config, environment)?, place.clone()),
         };
-        match models.list(&chosen.name, &chosen.settings).await {
+        match models.list(&chosen.name, &chosen.connection).await {
             Ok(listed) => {
                 rows.extend(listed.into_iter().map(|ServedModel { id, size_bytes, context_tokens }| {
                     let provider = chosen.provider.map(|provider| provider.name);
@@ -135,7 +135,7 @@ fn places(found: &DiscoveredModels) -> Vec<String> {
 
 fn configured(config: &Config, environment: &Environment) -> Vec<ModelRow> {
     let entries = config.models().iter().map(|entry| {
-        let choice = ModelSelection::named(&entry.name, config, environment).ok();
+        let choice = model_selection::named(&entry.name, config, environment).ok();
         ModelRow {
             name: entry.name.clone(),
             size_bytes: choice.as_ref().and_then(|choice| size_of_file(&choice.name)),
@@ -152,8 +152,8 @@ fn file(name: &str, config: &Config, environment: &Environment) -> Result<Option
     if !matches!(ModelRef::parse(name), Ok(ModelRef::Local(_))) {
         return Ok(None);
     }
-    let choice = ModelSelection::named(name, config, environment)?;
-    choice.open(None)?;
+    let choice = model_selection::named(name, config, environment)?;
+    model_selection::open(&choice, None)?;
     Ok(Some(ModelRow {
         name: name.to_owned(),
         size_bytes: size_of_file(&choice.name),

@@ -5,7 +5,7 @@ use std::io;
 
 use clap::Args;
 use fusee_engine::journal::{RunAborted, StepKind};
-use fusee_engine::run::{self, ExitStatus, RunOutcome};
+use fusee_engine::run::{ExitStatus, RunBuilder, RunOutcome};
 
 use super::Process;
 use crate::cli::error::CliError;
@@ -36,7 +36,7 @@ pub(crate) async fn replay(args: ReplayArgs, process: &Process) -> Result<ExitSt
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let journal = project.journal_with_runs()?;
     let run = find_run::named(&journal, &args.run.run)?.id;
-    let settings = run::settings_of(&journal, &run)?;
+    let recorded = RunBuilder::recorded(&journal, &run)?;
     let steps = journal.steps(&run)?;
     let mut events = 0_usize;
     event_pages::each(&journal, &run, |_| {
@@ -59,7 +59,7 @@ pub(crate) async fn replay(args: ReplayArgs, process: &Process) -> Result<ExitSt
         count("model requests"),
         count("tool calls")
     );
-    let outcome = run::replay(&journal, &run, settings, Vec::new()).await?;
+    let outcome = recorded.replay(&run).await?;
     if args.json && !matches!(outcome, RunOutcome::Stopped(RunAborted::Diverged(_))) {
         event_pages::show_all(&journal, &run, &mut JsonLines::new(io::BufWriter::new(io::stdout())))?;
     }

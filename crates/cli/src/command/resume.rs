@@ -2,25 +2,27 @@
 
 mod finished_run;
 
+use std::sync::Arc;
+
 use clap::Args;
 use fusee_engine::journal::{Event, EventRecord, Journal, RunId, RunStatus};
-use fusee_engine::run::{self, ExitStatus, JsonOutput, RunDeps, RunOutcome, RunSpec};
+use fusee_engine::model::ResolvedModel;
+use fusee_engine::run::{self, ExitStatus, JsonOutput, RunOutcome, RunSpec};
 use fusee_engine::tools::sandbox::Network;
 
+use super::run_setup::RunSetup;
 use super::{Process, task};
 use crate::cli::environment::Environment;
 use crate::cli::error::CliError;
 use crate::cli::flags::{DirectoryFlag, GateFlags, LimitFlags, ModelFlags};
-use crate::command::run_session::{self, ActiveSandbox};
+use crate::command::run_session;
 use crate::config::Config;
-use crate::model_selection::{self, ModelSelection, RenamedModel};
+use crate::model_selection::{self, RenamedModel};
 use crate::project::Project;
 use crate::project::find_run;
-use crate::project::mcp_servers;
-use crate::project::template_loading;
+use crate::ui::UiOptions;
 use crate::ui::event_pages;
 use crate::ui::stdio;
-use crate::ui::{RunHeader, UiOptions};
 
 /// Resume an interrupted run.
 ///
@@ -72,27 +74,12 @@ pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<ExitSt
     let past = past(&journal, &row.id)?;
     drop(journal);
     let began_model = began_with.model.clone();
-    let (settings, choice) = changed(began_with, &args, &config, environment)?;
-    let confinement =
-        ActiveSandbox::of(settings.sandbox, &settings.confine, &settings.workspace, process).await;
-    let settings = RunSpec {
-        sandbox_state: confinement.state.to_owned(),
-        commands_settled: confinement.settled,
-        ..settings
-    };
-    let model = RenamedModel::called(&began_model, choice.open(settings.record.as_deref())?);
-    let journal = project.open_journal(config.journal())?;
-    let others = model_selection::stage_models(&settings, &config, environment)?;
-    let resources =
-        RunDeps { others, ..run_session::resources(journal, model, &confinement, &show, process) };
-    let mut resources =
-        mcp_servers::again(&settings.mcp, &config, &settings.workspace, process).attach_to(resources);
-    resources.templates = template_loading::needed(&settings, &project, environment);
-    confinement.warn(&show);
-    let plan = RunHeader::of(&settings);
+    let (settings, resolved) = changed(began_with, &args, &config, environment)?;
     let show = show.with_phases(settings.flow.phase_log);
-    let running = run::resume(&row.id, settings, resources)?;
-    let (exit, outcome) = run_session::watch_to_end(running, &show, plan, &past).await?;
+    let setup = RunSetup::reopen(project, config, show, resolved, &settings, process).await?;
+    let model = RenamedModel::called(&began_model, Arc::clone(&setup.model));
+    let started = setup.resume(&row.id, settings, model, &setup.servers, None)?;
+    let (exit, outcome) = run_session::watch(started, &show, &past).await?;
     if wants_result {
         print_result(outcome)?;
     }
@@ -131,22 +118,17 @@ fn changed(
     args: &ResumeArgs,
     config: &Config,
     environment: &Environment,
-) -> Result<(RunSpec, ModelSelection), CliError> {
-    let choice = if let Some(name) = &args.model.model {
-        ModelSelection::named(name, config, environment)?
+) -> Result<(RunSpec, ResolvedModel), CliError> {
+    let resolved = if let Some(name) = &args.model.model {
+        model_selection::named(name, config, environment)?
     } else {
         settings.base_url = args.model.base_url.clone().or(settings.base_url);
-        settings.wire = args.model.api.map_or(settings.wire, Into::into);
-        ModelSelection::again(&settings, config, environment)?
+        settings.wire = args.model.api.unwrap_or(settings.wire);
+        model_selection::again(&settings, config, environment)?
     };
-    settings.model.clone_from(&choice.name);
-    settings.base_url.clone_from(&choice.settings.base_url);
-    settings.wire = choice.settings.wire;
-    settings.traits = choice.settings.traits;
-    settings.price = choice.price;
-    settings.limits.price = choice.price;
-    settings.approve = args.gates.approve.map_or(settings.approve, Into::into);
-    settings.sandbox = args.gates.sandbox.map_or(settings.sandbox, Into::into);
+    settings.set_connection(&resolved);
+    settings.approve = args.gates.approve.unwrap_or(settings.approve);
+    settings.sandbox = args.gates.sandbox.unwrap_or(settings.sandbox);
     if args.gates.allow_net {
         settings.confine.network = Network::Machine;
     }
@@ -155,5 +137,5 @@ fn changed(
     limits.max_tokens = args.limits.max_tokens.unwrap_or(limits.max_tokens);
     limits.budget_usd = args.limits.budget_usd.or(limits.budget_usd);
     limits.task_timeout_s = args.limits.timeout.or(limits.task_timeout_s);
-    Ok((settings, choice))
+    Ok((settings, resolved))
 }

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Parser, ValueEnum};
+use clap::{Args, Parser};
 use fusee_engine::dispatch;
 use fusee_engine::review::{CodeReview, FindingSeverity, FindingsFormat};
 use fusee_engine::run::{self, ExitStatus};
@@ -11,9 +11,12 @@ use fusee_engine::run::{self, ExitStatus};
 use super::Process;
 use super::run::RunArgs;
 use crate::cli::error::CliError;
-use crate::cli::flags::{DirectoryFlag, GateFlags, LimitFlags, ModelFlags, NewRun};
+use crate::cli::flags::{DirectoryFlag, GateFlags, LimitFlags, ModelFlags, NewRun, words};
 use crate::project::Project;
 use crate::project::find_run;
+
+/// Names of [`FindingSeverity`].
+const SEVERITIES: [&str; 4] = ["info", "minor", "major", "critical"];
 
 /// Review this project, some of its files, or recent changes.
 ///
@@ -31,11 +34,11 @@ pub(crate) struct ReviewArgs {
     #[arg(long, value_name = "TEXT")]
     background: Option<String>,
     /// Output format of the findings
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    format: Option<FormatValue>,
+    #[arg(long, value_name = "FORMAT", value_parser = words::<FindingsFormat>(["text", "json", "sarif"]))]
+    format: Option<FindingsFormat>,
     /// Exit with 1 if there is a finding of this severity or above
-    #[arg(long, value_enum, value_name = "SEVERITY")]
-    fail_on: Option<SeverityValue>,
+    #[arg(long, value_name = "SEVERITY", value_parser = words::<FindingSeverity>(SEVERITIES))]
+    fail_on: Option<FindingSeverity>,
     /// Continue an earlier review [default: the newest finished one]; a value that names no run is a question
     #[arg(long = "continue", value_name = "RUN|QUESTION", num_args = 0..=1, default_missing_value = "")]
     continues: Option<String>,
@@ -112,21 +115,6 @@ pub(crate) fn of_line(
     Ok((review, request))
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum FormatValue {
-    Text,
-    Json,
-    Sarif,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum SeverityValue {
-    Info,
-    Minor,
-    Major,
-    Critical,
-}
-
 /// Runs the command.
 pub(crate) async fn review(args: ReviewArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
@@ -138,15 +126,10 @@ pub(crate) async fn review(args: ReviewArgs, process: &Process) -> Result<ExitSt
     let mut subject = args.subject;
     let ask = subject.ask.take();
     let mut review = subject.over(before, &project, process.environment.directory())?;
-    review.format = match args.format {
-        Some(FormatValue::Text) => FindingsFormat::Text,
-        Some(FormatValue::Sarif) => FindingsFormat::Sarif,
-        Some(FormatValue::Json) => FindingsFormat::Json,
-        // Readers of events expect JSON findings.
-        None if args.json => FindingsFormat::Json,
-        None => FindingsFormat::Text,
-    };
-    review.fail_on = args.fail_on.map(severity);
+    // Readers of events expect JSON findings.
+    let usual = if args.json { FindingsFormat::Json } else { FindingsFormat::Text };
+    review.format = args.format.unwrap_or(usual);
+    review.fail_on = args.fail_on;
     let request = ask.or(question).unwrap_or_else(|| review.request());
     let args = RunArgs {
         request: Some(request),
@@ -161,7 +144,7 @@ pub(crate) async fn review(args: ReviewArgs, process: &Process) -> Result<ExitSt
         limits: args.limits,
         ..RunArgs::default()
     };
-    super::run::run_as(args, Some(review), process).await
+    super::run::review(args, review, process).await
 }
 
 /// The run to continue, and the question if the value of `--continue` is one.
@@ -199,13 +182,4 @@ fn inside(path: &Path, directory: &Path) -> Result<String, CliError> {
         .to_str()
         .ok_or_else(|| CliError::usage(format!("the path {} is not valid UTF-8", path.display())))?;
     Ok(if text.is_empty() { ".".to_owned() } else { text.to_owned() })
-}
-
-fn severity(word: SeverityValue) -> FindingSeverity {
-    match word {
-        SeverityValue::Info => FindingSeverity::Info,
-        SeverityValue::Minor => FindingSeverity::Minor,
-        SeverityValue::Major => FindingSeverity::Major,
-        SeverityValue::Critical => FindingSeverity::Critical,
-    }
 }

@@ -4,28 +4,24 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fusee_engine::agent::ReviewPolicy;
-use fusee_engine::agent::flow::FlowSettings;
 use fusee_engine::dispatch;
 use fusee_engine::journal::RunId;
 use fusee_engine::review::CodeReview;
-use fusee_engine::run::{self, ExitStatus, PromptText, RunDeps, RunSpec};
+use fusee_engine::run::{self, ExitStatus, JsonOutput, PromptText, RunSpec};
 
 use super::Process;
-use super::task::{self, TaskArgs};
-use crate::cli::clock;
+use super::run_setup::{RunSetup, RunTarget, StartedRun};
+use super::task;
 use crate::cli::environment::Environment;
 use crate::cli::error::CliError;
 use crate::cli::flags::{DirectoryFlag, FlowFlags, GateFlags, LimitFlags, ModelFlags, NewRun};
-use crate::command::run_session::{self, ActiveSandbox};
-use crate::config::Config;
-use crate::model_selection::{self, ModelSelection};
+use crate::command::run_session;
+use crate::config::{Config, Value};
+use crate::model_selection;
 use crate::project::Project;
 use crate::project::find_run;
-use crate::project::mcp_servers;
-use crate::project::template_loading;
+use crate::ui::UiOptions;
 use crate::ui::benchmark;
-use crate::ui::{RunHeader, UiOptions};
 
 /// Maximum size of a request; a longer one is a mistake, such as a file piped in by accident.
 const REQUEST_BYTES: u64 = 1 << 20;
@@ -83,99 +79,188 @@ pub(crate) struct RunArgs {
     pub(crate) limits: LimitFlags,
 }
 
-/// Detects runs that are tasks: a named template, or a request that begins with `/task` or a parenthesis.
-fn task_args(args: RunArgs) -> Result<Result<TaskArgs, RunArgs>, CliError> {
-    let words = match (&args.template, args.request.as_deref().map(str::trim_start)) {
-        (Some(name), _) => std::iter::once(name).chain(&args.inputs).cloned().collect(),
-        (None, Some(request)) if request.starts_with('(') => vec![request.to_owned()],
-        (None, Some(request)) => match request.strip_prefix("/task") {
-            Some(line) if line.trim_start().starts_with('(') => vec![line.trim().to_owned()],
+impl RunArgs {
+    /// The words of a task: a named template with its inputs, or a request that begins with `/task` or a
+    /// parenthesis. `None` for a request in plain words.
+    fn task_words(&self, request: Option<&str>) -> Result<Option<Vec<String>>, CliError> {
+        if let Some(name) = &self.template {
+            return Ok(Some(std::iter::once(name).chain(&self.inputs).cloned().collect()));
+        }
+        let Some(request) = request.map(str::trim_start) else { return Ok(None) };
+        if request.starts_with('(') {
+            return Ok(Some(vec![request.to_owned()]));
+        }
+        match request.strip_prefix("/task") {
+            Some(line) if line.trim_start().starts_with('(') => Ok(Some(vec![line.trim().to_owned()])),
             Some(line) if line.is_empty() || line.starts_with(char::is_whitespace) => {
-                dispatch::split(line).map_err(|problem| CliError::usage(format!("`{request}`: {problem}")))?
+                let words = dispatch::split(line);
+                words.map(Some).map_err(|problem| CliError::usage(format!("`{request}`: {problem}")))
             }
-            _ => return Ok(Err(args)),
-        },
-        (None, None) => return Ok(Err(args)),
-    };
-    Ok(Ok(TaskArgs::of_run(args, words)))
+            _ => Ok(None),
+        }
+    }
+
+    /// Rejects flags that mean nothing for a task, instead of ignoring them.
+    fn check_for_task(&self) -> Result<(), CliError> {
+        let own = "templates and workflows define";
+        let wrong = [
+            (
+                "--background",
+                self.background.is_some(),
+                format!("{own} their own inputs"),
+                "pass it as an input",
+            ),
+            (
+                "--prompt",
+                self.prompt.is_some(),
+                format!("{own} their own prompts"),
+                "put it into the template",
+            ),
+            (
+                "--output-schema",
+                self.output_schema.is_some(),
+                format!("{own} their own output"),
+                "use <output_format> in the template",
+            ),
+            (
+                "--flow",
+                self.flow.flow.is_some(),
+                format!("{own} their own flow"),
+                "use the attribute `flow` of the template",
+            ),
+            (
+                "--verify",
+                self.flow.verify.is_some(),
+                format!("{own} their own checks"),
+                "call `shell` in the workflow",
+            ),
+            (
+                "--benchmark",
+                self.flow.benchmark,
+                "only a request in words can be benchmarked".to_owned(),
+                "write the request out",
+            ),
+        ];
+        match wrong.into_iter().find(|(_, given, ..)| *given) {
+            None => Ok(()),
+            Some((flag, _, why, help)) => {
+                Err(CliError::usage(format!("{flag} cannot be used with a task: {why}")).help(help))
+            }
+        }
+    }
 }
 
 /// The run that is continued.
-struct ContinuedRun {
+pub(crate) struct ContinuedRun {
     run: RunId,
     settings: RunSpec,
 }
 
-/// Runs the command.
-pub(crate) async fn run(args: RunArgs, process: &Process) -> Result<ExitStatus, CliError> {
-    let args = match task_args(args)? {
-        Ok(task) => return task::task(task, process).await,
-        Err(args) => args,
-    };
-    run_as(args, None, process).await
+/// A started run and how it is displayed.
+pub(crate) struct Launched {
+    pub(crate) started: StartedRun,
+    pub(crate) show: UiOptions,
 }
 
-/// Runs a task, as the code reviewer if `code_review` is given.
-pub(crate) async fn run_as(
+/// Runs the command.
+pub(crate) async fn run(args: RunArgs, process: &Process) -> Result<ExitStatus, CliError> {
+    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let (earlier, words) = continues(args.continues.as_deref(), args.request.as_deref(), &project)?;
+    if let Some(words) = args.task_words(words)? {
+        return task::of_run(args, words, earlier, project, process).await;
+    }
+    let target = RunTarget::Request(request(words, &process.environment)?);
+    let Launched { started, show } =
+        launch(args, target, earlier, JsonOutput::Events, project, process).await?;
+    Ok(run_session::watch(started, &show, &[]).await?.0)
+}
+
+/// Reviews code.
+pub(super) async fn review(
     args: RunArgs,
-    code_review: Option<CodeReview>,
+    review: CodeReview,
     process: &Process,
 ) -> Result<ExitStatus, CliError> {
+    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let (earlier, words) = continues(args.continues.as_deref(), args.request.as_deref(), &project)?;
+    let target = RunTarget::Review(Box::new(review), request(words, &process.environment)?);
+    let Launched { started, show } =
+        launch(args, target, earlier, JsonOutput::Events, project, process).await?;
+    Ok(run_session::watch(started, &show, &[]).await?.0)
+}
+
+/// Starts what a command line turned out to run. Every flag applies to it or is rejected.
+pub(super) async fn launch(
+    args: RunArgs,
+    target: RunTarget,
+    earlier: Option<ContinuedRun>,
+    json_form: JsonOutput,
+    project: Project,
+    process: &Process,
+) -> Result<Launched, CliError> {
     let environment = &process.environment;
-    let project = Project::find(args.place.directory.as_deref(), environment)?;
-    let (continues, words) = continues(args.continues.as_deref(), args.request.as_deref(), &project)?;
-    let request = request(words, environment)?;
-    let flags = [args.model.values(), args.flow.values(), args.gates.values(), args.limits.values()].concat();
+    let mut flags =
+        [args.model.values(), args.flow.values(), args.gates.values(), args.limits.values()].concat();
+    let task = match &target {
+        RunTarget::Task(task) => {
+            args.check_for_task()?;
+            if let (None, Some(model)) = (&args.model.model, &task.model) {
+                // The template's own model, which a flag overrides.
+                flags.push(("model", Value::Text(model.clone())));
+            }
+            Some(task)
+        }
+        RunTarget::Request(_) | RunTarget::Review(..) => None,
+    };
     let agent = args.flow.agent.as_deref();
     let config = Config::gather_for(Some(&project.config_file()), agent, environment, flags)?;
-    config.check_tools()?;
-    let benchmark = benchmark::asked(args.flow.benchmark, continues.is_some(), &config, environment);
-    let show = UiOptions::new(args.json, &config, environment).for_benchmark(benchmark);
-    show.warn(&config);
-    let choice = match &continues {
-        Some(earlier) => ModelSelection::continued(&earlier.settings, &config, environment)?,
-        None => ModelSelection::make(&config, environment).await?,
+    let benchmark = match task {
+        Some(_) => None,
+        None => {
+            config.check_tools()?;
+            benchmark::asked(args.flow.benchmark, earlier.is_some(), &config, environment)
+        }
     };
-    let confine = config.confine(environment);
-    let confinement = ActiveSandbox::of(config.sandbox(), &confine, &project.directory, process).await;
+    let show = match json_form {
+        JsonOutput::Events => UiOptions::new(args.json, &config, environment),
+        JsonOutput::Result => UiOptions::for_result(args.json, &config, environment),
+    };
+    let show = show.for_benchmark(benchmark);
+    show.warn(&config);
+    let needs_model = task.is_none_or(|task| task.asks_a_model) || config.text("model").is_some();
+    let resolved = match &earlier {
+        Some(earlier) => model_selection::continued(&earlier.settings, &config, environment)?,
+        None if needs_model => model_selection::select(&config, environment).await?,
+        // A workflow of tools and arithmetic needs no model.
+        None => model_selection::nobody(),
+    };
+    let in_words = task.is_none();
     let prompt = match args.prompt {
         Some(file) => Some(prompt_text(&environment.directory().join(file))?),
-        None => match continues.as_ref().and_then(|earlier| earlier.settings.prompt.clone()) {
+        None if !in_words => None,
+        None => match earlier.as_ref().and_then(|earlier| earlier.settings.prompt.clone()) {
             None => config.prompt_file().map(|file| prompt_text(&file)).transpose()?,
             earlier => earlier,
         },
     };
     let output_schema = args.output_schema.map(|file| schema(&environment.directory().join(file)));
-    let servers = mcp_servers::connect(&config, &project.directory, process).await;
-    let settings = RunSpec {
-        mcp: servers.offered.clone(),
-        prompt,
-        review: match &code_review {
-            // A reviewer never changes anything, so there is nothing to approve.
-            Some(_) => Some(ReviewPolicy { require_approval: false, ..ReviewPolicy::default() }),
-            None => args.review.then(|| config.restrictions()),
-        },
-        code_review,
-        output_schema: output_schema.transpose()?,
-        background: args.background,
-        continues: continues.map(|earlier| earlier.run),
-        flow: FlowSettings { benchmark, ..config.flow()? },
-        record: args.record.map(|file| environment.directory().join(file)),
-        ..confinement.settings(request, &choice, &config, confine, &project.directory)
-    };
-    let model = choice.open(settings.record.as_deref())?;
-    let journal = project.open_journal(config.journal())?;
-    let others = model_selection::stage_models(&settings, &config, environment)?;
-    let resources =
-        RunDeps { others, ..run_session::resources(journal, model, &confinement, &show, process) };
-    let templates = template_loading::needed(&settings, &project, environment);
-    let resources = RunDeps { templates, ..servers.attach_to(resources) };
-    let id = args.name.run_id.map_or_else(clock::new_run_id, Ok)?;
-    confinement.warn(&show);
-    let plan = RunHeader::of(&settings);
-    let show = show.with_phases(settings.flow.phase_log);
-    let running = run::start(&id, settings, resources).await?;
-    run_session::watch_run(running, &show, plan).await
+    let output_schema = output_schema.transpose()?;
+    let record = args.record.map(|file| environment.directory().join(file));
+    let setup = RunSetup::open(project, config, show, resolved, record.as_deref(), process).await?;
+    let mut builder = setup.builder(target)?;
+    let spec = &mut builder.spec;
+    if args.review {
+        spec.review = Some(setup.config.restrictions());
+    }
+    spec.prompt = prompt;
+    spec.output_schema = output_schema;
+    spec.background = args.background;
+    spec.continues = earlier.map(|earlier| earlier.run);
+    spec.flow.benchmark = benchmark;
+    spec.json_form = json_form;
+    spec.record = record;
+    let show = show.with_phases(spec.flow.phase_log);
+    Ok(Launched { started: setup.start(builder, args.name.run_id).await?, show })
 }
 
 fn schema(file: &Path) -> Result<serde_json::Value, CliError> {

@@ -7,30 +7,21 @@ pub(crate) mod template;
 mod tool;
 mod workflow_source;
 
-use std::path::PathBuf;
-use std::sync::Arc;
-
 use clap::Args;
 use fusee_engine::lang::{EvaluationLimits, Machine};
-use fusee_engine::run::{self, ExitStatus, JsonOutput, RunKind, RunOutcome, RunSpec, WorkflowRun};
+use fusee_engine::run::{ExitStatus, JsonOutput, RunKind, RunOutcome, WorkflowRun};
 use fusee_engine::task_system::{ExecutionPath, Reason, TaskResult, TemplateTaskError};
-use fusee_engine::template::{LoadedTemplates, RegisteredTemplate};
 use fusee_engine::workflow::standard_tools;
 use serde_json::Value as Json;
 
 use super::Process;
-use super::run::RunArgs;
-use crate::cli::clock;
+use super::run::{self, ContinuedRun, Launched, RunArgs};
+use super::run_setup::RunTarget;
 use crate::cli::error::CliError;
 use crate::cli::flags::{DirectoryFlag, GateFlags, LimitFlags, ModelFlags, NewRun};
-use crate::command::run_session::{self, ActiveSandbox};
-use crate::config::{Config, Value};
-use crate::model_selection::ModelSelection;
+use crate::command::run_session;
 use crate::project::Project;
-use crate::project::mcp_servers;
-use crate::project::template_loading;
 use crate::ui::stdio;
-use crate::ui::{RunHeader, UiOptions};
 
 pub(crate) use slash_task::{ReadyTask, ready};
 
@@ -61,18 +52,6 @@ pub(crate) struct TaskArgs {
     /// Log every effect to stderr as it happens, with its source position
     #[arg(long)]
     trace: bool,
-    /// Whether to print events like `fusee run --json` instead of the result
-    #[arg(skip)]
-    events: bool,
-    /// Whether the task came from `fusee run`
-    #[arg(skip)]
-    of_run: bool,
-    /// Cassette to record into, as for `fusee run --record`
-    #[arg(skip)]
-    record: Option<PathBuf>,
-    /// Whether the workflow text was generated for a named tool
-    #[arg(skip)]
-    direct_tool: bool,
     /// Print help; after TASK, print its parameters
     #[arg(short, long)]
     help: bool,
@@ -86,36 +65,30 @@ pub(crate) struct TaskArgs {
     limits: LimitFlags,
 }
 
-impl TaskArgs {
-    /// The task that a `fusee run` command line resolved to: the first word names it.
-    pub(crate) fn of_run(args: RunArgs, words: Vec<String>) -> Self {
-        let (flags, words): (Vec<String>, Vec<String>) =
-            words.into_iter().partition(|word| ["--help", "-h", "--dry-run"].contains(&word.as_str()));
-        let mut words = words.into_iter();
-        Self {
-            task: words.next(),
-            inputs: words.collect(),
-            place: args.place,
-            json: false,
-            dry_run: flags.iter().any(|flag| flag == "--dry-run"),
-            trace: false,
-            events: args.json,
-            of_run: true,
-            record: args.record,
-            direct_tool: false,
-            help: flags.iter().any(|flag| flag != "--dry-run"),
-            name: args.name,
-            model: args.model,
-            gates: args.gates,
-            limits: args.limits,
-        }
-    }
+/// A task as typed, and how its result is printed.
+struct TaskLine {
+    task: Option<String>,
+    inputs: Vec<String>,
+    dry_run: bool,
+    trace: bool,
+    help: bool,
+    /// Events of `fusee run`, or the result of `fusee task`.
+    form: JsonOutput,
+    /// Whether the workflow text was generated for a named tool.
+    direct_tool: bool,
 }
 
 /// Runs the command. With `--json` a result is printed even if the task could not start.
 pub(crate) async fn task(args: TaskArgs, process: &Process) -> Result<ExitStatus, CliError> {
-    let (json, named) = (args.json, args.task.clone().unwrap_or_default());
-    let done = begun(args, process).await;
+    let TaskArgs { task, inputs, place, json, dry_run, trace, help, name, model, gates, limits } = args;
+    let named = task.clone().unwrap_or_default();
+    let (form, direct_tool) = (JsonOutput::Result, false);
+    let line = TaskLine { task, inputs, dry_run, trace, help, form, direct_tool };
+    let run = RunArgs { place, json, name, model, gates, limits, ..RunArgs::default() };
+    let done = match Project::find(run.place.directory.as_deref(), &process.environment) {
+        Ok(project) => begun(line, run, None, project, process).await,
+        Err(failure) => Err(failure),
+    };
     if let (Err(failure), true) = (&done, json) {
         let reason = match failure.exit {
             ExitStatus::Usage => Reason::ConfigurationError,
@@ -127,140 +100,141 @@ pub(crate) async fn task(args: TaskArgs, process: &Process) -> Result<ExitStatus
     done
 }
 
-async fn begun(args: TaskArgs, process: &Process) -> Result<ExitStatus, CliError> {
-    let Some(named) = args.task.clone() else {
-        return messages::own_help(args.help);
+/// Runs the task that a `fusee run` command line resolved to: the first word names it.
+pub(super) async fn of_run(
+    args: RunArgs,
+    words: Vec<String>,
+    earlier: Option<ContinuedRun>,
+    project: Project,
+    process: &Process,
+) -> Result<ExitStatus, CliError> {
+    let (flags, words): (Vec<String>, Vec<String>) =
+        words.into_iter().partition(|word| ["--help", "-h", "--dry-run"].contains(&word.as_str()));
+    let mut words = words.into_iter();
+    let line = TaskLine {
+        task: words.next(),
+        inputs: words.collect(),
+        dry_run: flags.iter().any(|flag| flag == "--dry-run"),
+        trace: false,
+        help: flags.iter().any(|flag| flag != "--dry-run"),
+        form: JsonOutput::Events,
+        direct_tool: false,
     };
-    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
-    let mut args = args;
+    begun(line, args, earlier, project, process).await
+}
+
+async fn begun(
+    mut line: TaskLine,
+    run: RunArgs,
+    earlier: Option<ContinuedRun>,
+    project: Project,
+    process: &Process,
+) -> Result<ExitStatus, CliError> {
+    // Refusals are JSON only where the result is.
+    let json = run.json && line.form == JsonOutput::Result;
+    let Some(named) = line.task.clone() else {
+        return messages::own_help(line.help);
+    };
     let loaded = template::gather(&project, process);
     if !workflow_source::is_workflow(&named, &project, process) {
-        match template::asked(&named, &args.inputs, &loaded, &workflow_source::names(&project, process)) {
-            Ok(template::TemplateInvocation::Workflow(text)) => args.task = Some(text),
+        match template::asked(&named, &line.inputs, &loaded, &workflow_source::names(&project, process)) {
+            Ok(template::TemplateInvocation::Workflow(text)) => line.task = Some(text),
             Ok(template::TemplateInvocation::Tool(name)) => {
-                if let Some(tool) = standard_tools().find(&name).filter(|_| args.help) {
+                if let Some(tool) = standard_tools().find(&name).filter(|_| line.help) {
                     return tool::help(tool.definition());
                 }
-                match template::tool_call(&name, &args.inputs) {
-                    Ok(text) => args.task = Some(text),
-                    Err(refusal) => return refusal.tell(args.json),
+                match template::tool_call(&name, &line.inputs) {
+                    Ok(text) => line.task = Some(text),
+                    Err(refusal) => return refusal.tell(json),
                 }
-                args.direct_tool = true;
-                args.inputs.clear();
+                line.direct_tool = true;
+                line.inputs.clear();
             }
             Ok(template::TemplateInvocation::Template { found, words, guessed }) => {
                 if guessed {
                     stdio::error(&format!("{}\n", template::guess(&found)));
                 }
-                return run_template(args, &project, &found, &words, loaded, process).await;
+                if line.help {
+                    return template::help(&found);
+                }
+                let work = match template::work(&found, &words) {
+                    Ok(work) => work,
+                    Err(refusal) => return refusal.tell(json),
+                };
+                if line.dry_run {
+                    return template::dry_run(&found, &work, json, &project).await;
+                }
+                let task = ReadyTask {
+                    title: line.title(),
+                    work,
+                    model: template::model(&found.template),
+                    asks_a_model: true,
+                    trace: line.trace,
+                    loaded,
+                    notes: Vec::new(),
+                };
+                return run_task(&line, run, task, earlier, project, process).await;
             }
-            Err(refusal) => return refusal.tell(args.json),
+            Err(refusal) => return refusal.tell(json),
         }
     }
-    let named = args.task.as_deref().unwrap_or_default();
+    let named = line.task.as_deref().unwrap_or_default();
     let checked = match workflow_source::checked(named, &project, &loaded, process)? {
         Ok(checked) => checked,
-        Err(problems) => return messages::refused(args.json, &problems),
+        Err(problems) => return messages::refused(json, &problems),
     };
     checked.warn();
-    if args.help {
+    if line.help {
         return messages::parameters(&checked);
     }
-    let inputs = match workflow_source::inputs(&args.inputs, &checked.program) {
+    let inputs = match workflow_source::inputs(&line.inputs, &checked.program) {
         Ok(inputs) => inputs,
-        Err(message) => return messages::wrong_inputs(args.json, &message),
+        Err(message) => return messages::wrong_inputs(json, &message),
     };
-    if args.dry_run {
-        return dry_run::show(&checked, &inputs, args.json);
+    if line.dry_run {
+        return dry_run::show(&checked, &inputs, json);
     }
     if let Err(problems) = Machine::start(&checked.program, &inputs, EvaluationLimits::default()) {
         let messages: Vec<String> = problems.into_iter().map(|problem| problem.message).collect();
-        return messages::wrong_inputs(args.json, &messages.join("; "));
+        return messages::wrong_inputs(json, &messages.join("; "));
     }
     let work = WorkflowRun { inputs, ..checked.workflow.clone() };
-    let asks = workflow_source::asks_a_model(&checked.program, &work);
-    run_work(args, &project, RunKind::Workflow(Box::new(work)), asks, None, loaded, process).await
+    let task = ReadyTask {
+        title: line.title(),
+        asks_a_model: workflow_source::asks_a_model(&checked.program, &work),
+        work: RunKind::Workflow(Box::new(work)),
+        model: None,
+        trace: line.trace,
+        loaded,
+        notes: Vec::new(),
+    };
+    run_task(&line, run, task, earlier, project, process).await
 }
 
-async fn run_template(
-    args: TaskArgs,
-    project: &Project,
-    found: &RegisteredTemplate,
-    words: &[String],
-    loaded: LoadedTemplates,
-    process: &Process,
-) -> Result<ExitStatus, CliError> {
-    if args.help {
-        return template::help(found);
+impl TaskLine {
+    /// The title of the run in listings: the task and parameters as typed.
+    fn title(&self) -> String {
+        let words = self.task.iter().chain(&self.inputs).map(String::as_str);
+        words.collect::<Vec<_>>().join(" ")
     }
-    let work = match template::work(found, words) {
-        Ok(work) => work,
-        Err(refusal) => return refusal.tell(args.json),
-    };
-    if args.dry_run {
-        return template::dry_run(found, &work, args.json, project).await;
-    }
-    let model = template::model(&found.template);
-    run_work(args, project, work, true, model, loaded, process).await
 }
 
-async fn run_work(
-    args: TaskArgs,
-    project: &Project,
-    work: RunKind,
-    asks_a_model: bool,
-    model: Option<String>,
-    loaded: LoadedTemplates,
+async fn run_task(
+    line: &TaskLine,
+    args: RunArgs,
+    task: ReadyTask,
+    earlier: Option<ContinuedRun>,
+    project: Project,
     process: &Process,
 ) -> Result<ExitStatus, CliError> {
-    let environment = &process.environment;
-    let mut flags = [args.model.values(), args.gates.values(), args.limits.values()].concat();
-    if let (None, Some(model)) = (&args.model.model, model) {
-        // The template's own model, which a flag overrides.
-        flags.push(("model", Value::Text(model)));
-    }
-    let config = Config::gather(Some(&project.config_file()), environment, flags)?;
-    let show = match args.events {
-        true => UiOptions::new(true, &config, environment),
-        false => UiOptions::for_result(args.json, &config, environment),
-    };
-    show.warn(&config);
-    let mut work = work;
-    if let RunKind::Template(task) = &mut work {
-        task.limits = config.given_limits();
-    }
-    // A workflow of tools and arithmetic needs no model.
-    let choice = if config.text("model").is_some() || asks_a_model {
-        ModelSelection::make(&config, environment).await?
-    } else {
-        ModelSelection::nobody()
-    };
-    let confine = config.confine(environment);
-    let confinement = ActiveSandbox::of(config.sandbox(), &confine, &project.directory, process).await;
-    let servers = mcp_servers::connect(&config, &project.directory, process).await;
-    let settings = RunSpec {
-        mcp: servers.offered.clone(),
-        work,
-        json_form: if args.of_run { JsonOutput::Events } else { JsonOutput::Result },
-        record: args.record.as_ref().map(|file| environment.directory().join(file)),
-        ..confinement.settings(request(&args), &choice, &config, confine, &project.directory)
-    };
-    let model = choice.open(settings.record.as_deref())?;
-    let journal = project.open_journal(config.journal())?;
-    let mut resources =
-        servers.attach_to(run_session::resources(journal, model, &confinement, &show, process));
-    resources.templates = template_loading::for_run(loaded, project);
-    if args.trace {
-        resources.trace = Some(Arc::new(|line| stdio::error(&format!("{line}\n"))));
-    }
-    let id = args.name.run_id.map_or_else(clock::new_run_id, Ok)?;
-    confinement.warn(&show);
-    let plan = RunHeader::of(&settings);
-    let running = run::start(&id, settings, resources).await?;
-    let (exit, outcome) = run_session::watch_to_end(running, &show, plan, &[]).await?;
-    if args.json {
+    let json = args.json && line.form == JsonOutput::Result;
+    let target = RunTarget::Task(Box::new(task));
+    let Launched { started, show } = run::launch(args, target, earlier, line.form, project, process).await?;
+    let id = started.running.id().clone();
+    let (exit, outcome) = run_session::watch(started, &show, &[]).await?;
+    if json {
         let mut result = result_of(outcome);
-        if args.direct_tool {
+        if line.direct_tool {
             result.note("execution_path", ExecutionPath::Tool);
         }
         for (name, absent) in [
@@ -276,12 +250,6 @@ async fn run_work(
         stdio::error(&format!("run `fusee resume {id}` to continue it\n"));
     }
     Ok(exit)
-}
-
-/// The title of the run in listings: the task and parameters as typed.
-fn request(args: &TaskArgs) -> String {
-    let words = args.task.iter().chain(&args.inputs).map(String::as_str);
-    words.collect::<Vec<_>>().join(" ")
 }
 
 /// The task result of a run.

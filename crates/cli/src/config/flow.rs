@@ -167,8 +167,8 @@ impl Config {
             .help(suggest::did_you_mean(name, known).unwrap_or_else(|| format!("expected one of {names}")))
     }
 
-    fn word<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
-        serde_json::from_value(self.text(key)?.into()).ok()
+    pub(super) fn word<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
+        super::word(self.text(key)?)
     }
 
     pub(super) fn switch(&self, key: &str) -> Option<bool> {

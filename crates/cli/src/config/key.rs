@@ -52,7 +52,13 @@ const PRICE: Kind = Kind::Number { least: 0.0, most: 1e6 };
 
 const MANY: u64 = i64::MAX as u64;
 
-const APIS: &[&str] = &["chat", "responses", "anthropic"];
+/// Names of [`Wire`](fusee_engine::model::Wire).
+pub(crate) const APIS: &[&str] = &["chat", "responses", "anthropic"];
+/// Names of [`ApprovalMode`](fusee_engine::approval::ApprovalMode).
+pub(crate) const APPROVALS: &[&str] = &["auto", "ask", "never"];
+/// Names of [`SandboxMode`](fusee_engine::run::SandboxMode).
+pub(crate) const SANDBOX_MODES: &[&str] = &["on", "off"];
+/// Names of [`ToolFormat`](fusee_engine::model::ToolFormat).
 const TOOL_FORMATS: &[&str] = &["native", "text", "schema"];
 
 /// All keys, in display order.
@@ -75,14 +81,14 @@ const BASE: &[Key] = &[
     ),
     key(
         "approve",
-        Kind::Word(&["auto", "ask", "never"]),
+        Kind::Word(APPROVALS),
         Some("auto"),
         "When to ask for approval: auto (only for calls that are not sandboxed, never with the sandbox off), ask (before \
          every change), never (refuse instead of asking).",
     )
     .flag("--approve")
     .outside(),
-    key("sandbox", Kind::Word(&["on", "off"]), Some("on"), "Whether to run commands in the sandbox; off runs them unsandboxed.")
+    key("sandbox", Kind::Word(SANDBOX_MODES), Some("on"), "Whether to run commands in the sandbox; off runs them unsandboxed.")
         .flag("--sandbox")
         .outside(),
     key(

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use fusee_engine::journal::Durability;
 use insta::assert_snapshot;
 
 use super::*;

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use fusee_engine::model::provider::{self, UrlError};
 use fusee_engine::text::suggest;
+use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::spanned_tree::{Entry, Leaf, Node, parse_json};
@@ -256,22 +258,16 @@ pub(crate) fn switch(text: &str) -> Option<bool> {
 
 /// Validates a base URL. It is displayed and journaled, so it must not contain credentials.
 pub(crate) fn url(text: &str) -> Result<String, TypeMismatch> {
-    let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
-    let Some(rest) = rest.filter(|rest| !rest.is_empty()) else {
-        return Err(Kind::Url.misfit(&format!("{text:?}")));
-    };
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    if authority.contains('@') {
-        return Err(TypeMismatch {
-            message: "the URL contains a user name or password, which would be stored in the journal"
-                .to_owned(),
-            help: Some(
-                "put the key in a variable and name it in api_key_env of a [models.NAME] entry".to_owned(),
-            ),
-        });
-    }
-    if authority.is_empty() {
-        return Err(Kind::Url.misfit(&format!("{text:?}")));
-    }
-    Ok(text.trim_end_matches('/').to_owned())
+    provider::check_url(text).map_err(|error| TypeMismatch {
+        help: (error == UrlError::Credentials).then(|| {
+            "put the key in a variable and name it in api_key_env of a [models.NAME] entry".to_owned()
+        }),
+        message: error.to_string(),
+    })
+}
+
+/// The value of an engine type with this name. Words in the configuration and on the command line are the ones
+/// the type has in the journal.
+pub(crate) fn word<T: DeserializeOwned>(text: &str) -> Option<T> {
+    serde_json::from_value(text.into()).ok()
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use fusee_engine::model::{Price, Prices, Profile, Profiles};
+use fusee_engine::model::{Prices, Profile, Profiles};
 
 use crate::cli::environment::Environment;
 use crate::cli::error::CliError;
@@ -25,19 +25,7 @@ pub(crate) fn profile(
 
 /// All prices.
 pub(crate) fn prices(environment: &Environment) -> Result<Prices, CliError> {
-    with_own(Prices::shipped()?, environment)
-}
-
-/// The price of a model, if known.
-pub(crate) fn price(
-    provider: Option<&str>,
-    model: &str,
-    environment: &Environment,
-) -> Result<Option<Price>, CliError> {
-    Ok(with_own(Prices::shipped_for(provider)?, environment)?.of(provider, model))
-}
-
-fn with_own(mut prices: Prices, environment: &Environment) -> Result<Prices, CliError> {
+    let mut prices = Prices::shipped()?;
     if let Some((name, text)) = own_file("prices.toml", environment)? {
         prices.add(&name, &text)?;
     }
@@ -45,7 +33,7 @@ fn with_own(mut prices: Prices, environment: &Environment) -> Result<Prices, Cli
 }
 
 /// Name and text of a file in the user's configuration folder, if it exists.
-fn own_file(name: &str, environment: &Environment) -> Result<Option<(String, String)>, CliError> {
+pub(super) fn own_file(name: &str, environment: &Environment) -> Result<Option<(String, String)>, CliError> {
     let Some(path) = environment.config_folder().map(|folder| folder.join(name)) else { return Ok(None) };
     let shown = path.display().to_string();
     let wrong = |why: String| CliError::usage(format!("cannot read {shown}: {why}"));

@@ -64,7 +64,7 @@ async fn ask(provider: &'static Provider, environment: &Environment) -> Option<L
 /// Base URL of a self-hosted provider: from the environment, or its default port. An invalid variable is
 /// reported when the server is used.
 pub(crate) fn place(provider: &Provider, environment: &Environment) -> String {
-    own_url(provider, environment).ok().flatten().unwrap_or_else(|| provider.base_url.to_owned())
+    own_url(provider, environment).unwrap_or_else(|| provider.base_url.to_owned())
 }
 
 /// `host:port` and the path of the model list.

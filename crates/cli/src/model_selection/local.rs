@@ -1,47 +1,18 @@
-//! Models that run in this process: their settings, and the error if no file is named.
+//! Models that run in this process: their file names, and the error if no file is named.
 
 use std::path::Path;
-use std::time::Duration;
 
-use fusee_engine::model::{Connection, has_local_models};
+use fusee_engine::model::connection::LOCAL;
+use fusee_engine::model::has_local_models;
 
-use super::{ModelSelection, catalogs};
 use crate::cli::environment::Environment;
 use crate::cli::error::CliError;
-use crate::config::{Config, ModelEntry};
-
-/// The prefix before the colon.
-pub(super) const WORD: &str = "local";
-
-impl ModelSelection {
-    /// The model in a file. It has no server and no key; its profile and price are looked up by file name.
-    pub(super) fn in_process(
-        name: &str,
-        path: &Path,
-        entry: Option<&ModelEntry>,
-        config: &Config,
-        environment: &Environment,
-    ) -> Result<Self, CliError> {
-        let file = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        let profile = catalogs::profile(Some(WORD), &file, environment)?;
-        let asked = config.context_tokens().or(entry.and_then(|entry| entry.context_tokens));
-        let context_tokens = asked.or(profile.context_tokens);
-        let settings = Connection {
-            traits: profile.traits(),
-            silence: Duration::from_secs(config.limits().timeout_s),
-            context_tokens,
-            ..Connection::default()
-        };
-        let price = config.price().or(catalogs::price(Some(WORD), &file, environment)?);
-        Ok(Self { name: name.to_owned(), settings, context_tokens, price, provider: None, profile })
-    }
-}
 
 /// Expands `~/` in `local:~/FILE`, which shells do not expand after a colon.
 pub(super) fn at_home(name: &str, environment: &Environment) -> String {
-    let rest = name.strip_prefix(WORD).and_then(|rest| rest.strip_prefix(":~/"));
+    let rest = name.strip_prefix(LOCAL).and_then(|rest| rest.strip_prefix(":~/"));
     match (rest, environment.variable("HOME")) {
-        (Some(rest), Some(home)) => format!("{WORD}:{}", Path::new(home).join(rest).display()),
+        (Some(rest), Some(home)) => format!("{LOCAL}:{}", Path::new(home).join(rest).display()),
         _ => name.to_owned(),
     }
 }

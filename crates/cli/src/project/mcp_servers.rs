@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fusee_engine::model;
-use fusee_engine::run::RunDeps;
 use fusee_engine::tools::Tool;
 use fusee_engine::tools::mcp::{
     self, McpClient, McpTool, OfferedTool, ProgramSettings, ServerSettings, ToolLists,
@@ -24,15 +23,6 @@ pub(crate) struct McpServers {
     pub(crate) offered: Vec<OfferedTool>,
     /// Values that must be redacted.
     pub(crate) secrets: Vec<String>,
-}
-
-impl McpServers {
-    /// Adds the tools and secrets to a run's resources.
-    pub(crate) fn attach_to(self, mut resources: RunDeps) -> RunDeps {
-        resources.commands.secrets = resources.commands.secrets.and(&self.secrets);
-        resources.extra_tools.extend(self.tools);
-        resources
-    }
 }
 
 /// Connects to every configured server and fetches its tools.
@@ -100,7 +90,7 @@ fn open(
             let log = log.filter(|folder| std::fs::create_dir_all(folder).is_ok());
             mcp::Transport::Program(ProgramSettings {
                 command: command.clone(),
-                environment: crate::command::run_session::variables(process).with(given(env)),
+                environment: crate::command::run_setup::variables(process).with(given(env)),
                 directory: directory.to_owned(),
                 log: log.map(|folder| folder.join(format!("{}.log", entry.name))),
                 keeper: process.keeper.clone()?,

@@ -52,6 +52,7 @@ mod replay;
 mod rereads;
 mod resume;
 mod review;
+mod run_flags;
 mod run_task;
 mod sandbox;
 mod secrets;

@@ -8,15 +8,13 @@ use fusee_model::{
     BoxFuture, CancellationToken, Conversation, Dialect, Message, Model, ModelError, Models, Reply,
     ReplyDelta, RequestOptions,
 };
-use fusee_tools::CommandSettings;
 use parking_lot::Mutex;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::Limits;
 use crate::agent::conversation::compaction::validity::legal;
-use crate::approval::NonInteractive;
-use crate::run::{self, RunDeps, RunOutcome, RunSpec, SandboxMode};
+use crate::run::{RunBuilder, RunOutcome, RunSpec, SandboxMode};
 
 struct Ticking(AtomicI64);
 
@@ -102,27 +100,12 @@ async fn complaints(lines: Vec<Value>, max_tokens: u64) -> Result<Vec<String>, S
         commands_settled: true,
         ..RunSpec::new("the goal", name, directory.path())
     };
-    let resources = RunDeps {
-        journal: journal.clone(),
-        model: Arc::clone(&judge) as Arc<dyn Model>,
-        others: Default::default(),
-        commands: CommandSettings::default(),
-        extra_tools: Vec::new(),
-        commands_settled: true,
-        approver: Arc::new(NonInteractive),
-        jitter: || 0.0,
-        trace: None,
-        templates: crate::run::TemplateSource::default(),
-    };
+    let model = Arc::clone(&judge) as Arc<dyn Model>;
+    let builder = || RunBuilder::new(settings.clone(), journal.clone(), Arc::clone(&model));
     let run = "any".parse()?;
-    let outcome = run::start(&run, settings.clone(), resources)
-        .await
-        .map_err(|error| error.to_string())?
-        .outcome()
-        .await;
+    let outcome = builder().start(&run).await.map_err(|error| error.to_string())?.outcome().await;
     let RunOutcome::Ended(ended) = outcome else { return Err(format!("{outcome:?}")) };
-    let replayed =
-        run::replay(&journal, &run, settings, Vec::new()).await.map_err(|error| error.to_string())?;
+    let replayed = builder().replay(&run).await.map_err(|error| error.to_string())?;
     let RunOutcome::Ended(again) = replayed else { return Err(format!("replay: {replayed:?}")) };
     if again != ended {
         return Err(format!("{ended:?} was replayed as {again:?}"));

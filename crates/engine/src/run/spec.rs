@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use fusee_journal::RunId;
-use fusee_model::{ModelTraits, Price, RequestOptions, Wire};
+use fusee_model::{ModelTraits, Price, RequestOptions, ResolvedModel, Wire};
 use fusee_tools::mcp::OfferedTool;
 use fusee_tools::sandbox::{Network, ResourceLimits};
 use serde::{Deserialize, Serialize};
@@ -227,6 +227,16 @@ impl RunSpec {
             flow: FlowSettings::default(),
             record: None,
         }
+    }
+
+    /// Sets the model: its name, how to reach it, and its price.
+    pub fn set_connection(&mut self, resolved: &ResolvedModel) {
+        self.model.clone_from(&resolved.name);
+        self.base_url.clone_from(&resolved.connection.base_url);
+        self.wire = resolved.connection.wire;
+        self.traits = resolved.connection.traits;
+        self.price = resolved.price;
+        self.limits.price = resolved.price;
     }
 
     /// Returns the part of the settings that a resume may change.

@@ -11,8 +11,8 @@ use fusee_tools::{RetrySafety, Tool, ToolOutput};
 use serde_json::{Map, Value as Json, json};
 
 use super::driver::{EffectAnswer, WorkflowDriver};
-use crate::agent::{CallRecord, ToolExecutor, change_of};
-use crate::approval::{ApprovalDecision, ApprovalPolicy, ApprovalQuestion};
+use crate::agent::{CallRecord, ReviewRuling, ToolExecutor, change_of};
+use crate::approval::{ApprovalDecision, ApprovalMode, ApprovalPolicy, ApprovalQuestion};
 use crate::task_system::run_script::{self, RunScript};
 
 impl WorkflowDriver<'_> {
@@ -91,7 +91,17 @@ impl WorkflowDriver<'_> {
         let terms = session.terms_at(&self.branch, self.world.engine.position(&self.branch));
         let decided = session.gatekeeper.rules.decide(&definition.name, arguments);
         let policy = ApprovalPolicy::judge(&terms, definition.category, tool.repeat() == RetrySafety::Never);
-        match policy.with_rules(decided, terms.approve) {
+        let policy = policy.with_rules(decided, terms.approve);
+        // Nobody explains a workflow's call or counts it, so review mode only asks whether it may run at all.
+        let policy =
+            match session.review.as_ref().map(|it| it.judge(&definition.name, definition.category, 0)) {
+                None | Some(ReviewRuling::Allowed) => policy,
+                Some(ReviewRuling::AskFirst) if terms.approve != ApprovalMode::Never => {
+                    ApprovalDecision::Ask("a review is read-only; other calls need approval".to_owned())
+                }
+                Some(_) => ApprovalDecision::Shut("a review only looks".to_owned()),
+            };
+        match policy {
             ApprovalDecision::Open => Ok(None),
             ApprovalDecision::Shut(reason) => Ok(Some(CallRecord::refused(&reason))),
             ApprovalDecision::Ask(reason) => {

@@ -1,6 +1,9 @@
 //! Opening models by name.
 
+use std::time::Duration;
+
 use super::*;
+use crate::Secret;
 
 fn parse(name: &str) -> String {
     match ModelRef::parse(name) {

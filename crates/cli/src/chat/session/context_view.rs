@@ -22,8 +22,8 @@ impl Chat<'_> {
         let Some(run) = &self.continues else {
             return Ok(vec![StyledLine::of(Style::Dim, "the context window is empty: no messages yet")]);
         };
-        let shares = run::window(&self.journal, run).map_err(CliError::failed)?;
-        let most = self.choice.limits(&self.config).max_tokens;
+        let shares = run::window(&self.setup.journal, run).map_err(CliError::failed)?;
+        let most = run::limits_for(&self.setup.resolved, self.setup.config.limits()).max_tokens;
         let all: u64 = shares.iter().map(|share| share.tokens).sum();
         let percent = |tokens: u64| format!("{:>3} %", tokens * 100 / most.max(1));
         let total = format!("about {} of {} tokens", format::tokens(all), format::tokens(most));
@@ -32,7 +32,7 @@ impl Chat<'_> {
         let largest = shares.iter().map(|share| share.tokens).max().unwrap_or_default().max(1);
         for share in shares {
             let cells = (share.tokens * BAR).div_ceil(largest) as usize;
-            let bar = self.show.glyphs().full.repeat(cells);
+            let bar = self.setup.show.glyphs().full.repeat(cells);
             let figures = format!("{:>6}  {}  ", format::tokens(share.tokens), percent(share.tokens));
             let row = StyledLine::of(Style::Plain, &figures).and(Style::Plain, &share.kind);
             let row = row.and(Style::Dim, &format!(" ({})  ", share.items));
@@ -52,8 +52,8 @@ impl Chat<'_> {
         let Some(run) = &self.continues else {
             return Ok(StyledLine::of(Style::Dim, "nothing to compact: no messages yet"));
         };
-        let limits = self.choice.limits(&self.config);
-        match run::shorter(&self.journal, run, &limits).map_err(CliError::failed)? {
+        let limits = run::limits_for(&self.setup.resolved, self.setup.config.limits());
+        match run::shorter(&self.setup.journal, run, &limits).map_err(CliError::failed)? {
             None => Ok(StyledLine::of(Style::Dim, "nothing to compact: the conversation is already short")),
             Some(CompactionSavings { before, after, .. }) => {
                 self.carry = CarryOver::Shortened;
@@ -67,7 +67,7 @@ impl Chat<'_> {
     /// The sections of the prompt as a tree.
     pub(super) fn sections(&self) -> Result<Vec<StyledLine>, CliError> {
         let (environment, opened) = self.surroundings()?;
-        let settings = self.next_settings("the next message".to_owned())?;
+        let settings = self.next_run("the next message".to_owned())?.spec;
         let outline = run::sections(&settings, &environment, &opened).map_err(CliError::usage)?;
         let mut rows: Vec<StyledLine> = outline.iter().map(section_row).collect();
         let closed = outline.iter().any(|section| section.state != SectionState::Open);
@@ -85,7 +85,7 @@ impl Chat<'_> {
     /// Opens a section from the next message on.
     pub(super) fn open_section(&mut self, key: &str) -> Result<Vec<StyledLine>, CliError> {
         let (environment, opened) = self.surroundings()?;
-        let settings = self.next_settings("the next message".to_owned())?;
+        let settings = self.next_run("the next message".to_owned())?.spec;
         let more = run::open_section(&settings, &environment, &opened, key).map_err(CliError::usage)?;
         let names = more.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
         match &mut self.prompt {
@@ -98,10 +98,10 @@ impl Chat<'_> {
     /// The environment as recorded by the conversation, and the sections opened so far.
     fn surroundings(&self) -> Result<(EnvironmentSnapshot, BTreeSet<String>), CliError> {
         let earlier = match &self.continues {
-            Some(run) => run::conversation(&self.journal, run).map_err(CliError::failed)?,
+            Some(run) => run::conversation(&self.setup.journal, run).map_err(CliError::failed)?,
             None => PriorConversation::default(),
         };
-        let look = || EnvironmentSnapshot::look(&self.project.directory, self.journal.now_ms());
+        let look = || EnvironmentSnapshot::look(&self.setup.project.directory, self.setup.journal.now_ms());
         Ok((earlier.environment.unwrap_or_else(look), earlier.opened))
     }
 }

@@ -12,12 +12,11 @@ use fusee_engine::run::{self, CarryOver, PromptText};
 use super::Chat;
 use crate::cli::error::CliError;
 use crate::command::Process;
-use crate::command::run_session::ActiveSandbox;
+use crate::command::run_setup::RunSetup;
 use crate::config::{Config, FlagValue};
-use crate::model_selection::ModelSelection;
+use crate::model_selection;
 use crate::project::Project;
 use crate::project::find_run;
-use crate::project::mcp_servers;
 use crate::project::template_loading::ReloadingTemplates;
 use crate::ui::UiOptions;
 
@@ -65,36 +64,21 @@ impl<'p> Chat<'p> {
                 Some((row.id.clone(), run::settings_of(&journal, &row.id)?))
             }
         };
-        let choice = match &earlier {
-            Some((_, settings)) => ModelSelection::continued(settings, &config, environment)?,
-            None => ModelSelection::make(&config, environment).await?,
+        let resolved = match &earlier {
+            Some((_, settings)) => model_selection::continued(settings, &config, environment)?,
+            None => model_selection::select(&config, environment).await?,
         };
-        let model = choice.open(None)?;
-        let confine = config.confine(environment);
-        let confinement = ActiveSandbox::of(config.sandbox(), &confine, &project.directory, process).await;
-        confinement.warn(&show);
-        let servers = mcp_servers::connect(&config, &project.directory, process).await;
-        let journal = project.open_journal(config.journal())?;
+        let setup = RunSetup::open(project, config, show, resolved, None, process).await?;
         let (continues, prompt) = earlier.map(|(run, settings)| (run, settings.prompt)).unzip();
-        let approve = config.approve();
         Ok(Self {
-            process,
-            project,
-            config,
+            approve: setup.config.approve(),
             flags,
-            show,
-            journal,
-            confine,
-            confinement,
-            choice,
-            model,
-            approve,
+            setup,
             approver: Arc::new(NonInteractive),
             continues,
             carry: CarryOver::Whole,
             prompt: beginning.prompt.clone().or(prompt.flatten()),
             given_prompt: beginning.prompt,
-            servers,
             opened: BTreeSet::new(),
             plan: None,
             plan_draft: None,
@@ -105,8 +89,8 @@ impl<'p> Chat<'p> {
     /// The newest run in this directory that a chat could continue.
     pub(crate) fn left_behind(&self) -> Option<InterruptedRun> {
         // An unreadable journal is reported when the first run starts.
-        let row = newest(&self.journal, &self.project.directory).ok().flatten()?;
-        let age_ms = self.journal.now_ms() - row.ended_ms.unwrap_or(row.started_ms);
+        let row = newest(&self.setup.journal, &self.setup.project.directory).ok().flatten()?;
+        let age_ms = self.setup.journal.now_ms() - row.ended_ms.unwrap_or(row.started_ms);
         Some(InterruptedRun { open: row.status == RunStatus::Open, run: row.id, title: row.title, age_ms })
     }
 }

@@ -50,7 +50,7 @@ impl Chat<'_> {
     /// Replaces the plan with the content of a file in the project.
     pub(crate) fn change_plan_from(&mut self, file: &str) -> Result<Vec<StyledLine>, CliError> {
         let failed = |error: std::io::Error| CliError::usage(format!("cannot read {file}: {error}"));
-        let opened = std::fs::File::open(self.project.directory.join(file)).map_err(failed)?;
+        let opened = std::fs::File::open(self.setup.project.directory.join(file)).map_err(failed)?;
         let mut text = String::new();
         opened.take(MOST_BYTES).read_to_string(&mut text).map_err(failed)?;
         self.change_plan(&text)
@@ -59,7 +59,9 @@ impl Chat<'_> {
     fn plan_now(&self) -> Result<Plan, CliError> {
         match (&self.plan, &self.continues) {
             (Some(plan), _) => Ok(plan.clone()),
-            (None, Some(run)) => Ok(run::conversation(&self.journal, run).map_err(CliError::failed)?.plan),
+            (None, Some(run)) => {
+                Ok(run::conversation(&self.setup.journal, run).map_err(CliError::failed)?.plan)
+            }
             (None, None) => Ok(Plan::default()),
         }
     }

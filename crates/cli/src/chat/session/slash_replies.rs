@@ -15,7 +15,7 @@ use crate::chat::call_diff;
 use crate::chat::commands::{self, SlashCommand};
 use crate::cli::error::CliError;
 use crate::command::runs::{self, undo};
-use crate::model_selection::ModelSelection;
+use crate::model_selection;
 use crate::project::find_run;
 use crate::ui::event_pages;
 use crate::ui::line::{Style, StyledLine};
@@ -59,7 +59,7 @@ impl Chat<'_> {
             SlashCommand::UndoNow(run) => self.undo_now(run)?,
             SlashCommand::Plan => self.plan()?,
             SlashCommand::Diff => self.diff()?,
-            SlashCommand::Runs => runs::newest(&self.journal, LISTED, columns)?
+            SlashCommand::Runs => runs::newest(&self.setup.journal, LISTED, columns)?
                 .lines()
                 .map(|line| StyledLine::of(Style::Plain, line))
                 .collect(),
@@ -87,39 +87,39 @@ impl Chat<'_> {
     }
 
     fn model_line(&self, what: &str) -> StyledLine {
-        StyledLine::of(Style::Bold, &self.choice.name).and(Style::Plain, &format!(" {what}"))
+        StyledLine::of(Style::Bold, &self.setup.resolved.name).and(Style::Plain, &format!(" {what}"))
     }
 
     fn change_model(&mut self, name: &str) -> Result<(), CliError> {
-        let choice = ModelSelection::named(name, &self.config, &self.process.environment)?;
-        let model = choice.open(None)?;
+        let choice = model_selection::named(name, &self.setup.config, &self.setup.process.environment)?;
+        let model = model_selection::open(&choice, None)?;
         self.set("model", name)?;
-        (self.model, self.choice) = (model, choice);
+        (self.setup.model, self.setup.resolved) = (model, choice);
         Ok(())
     }
 
     fn flow_line(&self, what: &str) -> Result<StyledLine, CliError> {
-        let mode = self.config.text("task_flow_mode").unwrap_or("flat");
+        let mode = self.setup.config.text("task_flow_mode").unwrap_or("flat");
         Ok(StyledLine::of(Style::Bold, mode).and(Style::Plain, &format!(" {what}")))
     }
 
     /// Plans undoing the newest run of the chat that changed something, or the named run. The run is `None`
     /// if there is nothing to undo; the rows then say so.
     pub(crate) fn undo(&self, name: Option<&str>) -> Result<(Option<RunId>, Vec<StyledLine>), CliError> {
-        self.project.check_owner()?;
+        self.setup.project.check_owner()?;
         let row = match name {
-            Some(name) => Some(find_run::named(&self.journal, name)?),
+            Some(name) => Some(find_run::named(&self.setup.journal, name)?),
             None => {
                 let chain = self.chain().into_iter().rev();
-                let mut rows = chain.filter_map(|run| self.journal.run(run.as_str()).ok());
-                rows.find(|row| undo::has_something(&self.journal, row))
+                let mut rows = chain.filter_map(|run| self.setup.journal.run(run.as_str()).ok());
+                rows.find(|row| undo::has_something(&self.setup.journal, row))
             }
         };
         let Some(row) = row else {
             let text = "nothing to undo in this conversation";
             return Ok((None, vec![StyledLine::of(Style::Dim, text)]));
         };
-        let undoing = undo::PreparedUndo::plan(&self.journal, &row)?;
+        let undoing = undo::PreparedUndo::plan(&self.setup.journal, &row)?;
         let title = StyledLine::of(Style::Bold, "undo").and(Style::Plain, &format!("  {}", row.title));
         let told = undoing.told("will be");
         let rows = [title].into_iter().chain(told.lines().map(|line| StyledLine::of(Style::Plain, line)));
@@ -127,8 +127,8 @@ impl Chat<'_> {
     }
 
     fn undo_now(&self, run: &str) -> Result<Vec<StyledLine>, CliError> {
-        let row = find_run::named(&self.journal, run)?;
-        let done = undo::PreparedUndo::plan(&self.journal, &row)?.carry_out()?;
+        let row = find_run::named(&self.setup.journal, run)?;
+        let done = undo::PreparedUndo::plan(&self.setup.journal, &row)?.carry_out()?;
         Ok(vec![StyledLine::of(Style::Plain, &done)])
     }
 
@@ -137,8 +137,8 @@ impl Chat<'_> {
         let (mut chain, mut next) = (Vec::new(), self.continues.clone());
         while let Some(run) = next.filter(|_| chain.len() < LOOKED_BACK) {
             // An earlier run may have been removed since; the remaining ones are shown.
-            next = run::settings_of(&self.journal, &run).ok().and_then(|settings| settings.continues);
-            if self.journal.run(run.as_str()).is_ok() {
+            next = run::settings_of(&self.setup.journal, &run).ok().and_then(|settings| settings.continues);
+            if self.setup.journal.run(run.as_str()).is_ok() {
                 chain.push(run);
             }
         }
@@ -149,7 +149,7 @@ impl Chat<'_> {
     /// Passes every successful call of a run to `take`, with its result.
     fn calls(&self, run: &RunId, mut take: impl FnMut(&str, &Value, &str)) -> Result<(), CliError> {
         let mut open: HashMap<String, (String, Value)> = HashMap::new();
-        event_pages::each(&self.journal, run, |EventRecord { event, .. }| {
+        event_pages::each(&self.setup.journal, run, |EventRecord { event, .. }| {
             match event {
                 Event::ToolCall { call_id, name, arguments } => {
                     open.insert(call_id, (name, arguments));
@@ -187,14 +187,14 @@ impl Chat<'_> {
         };
         let name =
             file.map_or_else(|| format!("conversation-{}.txt", summary::short(last.as_str())), str::to_owned);
-        let path = self.project.directory.join(&name);
+        let path = self.setup.project.directory.join(&name);
         let failed = |error: std::io::Error| CliError::usage(format!("cannot write {name}: {error}"));
         // Never overwrites an existing file.
         let file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(failed)?;
         let mut out = BufWriter::new(file);
         for run in &chain {
             let mut transcript = Transcript::new(&mut out, true);
-            event_pages::show_all(&self.journal, run, &mut transcript)?;
+            event_pages::show_all(&self.setup.journal, run, &mut transcript)?;
             transcript.close().map_err(failed)?;
             writeln!(out).map_err(failed)?;
         }

@@ -6,7 +6,7 @@ use fusee_engine::model::{ModelRef, has_local_models};
 use super::{CheckState, DoctorCheck, probe};
 use crate::cli::environment::Environment;
 use crate::config::Config;
-use crate::model_selection::ModelSelection;
+use crate::model_selection;
 use crate::model_selection::discovery::{self, DiscoveredModels};
 use crate::ui::format;
 
@@ -64,15 +64,15 @@ pub(crate) fn judge(found: &DiscoveredModels, config: &Config, environment: &Env
 
 fn configured(name: &str, config: &Config, environment: &Environment) -> DoctorCheck {
     let from = config.value("model").map(|(_, origin)| origin.to_string()).unwrap_or_default();
-    let opened =
-        ModelSelection::named(name, config, environment).and_then(|choice| choice.open(None).map(|_| choice));
+    let opened = model_selection::named(name, config, environment)
+        .and_then(|choice| model_selection::open(&choice, None).map(|_| choice));
     match opened {
         Ok(choice) => {
             let place = match ModelRef::parse(&choice.name) {
                 Ok(ModelRef::Server { provider, .. }) => {
                     let own = provider.map(|provider| provider.base_url.to_owned());
                     choice
-                        .settings
+                        .connection
                         .base_url
                         .clone()
                         .or(own)
@@ -92,7 +92,7 @@ fn configured(name: &str, config: &Config, environment: &Environment) -> DoctorC
 }
 
 fn is_local(name: &str, config: &Config, environment: &Environment) -> bool {
-    ModelSelection::named(name, config, environment)
+    model_selection::named(name, config, environment)
         .is_ok_and(|choice| matches!(ModelRef::parse(&choice.name), Ok(ModelRef::Local(_))))
 }
 

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::{CheckState, DoctorCheck};
 use crate::cli::environment::Environment;
 use crate::config::Config;
-use crate::model_selection::ModelSelection;
+use crate::model_selection;
 use crate::model_selection::discovery::DiscoveredModels;
 
 /// Time limit for one answer; a model may have to be loaded first.
@@ -62,12 +62,12 @@ pub(super) async fn found(
 
 /// Probes one model.
 pub(super) async fn ask(name: &str, config: &Config, environment: &Environment) -> DoctorCheck {
-    let opened = ModelSelection::named(name, config, environment).and_then(|mut choice| {
-        choice.settings.silence = PATIENCE;
+    let opened = model_selection::named(name, config, environment).and_then(|mut choice| {
+        choice.connection.silence = PATIENCE;
         // Test the server's own handling of tool calls, not ours.
-        let tool_format = std::mem::take(&mut choice.settings.traits.tool_format);
-        choice.settings.traits.text_calls = false;
-        choice.open(None).map(|model| (model, tool_format))
+        let tool_format = std::mem::take(&mut choice.connection.traits.tool_format);
+        choice.connection.traits.text_calls = false;
+        model_selection::open(&choice, None).map(|model| (model, tool_format))
     });
     let (model, chosen) = match opened {
         Ok(opened) => opened,

@@ -4,7 +4,7 @@
 use fusee_engine::journal::event::{ErrorCode, TaskComplete, TaskStatus};
 use fusee_engine::journal::{Event, EventRecord, Journal, RunId};
 use fusee_engine::model::CancellationToken;
-use fusee_engine::run::{self, ExitStatus, RunOutcome, RunSpec};
+use fusee_engine::run::{ExitStatus, RunBuilder, RunOutcome, RunSpec};
 
 use crate::cli::error::CliError;
 use crate::ui::{RunHeader, UiOptions};
@@ -33,7 +33,7 @@ pub(crate) async fn repeat(
     let Some(complete) = complete else {
         return Err(CliError::failed(format!("run {run} has ended, but its last event is missing")));
     };
-    let exit = match run::replay(journal, run, settings.clone(), Vec::new()).await? {
+    let exit = match RunBuilder::recorded(journal, run)?.replay(run).await? {
         outcome @ RunOutcome::Ended(_) => {
             if let RunOutcome::Ended(ended) = &outcome
                 && let Some(line) = show.last_line(ended)

@@ -14,9 +14,15 @@ use crate::project::template_loading::ReloadingTemplates;
 
 /// A checked task.
 pub(crate) struct ReadyTask {
+    /// The title of its run in listings.
+    pub(crate) title: String,
     pub(crate) work: RunKind,
     /// The model its template requests.
     pub(crate) model: Option<String>,
+    /// Whether it may start a task that needs a model.
+    pub(crate) asks_a_model: bool,
+    /// Whether every effect is logged.
+    pub(crate) trace: bool,
     /// The templates as loaded for it.
     pub(crate) loaded: LoadedTemplates,
     /// Warnings that do not prevent the run.
@@ -31,6 +37,7 @@ pub(crate) fn ready(
     process: &Process,
 ) -> Result<ReadyTask, CliError> {
     let line = line.trim();
+    let title = |line: &str| if line.starts_with('(') { line.to_owned() } else { format!("/task {line}") };
     let words = match line.starts_with('(') {
         true => vec![line.to_owned()],
         false => {
@@ -47,24 +54,27 @@ pub(crate) fn ready(
     let (loaded, said) = standing.gather(project, &process.environment);
     let notes: Vec<String> = said.into_iter().collect();
     if workflow_source::is_workflow(named, project, process) {
-        return workflow(named, inputs, loaded, notes, project, process);
+        return workflow(title(line), named, inputs, loaded, notes, project, process);
     }
     match template::asked(named, inputs, &loaded, &workflow_source::names(project, process))? {
-        TemplateInvocation::Workflow(text) => workflow(&text, &[], loaded, notes, project, process),
+        TemplateInvocation::Workflow(text) => {
+            workflow(title(line), &text, &[], loaded, notes, project, process)
+        }
         TemplateInvocation::Tool(name) => {
-            workflow(&template::tool_call(&name, inputs)?, &[], loaded, notes, project, process)
+            workflow(title(line), &template::tool_call(&name, inputs)?, &[], loaded, notes, project, process)
         }
         TemplateInvocation::Template { found, words, guessed } => {
             let mut notes = notes;
             notes.extend(guessed.then(|| template::guess(&found)));
             let work = template::work(&found, &words)?;
             let model = template::model(&found.template);
-            Ok(ReadyTask { work, model, loaded, notes })
+            Ok(ReadyTask { title: title(line), work, model, asks_a_model: true, trace: false, loaded, notes })
         }
     }
 }
 
 fn workflow(
+    title: String,
     named: &str,
     words: &[String],
     loaded: LoadedTemplates,
@@ -82,5 +92,5 @@ fn workflow(
         return Err(wrong(messages.join("; ")));
     }
     let work = RunKind::Workflow(Box::new(WorkflowRun { inputs, ..checked.workflow }));
-    Ok(ReadyTask { work, model: None, loaded, notes })
+    Ok(ReadyTask { title, work, model: None, asks_a_model: true, trace: false, loaded, notes })
 }

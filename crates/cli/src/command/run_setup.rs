@@ -1,0 +1,276 @@
+//! Set-up of runs: the one path from flags, configuration and what is to run to a started run. `run`, `task`,
+//! `review`, `resume` and the chat all take it; the engine's [`RunBuilder`] does the part that needs no command
+//! line.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fusee_engine::agent::PricedModel;
+use fusee_engine::agent::ReviewPolicy;
+use fusee_engine::approval::Approver;
+use fusee_engine::approval::rules::ApprovalRules;
+use fusee_engine::journal::{Journal, RunId};
+use fusee_engine::model::{Model, ResolvedModel};
+use fusee_engine::review::CodeReview;
+use fusee_engine::run::{
+    ActiveSandbox, RunBuilder, RunHandle, RunKind, RunSpec, SandboxMode, SandboxOptions,
+};
+use fusee_engine::tools::{CommandEnvironment, CommandSettings, Secrets, sandbox};
+
+use super::Process;
+use super::task::ReadyTask;
+use crate::cli::clock;
+use crate::cli::error::CliError;
+use crate::config::Config;
+use crate::model_selection;
+use crate::project::mcp_servers::{self, McpServers};
+use crate::project::saved_rules::SavedRules;
+use crate::project::{Project, template_loading};
+use crate::ui::{RunHeader, UiOptions, stdio};
+
+/// What the runs of a command or a chat share.
+pub(crate) struct RunSetup<'p> {
+    pub(crate) process: &'p Process,
+    pub(crate) project: Project,
+    pub(crate) config: Config,
+    pub(crate) show: UiOptions,
+    pub(crate) resolved: ResolvedModel,
+    /// Opened once, so a script continues after the previous message, and connections stay open.
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) sandbox: ActiveSandbox,
+    pub(crate) servers: McpServers,
+    pub(crate) journal: Journal,
+}
+
+/// What is to run.
+pub(crate) enum RunTarget {
+    /// A request in plain words.
+    Request(String),
+    /// A code review, and its request.
+    Review(Box<CodeReview>, String),
+    /// A template, a workflow or a tool.
+    Task(Box<ReadyTask>),
+}
+
+/// A started run, and what its UI needs.
+pub(crate) struct StartedRun {
+    pub(crate) running: RunHandle,
+    pub(crate) header: RunHeader,
+}
+
+impl<'p> RunSetup<'p> {
+    /// Sets up new runs: sandbox, MCP servers, model and journal.
+    pub(crate) async fn open(
+        project: Project,
+        config: Config,
+        show: UiOptions,
+        resolved: ResolvedModel,
+        record: Option<&Path>,
+        process: &'p Process,
+    ) -> Result<Self, CliError> {
+        let options = config.confine(&process.environment);
+        let sandbox = activate(config.sandbox(), options, &project.directory, process).await;
+        let servers = mcp_servers::connect(&config, &project.directory, process).await;
+        let model = model_selection::open(&resolved, record)?;
+        Self::finish(Self {
+            journal: project.open_journal(config.journal())?,
+            process,
+            project,
+            config,
+            show,
+            resolved,
+            model,
+            sandbox,
+            servers,
+        })
+    }
+
+    /// Sets up the rest of an interrupted run: its own sandbox and the tools its servers offered.
+    pub(crate) async fn reopen(
+        project: Project,
+        config: Config,
+        show: UiOptions,
+        resolved: ResolvedModel,
+        spec: &RunSpec,
+        process: &'p Process,
+    ) -> Result<Self, CliError> {
+        let sandbox = activate(spec.sandbox, spec.confine.clone(), &spec.workspace, process).await;
+        let model = model_selection::open(&resolved, spec.record.as_deref())?;
+        Self::finish(Self {
+            journal: project.open_journal(config.journal())?,
+            servers: mcp_servers::again(&spec.mcp, &config, &spec.workspace, process),
+            process,
+            project,
+            config,
+            show,
+            resolved,
+            model,
+            sandbox,
+        })
+    }
+
+    fn finish(self) -> Result<Self, CliError> {
+        warn(&self.sandbox, &self.show);
+        Ok(self)
+    }
+
+    /// A new run of `target` with the model of this set-up.
+    pub(crate) fn builder(&self, target: RunTarget) -> Result<RunBuilder, CliError> {
+        self.builder_with(target, &self.resolved, Arc::clone(&self.model))
+    }
+
+    /// A new run of `target` with another model.
+    pub(crate) fn builder_with(
+        &self,
+        target: RunTarget,
+        resolved: &ResolvedModel,
+        model: Arc<dyn Model>,
+    ) -> Result<RunBuilder, CliError> {
+        let (limits, options) = (self.config.limits(), self.config.options());
+        let directory = &self.project.directory;
+        let mut builder =
+            RunBuilder::resolved(directory, resolved, limits, options, self.journal.clone(), model);
+        let spec = &mut builder.spec;
+        spec.approve = self.config.approve();
+        spec.rules = self.rules();
+        match target {
+            RunTarget::Request(request) => {
+                spec.request = request;
+                spec.flow = self.config.flow()?;
+            }
+            RunTarget::Review(review, request) => {
+                spec.request = request;
+                spec.flow = self.config.flow()?;
+                // A reviewer never changes anything, so there is nothing to approve.
+                spec.review = Some(ReviewPolicy { require_approval: false, ..ReviewPolicy::default() });
+                spec.code_review = Some(*review);
+            }
+            RunTarget::Task(task) => {
+                spec.request = task.title;
+                spec.work = task.work;
+                if let RunKind::Template(template) = &mut spec.work {
+                    template.limits = self.config.given_limits();
+                }
+                builder.deps.templates = template_loading::for_run(task.loaded, &self.project);
+                if task.trace {
+                    builder.deps.trace = Some(Arc::new(|line| stdio::error(&format!("{line}\n"))));
+                }
+            }
+        }
+        Ok(self.equip(builder, &self.servers))
+    }
+
+    /// Starts a run, by default under a new id.
+    pub(crate) async fn start(
+        &self,
+        builder: RunBuilder,
+        run: Option<RunId>,
+    ) -> Result<StartedRun, CliError> {
+        let builder = self.complete(builder)?;
+        let header = RunHeader::of(&builder.spec);
+        let run = run.map_or_else(clock::new_run_id, Ok)?;
+        Ok(StartedRun { running: builder.start(&run).await?, header })
+    }
+
+    /// Resumes a run with these settings, model and servers; `approver` replaces the one of the UI.
+    pub(crate) fn resume(
+        &self,
+        run: &RunId,
+        spec: RunSpec,
+        model: Arc<dyn Model>,
+        servers: &McpServers,
+        approver: Option<&Arc<dyn Approver>>,
+    ) -> Result<StartedRun, CliError> {
+        let builder = self.equip(RunBuilder::new(spec, self.journal.clone(), model), servers);
+        let mut builder = self.complete(builder)?;
+        if let Some(approver) = approver {
+            builder.deps.approver = Arc::clone(approver);
+        }
+        let header = RunHeader::of(&builder.spec);
+        Ok(StartedRun { running: builder.resume(run)?, header })
+    }
+
+    /// Adds what this process contributes to every run.
+    fn equip(&self, builder: RunBuilder, servers: &McpServers) -> RunBuilder {
+        let builder = builder.with_sandbox(&self.sandbox);
+        let mut builder = builder.with_mcp(&servers.offered, &servers.tools, &servers.secrets);
+        builder.deps.approver = self.show.approver(self.saved_rules());
+        builder.deps.jitter = clock::jitter;
+        builder
+    }
+
+    /// Adds what depends on the complete settings: the models of the stages, and templates to delegate to.
+    fn complete(&self, builder: RunBuilder) -> Result<RunBuilder, CliError> {
+        let environment = &self.process.environment;
+        let mut builder = builder.with_stage_models(|stage, name| {
+            let resolved = model_selection::named(name, &self.config, environment).map_err(|failure| {
+                CliError { message: format!("stage `{stage}`: {}", failure.message), ..failure }
+            })?;
+            let model = model_selection::open(&resolved, None)?;
+            Ok(PricedModel { model, price: resolved.price })
+        })?;
+        if builder.deps.templates.memory_file.is_none() {
+            builder.deps.templates = template_loading::needed(&builder.spec, &self.project, environment);
+        }
+        Ok(builder)
+    }
+
+    /// Approval rules from the configuration and the user's saved answers.
+    fn rules(&self) -> ApprovalRules {
+        let mut rules = ApprovalRules::new(self.config.rules().iter().cloned());
+        self.saved_rules().read().iter().for_each(|rule| rules.add(rule.clone()));
+        rules
+    }
+
+    /// The store of permanent approvals.
+    pub(crate) fn saved_rules(&self) -> SavedRules {
+        SavedRules::of(&self.project, &self.process.environment)
+    }
+}
+
+async fn activate(
+    mode: SandboxMode,
+    options: SandboxOptions,
+    workspace: &Path,
+    process: &Process,
+) -> ActiveSandbox {
+    let folders = [process.environment.config_folder(), process.environment.state_folder()];
+    let own: Vec<PathBuf> = folders.into_iter().flatten().collect();
+    let commands = CommandSettings {
+        keeper: process.keeper.clone(),
+        environment: variables(process),
+        secrets: secrets(process),
+        ..CommandSettings::default()
+    };
+    ActiveSandbox::activate(mode, options, workspace, commands, &own).await
+}
+
+/// Warns if commands are not sandboxed although that was requested, or less than usual.
+fn warn(sandbox: &ActiveSandbox, show: &UiOptions) {
+    let Some(complaint) = &sandbox.complaint else { return };
+    if sandbox.settled {
+        return stdio::error(&format!("warning: {complaint}\n"));
+    }
+    let so = if show.can_ask() {
+        "you are asked before each command"
+    } else {
+        "commands are refused because there is no terminal to ask on"
+    };
+    stdio::error(&format!(
+        "warning: no sandbox is available here ({complaint}), so {so}; `--sandbox off` runs commands \
+         unsandboxed\n"
+    ));
+}
+
+/// The environment variables that commands see.
+pub(crate) fn variables(process: &Process) -> CommandEnvironment {
+    let variables = process.environment.variables().map(|(name, value)| (name.clone(), value.clone()));
+    CommandEnvironment::allowed(variables)
+}
+
+/// Secret values from the environment, to be redacted.
+fn secrets(process: &Process) -> Secrets {
+    let secret = |name: &std::ffi::OsString| name.to_str().is_some_and(sandbox::looks_secret);
+    let values = process.environment.variables().filter(|(name, _)| secret(name));
+    Secrets::new(values.filter_map(|(_, value)| value.to_str()))
+}

@@ -1,0 +1,88 @@
+//! Flags of `fusee run` when the request turns out to be a template or a workflow: each applies, or is
+//! rejected with a reason.
+
+use fusee_testkit::events::of_type;
+use fusee_testkit::project::{Command, Project};
+use fusee_testkit::script::Line;
+use serde_json::json;
+
+use crate::support::fusee;
+
+const WRITE: &str = "(write_file (path \"a.txt\") (content \"x\"))";
+
+fn project() -> Project {
+    let text = "<task name=\"t\" type=\"atomic\"><description>Do it</description><instructions>Do it.</instructions></task>";
+    Project::new().with(".fusee/templates/t.xml", text)
+}
+
+fn run<'p>(project: &'p Project, model: &str, words: &[&str]) -> Command<'p> {
+    fusee(project).args(["run", "--model", model, "--sandbox", "off", "--json"]).args(words)
+}
+
+#[test]
+fn review_restricts_the_task_of_a_template() {
+    let project = project();
+    let model = project.script(&[
+        Line::call("write_file", json!({"path": "a.txt", "content": "x"})),
+        Line::text("I could not."),
+    ]);
+    let events = run(&project, &model, &["/task t", "--review"]).run().exits(0).events();
+    assert_eq!(of_type(&events, "task_started")[0]["turn_type"], "review");
+    assert_eq!(of_type(&events, "tool_result")[0]["ok"], false, "{events:#?}");
+    assert!(!project.dir().join("a.txt").exists());
+}
+
+#[test]
+fn review_restricts_the_tool_calls_of_a_workflow() {
+    let project = project();
+    let model = project.script(&[]);
+    run(&project, &model, &[WRITE, "--review"]).run().exits(1);
+    assert!(!project.dir().join("a.txt").exists());
+    run(&project, &model, &[WRITE]).run().exits(0);
+    assert!(project.dir().join("a.txt").exists());
+}
+
+#[test]
+fn continue_gives_a_task_the_earlier_conversation() {
+    let project = project();
+    let first = project.script(&[Line::text("It is blue.")]);
+    run(&project, &first, &["--run-id", "first", "Which colour?"]).run().exits(0);
+    let second = project.script(&[Line::text("Done.")]);
+    let events = run(&project, &second, &["--continue=first", "/task t"]).run().exits(0).events();
+    assert_eq!(of_type(&events, "task_started")[0]["continues"], "first", "{events:#?}");
+    let workflow = run(&project, &second, &["--run-id", "third", "--continue=first", "(+ 1 2)"]);
+    workflow.run().exits(0);
+    let stored = fusee(&project).args(["runs", "export", "third"]).run().exits(0);
+    assert!(stored.stdout.contains("\"continues\":\"first\""), "{}", stored.stdout);
+}
+
+#[test]
+fn an_agent_file_applies_to_a_task() {
+    let project = project();
+    let model = project.script(&[Line::text("From the agent file.")]);
+    let project = project.with("agent.toml", &format!("model = {model:?}\n"));
+    let words = ["run", "--sandbox", "off", "--agent", "agent.toml", "/task t"];
+    let shown = fusee(&project).args(words).run().exits(0);
+    assert_eq!(shown.stdout, "From the agent file.\n");
+}
+
+#[test]
+fn flags_that_mean_nothing_for_a_task_are_rejected_with_a_reason() {
+    let project = project().with("p.md", "# Task\n").with("s.json", "{}");
+    let model = project.script(&[Line::text("never")]);
+    for flags in [
+        &["--prompt", "p.md"][..],
+        &["--background", "x"],
+        &["--output-schema", "s.json"],
+        &["--flow", "staged"],
+        &["--verify", "true"],
+        &["--benchmark"],
+    ] {
+        for request in ["/task t", "(+ 1 2)"] {
+            let shown = run(&project, &model, flags).args([request]).run().exits(2);
+            let said = format!("error: {} cannot be used with a task: ", flags[0]);
+            assert!(shown.stderr.contains(&said), "{flags:?} {request}: {}", shown.stderr);
+            assert!(shown.stderr.contains("help: "), "{}", shown.stderr);
+        }
+    }
+}

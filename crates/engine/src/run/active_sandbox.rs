@@ -1,0 +1,103 @@
+//! The sandbox of a run's commands: probes what the system supports and sets up the strongest one.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fusee_tools::sandbox::{
+    self, CgroupLimits, LandlockSandbox, Network, Policy, ResourceLimits, SandboxInputs, SandboxStrength,
+};
+use fusee_tools::{CommandSettings, ForkServer, Sandbox};
+
+use super::{SandboxMode, SandboxOptions};
+
+/// The sandbox of a run's commands, and everything needed to run them.
+#[derive(Clone)]
+pub struct ActiveSandbox {
+    /// The requested mode.
+    pub mode: SandboxMode,
+    /// The requested permissions and limits.
+    pub options: SandboxOptions,
+    /// Name of the sandbox, as it appears in the events.
+    pub state: &'static str,
+    /// Whether commands may run without asking, because they are sandboxed or the user turned the sandbox
+    /// off.
+    pub settled: bool,
+    /// How commands run.
+    pub commands: CommandSettings,
+    /// Why there is no sandbox although one was requested, or in what way it is weaker.
+    pub complaint: Option<String>,
+}
+
+impl ActiveSandbox {
+    /// Sets up the requested sandbox. `commands` brings the fork server, the environment and the secrets;
+    /// `own` are folders of the program itself that commands must not reach.
+    pub async fn activate(
+        mode: SandboxMode,
+        options: SandboxOptions,
+        workspace: &Path,
+        commands: CommandSettings,
+        own: &[PathBuf],
+    ) -> Self {
+        let (sandbox, allowance) = (Sandbox::Off, options.allowance);
+        let commands = CommandSettings { sandbox, allowance, ..commands };
+        let none = Self { mode, options, state: "none", settled: false, commands, complaint: None };
+        if mode == SandboxMode::Off {
+            let commands = CommandSettings { allowance: ResourceLimits::default(), ..none.commands };
+            return Self { state: "off", settled: true, commands, ..none };
+        }
+        match strongest(workspace, &none.options, &none.commands, own).await {
+            Err(complaint) => Self { complaint: Some(complaint), ..none },
+            Ok((sandbox, complaint)) => {
+                let state = match (&sandbox, none.options.network) {
+                    (Sandbox::Off, _) => "none",
+                    (Sandbox::Namespaces(_), Network::Own) => "namespaces",
+                    (Sandbox::Namespaces(_), Network::Machine) => "namespaces, network allowed",
+                    (Sandbox::Landlock(_), Network::Own) => "landlock",
+                    (Sandbox::Landlock(_), Network::Machine) => "landlock, network allowed",
+                };
+                let commands = CommandSettings { sandbox, ..none.commands };
+                Self { state, settled: true, commands, complaint, ..none }
+            }
+        }
+    }
+}
+
+/// The strongest sandbox available for a workspace and what it lacks compared to the namespace sandbox, or
+/// why there is none.
+async fn strongest(
+    workspace: &Path,
+    options: &SandboxOptions,
+    commands: &CommandSettings,
+    own: &[PathBuf],
+) -> Result<(Sandbox, Option<String>), String> {
+    let fork_server = commands.keeper.as_ref().ok_or("the fork server is not running")?;
+    let probed = sandbox::probe(fork_server).await;
+    let complaint = probed.missing_reason().unwrap_or_default();
+    if probed.strength == SandboxStrength::None {
+        return Err(complaint);
+    }
+    let workspace = workspace.canonicalize().map_err(|error| error.to_string())?;
+    let (environment, network) = (&commands.environment, options.network);
+    let inputs = SandboxInputs { workspace: &workspace, environment, own, network };
+    let policy = Policy::defaults(&inputs)
+        .and_then(|policy| policy.with(&options.read, &options.write))
+        .map_err(|error| error.to_string())?;
+    limit_all(fork_server.clone(), options.allowance);
+    let Some(promise) = probed.landlock_guarantees() else {
+        return Ok((Sandbox::namespaces(policy), None));
+    };
+    let landlock = LandlockSandbox::new(policy);
+    // The Landlock sandbox reports what it cannot enforce when it is created: better now than at the first
+    // command.
+    landlock.prepare().await.map_err(|error| format!("{complaint}; {error}"))?;
+    let weaker = format!("namespaces are not available here ({complaint}), using Landlock: {promise}");
+    Ok((Sandbox::Landlock(Arc::new(landlock)), Some(weaker)))
+}
+
+/// Limits what all commands use together with a cgroup, where the system allows it. Runs concurrently with
+/// the first steps because nothing depends on it; each command is limited individually anyway.
+fn limit_all(fork_server: ForkServer, allowance: ResourceLimits) {
+    tokio::spawn(async move {
+        let _ = fork_server.limit_all(CgroupLimits::around(&allowance)).await;
+    });
+}
