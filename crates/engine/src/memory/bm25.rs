@@ -107,7 +107,7 @@ fn candidates(index: &FileIndex, asked: &[QueryWord], most: usize) -> rusqlite::
 /// Counts the query words in each field.
 fn count(words: &Words, asked: &[QueryWord]) -> Hits {
     let mut hits = vec![[0; 3]; asked.len()];
-    for (field, list) in words.fields().into_iter().enumerate() {
+    for (field, list) in words.fields().iter().enumerate() {
         for word in list {
             if let Some(at) = asked.iter().position(|asked| asked.stem == *word) {
                 hits[at][field] += 1;
