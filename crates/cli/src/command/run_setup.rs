@@ -207,7 +207,7 @@ impl<'p> RunSetup<'p> {
                 CliError { message: format!("stage `{stage}`: {}", failure.message), ..failure }
             })?;
             let model = model_selection::open(&resolved, None)?;
-            Ok(PricedModel { model, price: resolved.price })
+            Ok::<_, CliError>(PricedModel { model, price: resolved.price })
         })?;
         if builder.deps.templates.memory_file.is_none() {
             builder.deps.templates = template_loading::needed(&builder.spec, &self.project, environment);
