@@ -2,9 +2,9 @@
 //!
 //! Each heading is an example in a new project. A block marked `LANGUAGE PATH` is a file of the project. A block
 //! marked `console` holds commands (`$ fusee …`, run by a shell with the real binary) and what they print on
-//! stdout; an exit code other than 0 is a last line `[exit code N]`. `| json PATH …` prints these
-//! fields of a JSON object, `| events TYPE(FIELD,…) …` the events of these types with these fields. Any difference fails the test; `UPDATE_SPECS=1` corrects the pages
-//! instead, to be read again before they are committed.
+//! stdout; an exit code other than 0 is a last line `[exit code N]`. `| json PATH …` prints these fields of a JSON
+//! object, `| events TYPE(FIELD,…) …` the events of these types with these fields. Any difference fails the test;
+//! `UPDATE_SPECS=1` corrects the pages instead, to be read again before they are committed.
 
 use std::fmt::Write as _;
 use std::path::Path;
