@@ -66,6 +66,21 @@ impl TaskProgress {
         *self.metrics.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Final status; `None` while the task runs.
+    pub fn status(&self) -> Option<TaskStatus> {
+        *self.status.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Number of model replies so far.
+    pub fn current_turn_index(&self) -> u32 {
+        self.turn_index.load(Ordering::Relaxed)
+    }
+
+    /// Reported token usage so far.
+    pub fn token_usage(&self) -> Usage {
+        *self.usage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn leave_facts(&self, facts: Facts) {
         *self.facts.lock().unwrap_or_else(PoisonError::into_inner) = facts;
     }
@@ -271,17 +286,17 @@ impl AgentTask {
 
     /// Final status; `None` while the task runs.
     pub fn status(&self) -> Option<TaskStatus> {
-        *self.progress.status.lock().unwrap_or_else(PoisonError::into_inner)
+        self.progress.status()
     }
 
     /// Number of model replies so far.
     pub fn current_turn_index(&self) -> u32 {
-        self.progress.turn_index.load(Ordering::Relaxed)
+        self.progress.current_turn_index()
     }
 
     /// Reported token usage so far.
     pub fn token_usage(&self) -> Usage {
-        *self.progress.usage.lock().unwrap_or_else(PoisonError::into_inner)
+        self.progress.token_usage()
     }
 
     /// Resources used so far.

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use fusee_lang::Callable;
+use fusee_lang::{Callable, Param, ParamType};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::task_system::LimitOverrides;
+use crate::template::{InputType, Template};
 
 /// Work that a run executes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -83,4 +84,24 @@ pub struct TemplateRun {
     /// Limits that the user set for this run; they override the template's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<LimitOverrides>,
+}
+
+/// A template as workflows call it.
+pub fn callable(template: &Template) -> Callable {
+    let params = template.inputs.iter().map(|input| Param {
+        name: input.name.clone(),
+        kind: match input.kind {
+            // Any value that can be displayed is accepted as text.
+            InputType::String => ParamType::Any,
+            InputType::Number => ParamType::Number,
+            InputType::Boolean => ParamType::Boolean,
+            InputType::Array => ParamType::Array,
+            InputType::Object => ParamType::Object,
+        },
+        required: input.default.is_none(),
+        default: input.default.clone(),
+        doc: input.description.clone(),
+        aliases: Vec::new(),
+    });
+    Callable::task(&template.name, params.collect::<Vec<_>>())
 }
