@@ -5,7 +5,6 @@
 mod catalogs;
 pub(crate) mod discovery;
 mod local;
-mod renamed_model;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -27,7 +26,6 @@ use crate::model_selection::discovery::DiscoveredModels;
 use crate::ui::stdio;
 
 pub(crate) use catalogs::{prices, profile};
-pub(crate) use renamed_model::RenamedModel;
 
 #[cfg(test)]
 mod tests;

@@ -10,6 +10,7 @@ mod no_model;
 mod outcome;
 mod policy_changes;
 mod prompt_setup;
+mod renamed_model;
 mod review_setup;
 mod run_kind;
 mod spec;
@@ -44,7 +45,7 @@ pub use context_report::{CompactionSavings, ContextShare, conversation, shorter,
 pub use no_model::{NO_MODEL, no_model};
 pub use outcome::{ExitStatus, RunOutcome};
 pub use prompt_setup::{open_section, sections};
-pub use run_kind::{JsonOutput, RunKind, TemplateRun, WorkflowRun};
+pub use run_kind::{JsonOutput, RunKind, TemplateRun, WorkflowRun, callable};
 pub use spec::{CarryOver, PromptText, RunSpec, SandboxMode, SandboxOptions};
 
 /// Dependencies that the process provides for a run.
@@ -99,7 +100,7 @@ pub enum StartError {
     #[error("{0}")]
     Prompt(String),
     /// The run to be continued is still open.
-    #[error("run {run} has not ended and cannot be continued yet; run `fusee resume {run}` first")]
+    #[error("run {run} has not ended and cannot be continued yet")]
     NotEnded {
         /// The run to be continued.
         run: RunId,
@@ -150,7 +151,7 @@ impl RunHandle {
     }
 
     /// Returns the progress of the run.
-    pub fn progress(&self) -> &TaskProgress {
+    pub fn progress(&self) -> &Arc<TaskProgress> {
         &self.progress
     }
 
@@ -196,7 +197,11 @@ pub fn settings_of(journal: &Journal, run: &RunId) -> Result<RunSpec, StartError
 fn resume(run: &RunId, settings: RunSpec, resources: RunDeps) -> Result<RunHandle, StartError> {
     let workspace = open_workspace(&settings)?;
     let open = resources.journal.run(run.as_str())?.status == RunStatus::Open;
-    let in_force = settings_of(&resources.journal, run)?.terms();
+    let began = settings_of(&resources.journal, run)?;
+    let in_force = began.terms();
+    // The steps of the run are addressed to the model it started with.
+    let model = renamed_model::RenamedModel::called(&began.model, resources.model);
+    let resources = RunDeps { model, ..resources };
     let mut amendments = policy_changes::read(&resources.journal, run)?;
     let embedded = SqliteRun::resume(&resources.journal, run, None)?;
     if open {

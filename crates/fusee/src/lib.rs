@@ -1,42 +1,84 @@
-//! Fusee as a library: LLM tasks that are journaled step by step, survive being killed, and can be replayed
-//! without a model.
+//! Runs LLM agents durably: every step of a run is journaled before its effect is visible, so a run can be
+//! killed at any point and resumed, or replayed without the model.
 //!
-//! The shortest entry point is [`embed::Task`]:
+//! ```
+//! use fusee::{Agent, Event, tool};
 //!
-//! ```no_run
-//! use std::path::Path;
+//! #[derive(serde::Deserialize, schemars::JsonSchema)]
+//! struct Add {
+//!     a: i64,
+//!     b: i64,
+//! }
 //!
-//! # async fn work() -> Result<(), Box<dyn std::error::Error>> {
-//! let task = fusee::embed::Task::new("Say what this project is about.", "ollama:qwen2.5-coder", Path::new("."));
-//! let outcome = task.run(|event| println!("{}", event.seq)).await?;
-//! println!("{}", outcome.answer);
-//! # Ok(())
-//! # }
+//! # tokio::runtime::Runtime::new()?.block_on(async {
+//! # let directory = tempfile::tempdir()?;
+//! # let script = directory.path().join("script.jsonl");
+//! # let lines = r#"{"tool_calls":[{"name":"add","arguments":{"a":19,"b":23}}]}
+//! # {"text":"It is 42."}"#;
+//! # std::fs::write(&script, lines)?;
+//! # let model = format!("script:{}", script.display());
+//! # let workspace = directory.path();
+//! // `model` is "openai:gpt-5", "anthropic:…", "ollama:…" or "script:FILE"; hosted ones need `.api_key(key)`.
+//! let agent = Agent::builder(model)
+//!     .workspace(workspace)
+//!     .tool(tool("add", "Adds two numbers.", |Add { a, b }| async move { Ok(a + b) }))
+//!     .build()?;
+//! let mut run = agent.start("What is 19 + 23?").await?;
+//! while let Some(event) = run.next().await {
+//!     if let Event::ToolResult(result) = event {
+//!         assert_eq!(result.content, "42");
+//!     }
+//! }
+//! let outcome = run.outcome().await?;
+//! assert_eq!(outcome.answer, "It is 42.");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The full API covers everything the command line does. [`run`] starts, resumes and replays runs:
-//! [`run::start`] takes [`run::RunSpec`] and [`run::RunDeps`] and returns a [`run::RunHandle`], which
-//! streams [`events`](run::RunHandle::events) and resolves to an [`outcome`](run::RunHandle::outcome). [`agent`]
-//! is the agent loop and [`approval`] decides which calls need permission; [`model`] talks to models;
-//! [`tools`] acts on a workspace; [`journal`] stores the run, including the [`event`](journal::event) stream
-//! that every front end reads.
+//! An [`Agent`] is a model, its tools, a workspace and a journal. It starts any number of [`Run`]s at once: a
+//! request, a [workflow](Task::workflow) or a [template](Task::template). A run is a stream of [`Event`]s, and can
+//! be cancelled, asked for its progress, and answered when a call [needs approval](Run::approve).
+//! [`Agent::resume`] continues an interrupted run, [`Agent::replay`] checks a recorded one, and [`Agent::ask`]
+//! returns an answer of your own type. [`AgentTask`] offers the same as the agent specification words it.
 //!
-//! A program whose tasks run commands must call [`tools::sandbox::init`] first thing in `main`, before it
-//! starts any thread: it forks the server process that spawns commands and ends them when this process ends.
+//! Tools are async functions of a typed argument ([`tool()`]) or implementations of [`tools::Tool`]; a model may be
+//! any implementation of [`model::Model`].
 //!
-//! ```no_run
-//! use fusee::journal::{Journal, Options};
-//! # struct Now;
-//! # impl fusee::journal::Clock for Now { fn now_ms(&self) -> i64 { 0 } }
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let keeper = fusee::tools::sandbox::init()?;
-//! let journal = Journal::open("journal.db".as_ref(), Options::default(), std::sync::Arc::new(Now))?;
-//! # let _ = (keeper, journal);
-//! # Ok(())
-//! # }
-//! ```
+//! To let the model run commands, call [`init`] first thing in `main` and pass the result to
+//! [`AgentBuilder::commands`]; commands then run in a sandbox. Without it every command is refused.
 //!
-//! The libraries print nothing, read no environment variables and know no home directory: clock, keys and
-//! paths are passed in. The rest of the command line is private to the binary and not part of this API.
+//! The library prints nothing, reads no environment variables and knows no home directory: keys, paths and
+//! variables are passed in. The modules below re-export the engine it is built on.
 
-pub use fusee_engine::{agent, approval, journal, lang, model, prompt, run, text, tools, undo, workflow};
+mod agent;
+mod agent_task;
+mod approvals;
+mod error;
+mod run;
+mod system;
+mod task;
+mod tool;
+
+pub use agent::{Agent, AgentBuilder};
+pub use agent_task::{AgentTask, TaskEvent};
+pub use error::Error;
+pub use run::Run;
+pub use task::Task;
+pub use tool::{Effects, FnTool, ToolError, tool};
+
+/// Outcome of a run.
+pub use fusee_engine::agent::TaskOutcome as Outcome;
+pub use fusee_engine::agent::{Limits, ReviewPolicy};
+pub use fusee_engine::approval::{ApprovalMode, Approver};
+pub use fusee_engine::journal::event::{Event, TaskStatus};
+pub use fusee_engine::journal::{EventRecord, Journal, JournalOptions, RunId};
+pub use fusee_engine::model::{Model, RequestOptions, Wire};
+pub use fusee_engine::run::{SandboxMode, SandboxOptions};
+pub use fusee_engine::tools::ForkServer;
+pub use fusee_engine::tools::sandbox::init;
+
+pub use fusee_engine::{
+    agent as engine, approval, journal, lang, model, prompt, run as runs, template, text, tools, undo,
+    workflow,
+};

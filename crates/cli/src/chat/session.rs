@@ -22,7 +22,7 @@ use super::complete::TaskCandidate;
 use crate::cli::error::CliError;
 use crate::command::run_setup::{RunSetup, StartedRun};
 use crate::config::{Config, FlagValue, Value};
-use crate::model_selection::{self, RenamedModel};
+use crate::model_selection;
 use crate::project::find_run;
 use crate::project::mcp_servers;
 use crate::project::saved_rules::SavedRules;
@@ -166,7 +166,6 @@ impl Chat<'_> {
         } else {
             model_selection::open(&model_selection::again(&settings, config, environment)?, None)?
         };
-        let model = RenamedModel::called(&settings.model, model);
         let (spec, prompt) = (RunSpec { approve: self.approve, ..settings.clone() }, settings.prompt);
         let servers = mcp_servers::again(&settings.mcp, config, &settings.workspace, self.setup.process);
         let started = self.setup.resume(&row.id, spec, model, &servers, Some(&self.approver))?;

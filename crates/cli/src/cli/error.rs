@@ -94,7 +94,11 @@ impl From<StartError> for CliError {
         match error {
             StartError::Journal(error) => error.into(),
             StartError::Workspace(message) | StartError::Prompt(message) => Self::usage(message),
-            StartError::NoSettings { .. } | StartError::NotEnded { .. } => Self::usage(error.to_string()),
+            StartError::NoSettings { .. } => Self::usage(error.to_string()),
+            StartError::NotEnded { ref run } => {
+                let help = format!("run `fusee resume {run}` first");
+                Self::usage(error.to_string()).help(help)
+            }
             StartError::Unreadable { .. } => Self::failed(error.to_string()),
         }
     }

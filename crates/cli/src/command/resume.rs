@@ -17,7 +17,7 @@ use crate::cli::error::CliError;
 use crate::cli::flags::{DirectoryFlag, GateFlags, LimitFlags, ModelFlags};
 use crate::command::run_session;
 use crate::config::Config;
-use crate::model_selection::{self, RenamedModel};
+use crate::model_selection;
 use crate::project::Project;
 use crate::project::find_run;
 use crate::ui::UiOptions;
@@ -73,11 +73,10 @@ pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<ExitSt
     }
     let past = past(&journal, &row.id)?;
     drop(journal);
-    let began_model = began_with.model.clone();
     let (settings, resolved) = changed(began_with, &args, &config, environment)?;
     let show = show.with_phases(settings.flow.phase_log);
     let setup = RunSetup::reopen(project, config, show, resolved, &settings, process).await?;
-    let model = RenamedModel::called(&began_model, Arc::clone(&setup.model));
+    let model = Arc::clone(&setup.model);
     let started = setup.resume(&row.id, settings, model, &setup.servers, None)?;
     let (exit, outcome) = run_session::watch(started, &show, &past).await?;
     if wants_result {

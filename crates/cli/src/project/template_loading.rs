@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use fusee_engine::lang::{Callable, Param, ParamType};
-use fusee_engine::run::{RunKind, RunSpec, TemplateSource};
+use fusee_engine::lang::Callable;
+use fusee_engine::run::{RunKind, RunSpec, TemplateSource, callable};
 use fusee_engine::template::{
-    InputType, LoadedTemplates, Template, TemplateFolder, TemplateLayer, TemplateRegistry, load, shipped,
+    LoadedTemplates, TemplateFolder, TemplateLayer, TemplateRegistry, load, shipped,
 };
 use fusee_engine::text::render::{self, Colour};
 use fusee_engine::text::{Diagnostic, Severity};
@@ -109,23 +109,4 @@ pub(crate) fn problems(loaded: &LoadedTemplates) -> Option<String> {
 /// The templates as workflows call them.
 pub(crate) fn callables(registry: &TemplateRegistry) -> Vec<Callable> {
     registry.all().into_iter().map(|known| callable(&known.template)).collect()
-}
-
-fn callable(template: &Template) -> Callable {
-    let params = template.inputs.iter().map(|input| Param {
-        name: input.name.clone(),
-        kind: match input.kind {
-            // Any value that can be displayed is accepted as text.
-            InputType::String => ParamType::Any,
-            InputType::Number => ParamType::Number,
-            InputType::Boolean => ParamType::Boolean,
-            InputType::Array => ParamType::Array,
-            InputType::Object => ParamType::Object,
-        },
-        required: input.default.is_none(),
-        default: input.default.clone(),
-        doc: input.description.clone(),
-        aliases: Vec::new(),
-    });
-    Callable::task(&template.name, params.collect::<Vec<_>>())
 }

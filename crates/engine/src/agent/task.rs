@@ -68,6 +68,21 @@ impl TaskProgress {
         *self.metrics.lock()
     }
 
+    /// Final status; `None` while the task runs.
+    pub fn status(&self) -> Option<TaskStatus> {
+        *self.status.lock()
+    }
+
+    /// Number of model replies so far.
+    pub fn current_turn_index(&self) -> u32 {
+        self.turn_index.load(Ordering::Relaxed)
+    }
+
+    /// Reported token usage so far.
+    pub fn token_usage(&self) -> Usage {
+        *self.usage.lock()
+    }
+
     pub(crate) fn leave_facts(&self, facts: Facts) {
         *self.facts.lock() = facts;
     }
@@ -278,17 +293,17 @@ impl AgentTask {
 
     /// Final status; `None` while the task runs.
     pub fn status(&self) -> Option<TaskStatus> {
-        *self.progress.status.lock()
+        self.progress.status()
     }
 
     /// Number of model replies so far.
     pub fn current_turn_index(&self) -> u32 {
-        self.progress.turn_index.load(Ordering::Relaxed)
+        self.progress.current_turn_index()
     }
 
     /// Reported token usage so far.
     pub fn token_usage(&self) -> Usage {
-        *self.progress.usage.lock()
+        self.progress.token_usage()
     }
 
     /// Resources used so far.

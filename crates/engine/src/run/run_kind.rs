@@ -1,10 +1,12 @@
 //! The work of a run: a request, a workflow, or a template's task. It is part of the settings, so a run ends
 //! on the text it started with.
 
+
+use fusee_lang::{Callable, Param, ParamType};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::template::LimitOverrides;
+use crate::template::{InputType, LimitOverrides, Template};
 pub use crate::workflow::WorkflowRun;
 
 /// Work that a run executes.
@@ -60,4 +62,24 @@ pub struct TemplateRun {
     /// Limits that the user set for this run; they override the template's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<LimitOverrides>,
+}
+
+/// A template as workflows call it.
+pub fn callable(template: &Template) -> Callable {
+    let params = template.inputs.iter().map(|input| Param {
+        name: input.name.clone(),
+        kind: match input.kind {
+            // Any value that can be displayed is accepted as text.
+            InputType::String => ParamType::Any,
+            InputType::Number => ParamType::Number,
+            InputType::Boolean => ParamType::Boolean,
+            InputType::Array => ParamType::Array,
+            InputType::Object => ParamType::Object,
+        },
+        required: input.default.is_none(),
+        default: input.default.clone(),
+        doc: input.description.clone(),
+        aliases: Vec::new(),
+    });
+    Callable::task(&template.name, params.collect::<Vec<_>>())
 }

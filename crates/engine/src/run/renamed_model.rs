@@ -3,19 +3,19 @@
 
 use std::sync::Arc;
 
-use fusee_engine::model::{
+use fusee_model::{
     BoxFuture, CancellationToken, Conversation, Dialect, Model, ModelError, Reply, ReplyDelta, RequestOptions,
 };
 
 /// A model that answers under another model's name.
-pub(crate) struct RenamedModel {
+pub(super) struct RenamedModel {
     name: String,
     model: Arc<dyn Model>,
 }
 
 impl RenamedModel {
     /// `model` under the name `name`; unchanged if that is its name.
-    pub(crate) fn called(name: &str, model: Arc<dyn Model>) -> Arc<dyn Model> {
+    pub(super) fn called(name: &str, model: Arc<dyn Model>) -> Arc<dyn Model> {
         if model.name() == name { model } else { Arc::new(Self { name: name.to_owned(), model }) }
     }
 }
