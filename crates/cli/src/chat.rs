@@ -4,10 +4,10 @@
 //! [`terminal`] (its [`state`] is a value, its [`frame`] a function of that) and [`plain`]. The runs
 //! themselves belong to the engine.
 
-pub(crate) mod call_diff;
 pub(crate) mod commands;
 mod complete;
 mod editor;
+pub(crate) mod entry;
 mod file_mentions;
 mod frame;
 mod input_history;

@@ -1,11 +1,6 @@
 //! Command-line parsing. Each command's own arguments are in its file under [`crate::command`]; flags shared
-//! by several commands are in [`flags`]. The commands combine them with the configuration and the
+//! by several commands are in [`crate::config::flags`]. The commands combine them with the configuration and the
 //! environment.
-
-pub(crate) mod clock;
-pub(crate) mod environment;
-pub(crate) mod error;
-pub(crate) mod flags;
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -13,8 +8,12 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
-use crate::command::chat::ChatArgs;
+use fusee_engine::run::ExitStatus;
+
+use crate::chat::{self, entry::ChatArgs};
 use crate::command::{Command, ToolUse};
+use crate::process::Process;
+use crate::process::error::CliError;
 
 #[cfg(test)]
 mod tests;
@@ -28,6 +27,16 @@ pub(crate) struct Cli {
     pub(crate) conversation: ChatArgs,
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
+}
+
+impl Cli {
+    /// Runs the command, or the chat if there is none.
+    pub(crate) async fn perform(self, process: &Process) -> Result<ExitStatus, CliError> {
+        match self.command {
+            Some(command) => command.perform(process).await,
+            None => chat::entry::chat(self.conversation, short_help_text(), process).await,
+        }
+    }
 }
 
 /// The command list is rendered by us: the short help shows a selection, the long help groups all commands.

@@ -1,6 +1,5 @@
 //! The commands, one per file, each with its arguments and its help text.
 
-pub(crate) mod chat;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod config;
@@ -27,18 +26,9 @@ pub(crate) mod trust;
 
 use clap::Subcommand;
 use fusee_engine::run::ExitStatus;
-use fusee_engine::tools::ForkServer;
 
-use crate::cli::Cli;
-use crate::cli::environment::Environment;
-use crate::cli::error::CliError;
-
-/// Process-wide resources a command can use.
-pub(crate) struct Process {
-    pub(crate) environment: Environment,
-    /// Fork server that spawns commands for tools; `None` for commands that run no tools.
-    pub(crate) keeper: Option<ForkServer>,
-}
+use crate::process::Process;
+use crate::process::error::CliError;
 
 /// All subcommands.
 #[derive(Subcommand)]
@@ -106,31 +96,32 @@ pub(crate) enum ToolUse {
     Examined,
 }
 
-/// Runs the parsed command.
-pub(crate) async fn perform(typed: Cli, process: &Process) -> Result<ExitStatus, CliError> {
-    match typed.command {
-        None => chat::chat(typed.conversation, process).await,
-        Some(Command::Demo(args)) => demo::demo(args, process).await,
-        Some(Command::Run(args)) => run::run(args, process).await,
-        Some(Command::Task(args)) => task::task(args, process).await,
-        Some(Command::Review(args)) => review::review(args, process).await,
-        Some(Command::Resume(args)) => resume::resume(args, process).await,
-        Some(Command::Runs(args)) => runs::runs(args, process).await,
-        Some(Command::Show(args)) => show::show(&args, process),
-        Some(Command::Replay(args)) => replay::replay(args, process).await,
-        Some(Command::Prompt(args)) => prompt::prompt(&args, process),
-        Some(Command::Templates(args)) => templates::templates(args, process),
-        Some(Command::Match(args)) => match_templates::matching(&args, process),
-        Some(Command::Memory(args)) => memory::memory(&args, process),
-        Some(Command::Check(args)) => check::check(&args, process),
-        Some(Command::Fmt(args)) => fmt::fmt(&args, process),
-        Some(Command::Init(args)) => init::init(&args, process),
-        Some(Command::Config(args)) => config::config(&args, process),
-        Some(Command::Models(args)) => models::models(&args, process).await,
-        Some(Command::Doctor(args)) => doctor::doctor(&args, process).await,
-        Some(Command::Trust(args)) => trust::trust(&args, process),
-        Some(Command::Completions(args)) => completions::completions(&args),
-        Some(Command::Names(args)) => completions::names(&args, process),
-        Some(Command::Docs(args)) => docs::docs(&args),
+impl Command {
+    /// Runs the command.
+    pub(crate) async fn perform(self, process: &Process) -> Result<ExitStatus, CliError> {
+        match self {
+            Self::Demo(args) => demo::demo(args, process).await,
+            Self::Run(args) => run::run(args, process).await,
+            Self::Task(args) => task::task(args, process).await,
+            Self::Review(args) => review::review(args, process).await,
+            Self::Resume(args) => resume::resume(args, process).await,
+            Self::Runs(args) => runs::runs(args, process).await,
+            Self::Show(args) => show::show(&args, process),
+            Self::Replay(args) => replay::replay(args, process).await,
+            Self::Prompt(args) => prompt::prompt(&args, process),
+            Self::Templates(args) => templates::templates(args, process),
+            Self::Match(args) => match_templates::matching(&args, process),
+            Self::Memory(args) => memory::memory(&args, process),
+            Self::Check(args) => check::check(&args, process),
+            Self::Fmt(args) => fmt::fmt(&args, process),
+            Self::Init(args) => init::init(&args, process),
+            Self::Config(args) => config::config(&args, process),
+            Self::Models(args) => models::models(&args, process).await,
+            Self::Doctor(args) => doctor::doctor(&args, process).await,
+            Self::Trust(args) => trust::trust(&args, process),
+            Self::Completions(args) => completions::completions(&args),
+            Self::Names(args) => completions::names(&args, process),
+            Self::Docs(args) => docs::docs(&args),
+        }
     }
 }

@@ -5,6 +5,7 @@
 //! the table.
 
 mod file;
+pub(crate) mod flags;
 mod flow;
 mod flow_keys;
 mod key;
@@ -14,6 +15,7 @@ mod rule;
 mod schema;
 mod spanned_tree;
 mod stages;
+pub(crate) mod trust;
 mod value;
 
 use std::collections::BTreeMap;
@@ -32,9 +34,9 @@ use fusee_engine::text::{Diagnostic, Diagnostics, Source, Span, suggest};
 
 use fusee_engine::tools::sandbox::{Network, ResourceLimits};
 
-use crate::cli::environment::Environment;
-use crate::cli::error::CliError;
-use crate::project::trust::Trust;
+use crate::config::trust::Trust;
+use crate::process::environment::Environment;
+use crate::process::error::CliError;
 pub(crate) use file::{FileOwner, MOST_BYTES};
 pub(crate) use flow_keys::{AGENT_KEYS, STAGE_KEYS};
 pub(crate) use key::{ALIASES, APIS, APPROVALS, KEYS, Key, KeyReach, MODEL_KEYS, SANDBOX_MODES, Unit};

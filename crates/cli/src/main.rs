@@ -1,6 +1,6 @@
 //! The fusee binary: parses the command line, runs the command, returns its exit code.
 //!
-//! [`cli`] parses the command line, [`command`] runs it with the values from [`crate::cli::environment`] and
+//! [`cli`] parses the command line, [`command`] runs it with the values from [`crate::process::environment`] and
 //! [`config`], and a [`ui`] displays progress. Everything a run consists of is in the library crates.
 
 mod chat;
@@ -8,15 +8,17 @@ mod cli;
 mod command;
 mod config;
 mod model_selection;
+mod process;
 mod project;
 mod ui;
 
 use std::process::ExitCode;
 
-use crate::cli::environment::Environment;
-use crate::cli::error::CliError;
+use crate::process::Process;
+use crate::process::environment::Environment;
+use crate::process::error::CliError;
 use cli::Cli;
-use command::{Process, ToolUse};
+use command::ToolUse;
 use fusee_engine::tools::sandbox;
 
 fn main() -> ExitCode {
@@ -33,7 +35,7 @@ fn perform(typed: Cli) -> Result<fusee_engine::run::ExitStatus, CliError> {
         ToolUse::None => None,
         // The fork server must be forked before the first thread starts.
         ToolUse::Run => {
-            Some(sandbox::init().map_err(|error| CliError::failed(crate::cli::error::chain(&error)))?)
+            Some(sandbox::init().map_err(|error| CliError::failed(crate::process::error::chain(&error)))?)
         }
         ToolUse::Examined => sandbox::init().ok(),
     };
@@ -51,7 +53,7 @@ fn perform(typed: Cli) -> Result<fusee_engine::run::ExitStatus, CliError> {
         .enable_all()
         .build()
         .map_err(|error| CliError::failed(format!("cannot start the async runtime: {error}")))?;
-    let exit = runtime.block_on(command::perform(typed, &process));
+    let exit = runtime.block_on(typed.perform(&process));
     // A tool that does not end must not keep a cancelled process alive.
     runtime.shutdown_background();
     exit

@@ -18,12 +18,12 @@ use fusee_engine::model::{
 use fusee_engine::run;
 use fusee_engine::text::suggest;
 
-use crate::cli::clock;
-use crate::cli::environment::Environment;
-use crate::cli::error::CliError;
 use crate::config::{self, Config, Kind, ModelEntry, ValueOrigin};
 use crate::model_selection::discovery::DiscoveredModels;
-use crate::ui::stdio;
+use crate::process::clock;
+use crate::process::environment::Environment;
+use crate::process::error::CliError;
+use crate::process::stdio;
 
 pub(crate) use catalogs::{prices, profile};
 

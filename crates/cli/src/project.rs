@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use fusee_engine::journal::{Journal, JournalError, JournalOptions};
 
-use crate::cli::clock::SystemClock;
-use crate::cli::environment::Environment;
-use crate::cli::error::CliError;
+use crate::process::clock::SystemClock;
+use crate::process::environment::Environment;
+use crate::process::error::CliError;
 use crate::project::journal_ownership::JournalOwnership;
 
 pub(crate) mod find_run;
@@ -20,11 +20,11 @@ pub(crate) mod journal_ownership;
 pub(crate) mod mcp_servers;
 pub(crate) mod saved_rules;
 pub(crate) mod source_files;
-pub(crate) mod template_loading;
+pub(crate) mod template_source;
+pub(crate) mod workflow_registry;
+
 #[cfg(test)]
 mod tests;
-pub(crate) mod trust;
-pub(crate) mod workflow_registry;
 
 /// Ignore file of `.fusee`: everything fusee writes while working, including the file itself, so that a run
 /// leaves nothing for `git status` to show. Files written by users are theirs to commit.

@@ -3,9 +3,8 @@
 //! Each one runs on its own thread, so a blocked terminal or pipe stalls only its own output.
 
 pub(crate) mod benchmark;
+pub(crate) mod call_diff;
 pub(crate) mod event_pages;
-#[cfg(test)]
-pub(crate) mod fixtures;
 pub(crate) mod format;
 mod json;
 pub(crate) mod line;
@@ -15,10 +14,12 @@ mod options;
 mod phases;
 mod plain;
 pub(crate) mod stdin_approver;
-pub(crate) mod stdio;
 pub(crate) mod summary;
 pub(crate) mod terminal;
 mod transcript;
+
+#[cfg(test)]
+pub(crate) mod fixtures;
 
 use std::io;
 use std::sync::Arc;
@@ -30,7 +31,7 @@ use fusee_engine::journal::{EventRecord, EventStream, JournalError};
 use futures_util::FutureExt as _;
 use tokio::sync::oneshot;
 
-use crate::cli::error::CliError;
+use crate::process::error::CliError;
 
 pub(crate) use json::JsonLines;
 pub(crate) use log::{Log, PhaseLogTarget};

@@ -1,7 +1,7 @@
 //! Questions of a run that wait for the program: calls that need approval, and questions of the model.
 
-use std::collections::{HashMap, VecDeque};
 use parking_lot::{Mutex, MutexGuard};
+use std::collections::{HashMap, VecDeque};
 
 use fusee_engine::approval::{ApprovalAnswer, ApprovalQuestion, Approver};
 use fusee_engine::model::BoxFuture;

@@ -29,7 +29,6 @@ mod schema_calls;
 pub mod script;
 pub mod secret;
 pub mod sse;
-
 pub mod text_calls;
 pub mod tokens;
 pub mod wire;

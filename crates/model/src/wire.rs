@@ -18,6 +18,7 @@ pub mod anthropic;
 mod body_tail;
 pub mod openai_chat;
 pub mod openai_responses;
+pub mod stream;
 pub mod text_protocol;
 
 /// A wire format.
@@ -299,6 +300,5 @@ pub(crate) fn arguments_text(arguments: &str) -> std::borrow::Cow<'_, str> {
     }
 }
 
-pub mod stream;
 #[cfg(test)]
 mod tests;

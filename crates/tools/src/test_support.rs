@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::tool::{CallContext, CallLimits, InterruptedOutcome, PreparedCall, ToolOutput};
 use crate::tool::shell::CommandSettings;
+use crate::tool::{CallContext, CallLimits, InterruptedOutcome, PreparedCall, ToolOutput};
 use crate::toolbox::Toolbox;
 use crate::workspace::Workspace;
 

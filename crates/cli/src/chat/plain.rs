@@ -14,10 +14,10 @@ use self::keyboard::{Keyboard, QuestionContext};
 use self::renderer::PlainRenderer;
 use super::commands::{InputLine, PLAIN, SlashCommand, parse_line};
 use super::session::{Chat, ChatRun, ResumeOutcome};
-use crate::cli::environment::Terminals;
-use crate::cli::error::CliError;
 use crate::command::run_setup::StartedRun;
-use crate::ui::stdio;
+use crate::process::environment::Terminals;
+use crate::process::error::CliError;
+use crate::process::stdio;
 use crate::ui::{self, PlainUi, format};
 
 /// A second ctrl-c within this time exits at once.

@@ -19,14 +19,14 @@ use fusee_engine::lang::Callable;
 use fusee_engine::run::{self, CarryOver, PromptText, RunOutcome, RunSpec};
 
 use super::complete::TaskCandidate;
-use crate::cli::error::CliError;
 use crate::command::run_setup::{RunSetup, StartedRun};
 use crate::config::{Config, FlagValue, Value};
 use crate::model_selection;
+use crate::process::error::CliError;
 use crate::project::find_run;
 use crate::project::mcp_servers;
 use crate::project::saved_rules::SavedRules;
-use crate::project::template_loading::{self, ReloadingTemplates};
+use crate::project::template_source::{self, ReloadingTemplates};
 use crate::project::workflow_registry;
 use crate::ui::terminal::Glyphs;
 
@@ -109,7 +109,7 @@ impl Chat<'_> {
         let environment = &self.setup.process.environment;
         let (loaded, _) = self.templates.gather(&self.setup.project, environment);
         let workflows = workflow_registry::workflows(&self.setup.project, environment);
-        let known = template_loading::callables(&loaded.registry).into_iter();
+        let known = template_source::callables(&loaded.registry).into_iter();
         let known = known.chain(workflows.iter().map(workflow_registry::NamedWorkflow::callable));
         let offer = |task: Callable| {
             let inputs = task.params.iter().map(|param| param.name.clone()).collect();

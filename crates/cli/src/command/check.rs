@@ -13,12 +13,12 @@ use fusee_engine::text::render::{self, Colour};
 use fusee_engine::text::{Diagnostic, Diagnostics, Severity, Source};
 use fusee_engine::workflow::{WorkflowLoader, catalog, standard_tools};
 
-use super::Process;
-use crate::cli::error::CliError;
 use crate::config::{self, FileOwner};
+use crate::process::Process;
+use crate::process::error::CliError;
+use crate::process::stdio;
 use crate::project::Project;
-use crate::project::{source_files, template_loading, workflow_registry};
-use crate::ui::stdio;
+use crate::project::{source_files, template_source, workflow_registry};
 
 /// The kinds of files that are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,7 +176,7 @@ fn one(file: &Path, here: &Path, tasks: &[Callable], findings: &mut CheckFinding
 fn tasks(process: &Process) -> Vec<Callable> {
     let Ok(project) = Project::find(None, &process.environment) else { return Vec::new() };
     let mut tasks =
-        template_loading::callables(&template_loading::gather(&project, &process.environment).registry);
+        template_source::callables(&template_source::gather(&project, &process.environment).registry);
     let workflows = workflow_registry::workflows(&project, &process.environment);
     tasks.extend(workflows.iter().map(workflow_registry::NamedWorkflow::callable));
     tasks

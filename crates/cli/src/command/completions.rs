@@ -4,12 +4,12 @@ use clap::Args;
 use clap_complete::Shell;
 use fusee_engine::run::ExitStatus;
 
-use super::Process;
 use crate::cli;
-use crate::cli::error::CliError;
+use crate::process::Process;
+use crate::process::error::CliError;
+use crate::process::stdio;
 use crate::project::Project;
-use crate::project::{template_loading, workflow_registry};
-use crate::ui::stdio;
+use crate::project::{template_source, workflow_registry};
 
 /// Print a shell completion script.
 ///
@@ -80,9 +80,9 @@ pub(crate) fn completions(args: &CompletionsArgs) -> Result<ExitStatus, CliError
 /// Runs the hidden command: prints one name per line.
 pub(crate) fn names(args: &NamesArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let project = Project::find(None, &process.environment)?;
-    let loaded = template_loading::gather(&project, &process.environment);
+    let loaded = template_source::gather(&project, &process.environment);
     let workflows = workflow_registry::workflows(&project, &process.environment);
-    let mut known = template_loading::callables(&loaded.registry);
+    let mut known = template_source::callables(&loaded.registry);
     known.extend(workflows.iter().map(workflow_registry::NamedWorkflow::callable));
     let mut lines: Vec<String> = match &args.name {
         None => known.into_iter().map(|task| task.name).collect(),

@@ -7,13 +7,13 @@ use fusee_engine::run::ExitStatus;
 use fusee_engine::text::suggest;
 use serde_json::{Value, json};
 
-use super::Process;
-use crate::cli::error::CliError;
-use crate::cli::flags::DirectoryFlag;
+use crate::config::flags::DirectoryFlag;
 use crate::config::{Config, KEYS, Key, ValueOrigin};
+use crate::process::Process;
+use crate::process::error::CliError;
+use crate::process::stdio;
 use crate::project::Project;
 use crate::ui::UiOptions;
-use crate::ui::stdio;
 
 #[cfg(test)]
 mod tests;

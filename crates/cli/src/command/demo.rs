@@ -14,17 +14,18 @@ use fusee_engine::journal::event::{Event, TaskReport};
 use fusee_engine::run::ExitStatus;
 use fusee_engine::tools::CommandSettings;
 
-use super::Process;
-use crate::cli::environment::Environment;
-use crate::cli::error::CliError;
-use crate::cli::flags::{GateFlags, ModelFlags, name_of};
-use crate::cli::{self, clock};
+use crate::cli;
 use crate::command::demo::sample::change::changes;
 use crate::command::demo::sample::summary::{DemoSummary, NextCommands, RunTotals, heading, paint, row};
 use crate::command::demo::sample::{UnpackedDemo, check};
+use crate::config::flags::{GateFlags, ModelFlags, name_of};
+use crate::process::Process;
+use crate::process::clock;
+use crate::process::environment::Environment;
+use crate::process::error::CliError;
+use crate::process::stdio;
 use crate::project::Project;
 use crate::ui::line::{Style, StyledLine};
-use crate::ui::stdio;
 
 /// Id of the demo's run, in a journal that holds no other.
 const RUN: &str = "demo";
@@ -219,7 +220,7 @@ async fn perform(line: Vec<OsString>, process: &Process) -> Result<ExitStatus, C
     let typed = cli::read(std::iter::once("fusee".into()).chain(line));
     let typed =
         typed.map_err(|_| CliError::failed("internal error: cannot parse the demo's command line"))?;
-    Box::pin(super::perform(typed, process)).await
+    Box::pin(typed.perform(process)).await
 }
 
 /// The run's report and totals, from the journal.

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use fusee_engine::run::ExitStatus;
 
-use crate::cli::error::CliError;
 use crate::config;
-use crate::ui::stdio;
+use crate::process::error::CliError;
+use crate::process::stdio;
 
 /// Write the reference pages and schemas.
 #[derive(Args)]

@@ -10,13 +10,13 @@ use clap::Args;
 use fusee_engine::run::ExitStatus;
 use serde::Serialize;
 
-use super::Process;
-use crate::cli::error::CliError;
-use crate::cli::flags::DirectoryFlag;
 use crate::config::Config;
+use crate::config::flags::DirectoryFlag;
+use crate::process::Process;
+use crate::process::error::CliError;
+use crate::process::stdio;
 use crate::project::Project;
 use crate::ui::line::{Style, StyledLine};
-use crate::ui::stdio;
 use crate::ui::{UiOptions, colour};
 
 #[cfg(test)]

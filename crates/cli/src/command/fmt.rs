@@ -10,10 +10,10 @@ use fusee_engine::text::render::{self, Colour};
 use fusee_engine::text::{Diagnostic, Source};
 use fusee_engine::workflow::{MOST_BYTES, WorkflowLoader};
 
-use super::Process;
-use crate::cli::error::CliError;
+use crate::process::Process;
+use crate::process::error::CliError;
+use crate::process::stdio;
 use crate::project::source_files;
-use crate::ui::stdio;
 
 /// Format workflows.
 ///

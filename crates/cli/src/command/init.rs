@@ -7,12 +7,12 @@ use std::path::Path;
 use clap::Args;
 use fusee_engine::run::ExitStatus;
 
-use super::Process;
-use crate::cli::error::CliError;
-use crate::cli::flags::DirectoryFlag;
+use crate::config::flags::DirectoryFlag;
 use crate::config::{KEYS, KeyReach};
+use crate::process::Process;
+use crate::process::error::CliError;
+use crate::process::stdio;
 use crate::project::{self, Project};
-use crate::ui::stdio;
 
 #[cfg(test)]
 mod tests;

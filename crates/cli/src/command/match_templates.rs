@@ -5,12 +5,12 @@ use fusee_engine::run::ExitStatus;
 use fusee_engine::template::{MatchOptions, TemplateMatch};
 use serde_json::{Value, json};
 
-use super::Process;
-use crate::cli::error::CliError;
-use crate::cli::flags::DirectoryFlag;
+use crate::config::flags::DirectoryFlag;
+use crate::process::Process;
+use crate::process::error::CliError;
+use crate::process::stdio;
 use crate::project::Project;
-use crate::project::template_loading;
-use crate::ui::stdio;
+use crate::project::template_source;
 
 /// Find the templates that match a request in plain words.
 ///
@@ -36,8 +36,8 @@ pub(crate) struct MatchArgs {
 /// Runs the command.
 pub(crate) fn matching(args: &MatchArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
-    let loaded = template_loading::gather(&project, &process.environment);
-    template_loading::warn(&loaded);
+    let loaded = template_source::gather(&project, &process.environment);
+    template_source::warn(&loaded);
     let rule = MatchOptions { threshold: args.threshold, limit: args.limit };
     let found = loaded.registry.find_matching_tasks(&args.words.join(" "), &rule);
     if args.json {

@@ -7,11 +7,11 @@ use clap::{Args, Subcommand};
 use fusee_engine::memory::{FileEntry, MemoryQuery, MemorySystem};
 use fusee_engine::run::ExitStatus;
 
-use super::Process;
-use crate::cli::error::CliError;
-use crate::cli::flags::DirectoryFlag;
+use crate::config::flags::DirectoryFlag;
+use crate::process::Process;
+use crate::process::error::CliError;
+use crate::process::stdio;
 use crate::project::Project;
-use crate::ui::stdio;
 
 /// Index the files of this project and search the index.
 ///

@@ -5,17 +5,17 @@ use fusee_engine::model::{ModelRef, Models, Price, ServedModel};
 use fusee_engine::run::ExitStatus;
 use serde::Serialize;
 
-use super::Process;
-use crate::cli::clock;
-use crate::cli::environment::Environment;
-use crate::cli::error::CliError;
-use crate::cli::flags::DirectoryFlag;
 use crate::config::Config;
+use crate::config::flags::DirectoryFlag;
 use crate::model_selection;
 use crate::model_selection::discovery::{self, DiscoveredModels};
+use crate::process::Process;
+use crate::process::clock;
+use crate::process::environment::Environment;
+use crate::process::error::CliError;
+use crate::process::stdio;
 use crate::project::Project;
 use crate::ui::UiOptions;
-use crate::ui::stdio;
 
 #[cfg(test)]
 mod tests;

@@ -16,13 +16,13 @@ use fusee_engine::run::ExitStatus;
 use fusee_engine::text::suggest;
 use serde_json::{Value, json};
 
-use super::Process;
-use crate::cli::clock::SystemClock;
-use crate::cli::error::CliError;
-use crate::cli::flags::DirectoryFlag;
 use crate::config::Config;
+use crate::config::flags::DirectoryFlag;
+use crate::process::Process;
+use crate::process::clock::SystemClock;
+use crate::process::error::CliError;
+use crate::process::stdio;
 use crate::project::Project;
-use crate::ui::stdio;
 
 /// Show the prompt a model would get.
 ///

@@ -7,13 +7,14 @@ use clap::Args;
 use fusee_engine::journal::{RunAborted, StepKind};
 use fusee_engine::run::{ExitStatus, RunBuilder, RunOutcome};
 
-use super::Process;
-use crate::cli::error::CliError;
-use crate::cli::flags::{DirectoryFlag, RunArg};
+use crate::config::flags::{DirectoryFlag, RunArg};
+use crate::process::Process;
+use crate::process::error::CliError;
+use crate::process::stdio;
 use crate::project::Project;
 use crate::project::find_run;
 use crate::ui::JsonLines;
-use crate::ui::{event_pages, stdio};
+use crate::ui::event_pages;
 
 /// Replay a recorded run from its journal and compare.
 ///

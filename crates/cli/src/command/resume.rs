@@ -11,18 +11,19 @@ use fusee_engine::run::{self, ExitStatus, JsonOutput, RunOutcome, RunSpec};
 use fusee_engine::tools::sandbox::Network;
 
 use super::run_setup::RunSetup;
-use super::{Process, task};
-use crate::cli::environment::Environment;
-use crate::cli::error::CliError;
-use crate::cli::flags::{DirectoryFlag, GateFlags, LimitFlags, ModelFlags};
+use super::task;
 use crate::command::run_session;
 use crate::config::Config;
+use crate::config::flags::{DirectoryFlag, GateFlags, LimitFlags, ModelFlags};
 use crate::model_selection;
+use crate::process::Process;
+use crate::process::environment::Environment;
+use crate::process::error::CliError;
+use crate::process::stdio;
 use crate::project::Project;
 use crate::project::find_run;
 use crate::ui::UiOptions;
 use crate::ui::event_pages;
-use crate::ui::stdio;
 
 /// Resume an interrupted run.
 ///

@@ -8,10 +8,10 @@ use fusee_engine::dispatch;
 use fusee_engine::review::{CodeReview, FindingSeverity, FindingsFormat};
 use fusee_engine::run::{self, ExitStatus};
 
-use super::Process;
 use super::run::RunArgs;
-use crate::cli::error::CliError;
-use crate::cli::flags::{DirectoryFlag, GateFlags, LimitFlags, ModelFlags, NewRun, words};
+use crate::config::flags::{DirectoryFlag, GateFlags, LimitFlags, ModelFlags, NewRun, words};
+use crate::process::Process;
+use crate::process::error::CliError;
 use crate::project::Project;
 use crate::project::find_run;
 

@@ -9,8 +9,9 @@ use fusee_engine::run::{ExitStatus, RunOutcome};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::run_setup::StartedRun;
-use crate::cli::error::CliError;
-use crate::ui::{self, UiOptions, stdio};
+use crate::process::error::CliError;
+use crate::process::stdio;
+use crate::ui::{self, UiOptions};
 
 /// A second Ctrl-C within this time cancels the run; a further one exits without waiting for it to end.
 const IMPATIENCE: Duration = Duration::from_secs(2);

@@ -15,18 +15,19 @@ use fusee_engine::review::CodeReview;
 use fusee_engine::run::{
     ActiveSandbox, RunBuilder, RunHandle, RunKind, RunSpec, SandboxMode, SandboxOptions,
 };
-use fusee_engine::tools::{CommandEnvironment, CommandSettings, Secrets, sandbox};
+use fusee_engine::tools::{CommandSettings, Secrets, sandbox};
 
-use super::Process;
 use super::task::ReadyTask;
-use crate::cli::clock;
-use crate::cli::error::CliError;
 use crate::config::Config;
 use crate::model_selection;
+use crate::process::Process;
+use crate::process::clock;
+use crate::process::error::CliError;
+use crate::process::stdio;
 use crate::project::mcp_servers::{self, McpServers};
 use crate::project::saved_rules::SavedRules;
-use crate::project::{Project, template_loading};
-use crate::ui::{RunHeader, UiOptions, stdio};
+use crate::project::{Project, template_source};
+use crate::ui::{RunHeader, UiOptions};
 
 /// What the runs of a command or a chat share.
 pub(crate) struct RunSetup<'p> {
@@ -151,7 +152,7 @@ impl<'p> RunSetup<'p> {
                 if let RunKind::Template(template) = &mut spec.work {
                     template.limits = self.config.given_limits();
                 }
-                builder.deps.templates = template_loading::for_run(task.loaded, &self.project);
+                builder.deps.templates = template_source::for_run(task.loaded, &self.project);
                 if task.trace {
                     builder.deps.trace = Some(Arc::new(|line| stdio::error(&format!("{line}\n"))));
                 }
@@ -210,7 +211,7 @@ impl<'p> RunSetup<'p> {
             Ok::<_, CliError>(PricedModel { model, price: resolved.price })
         })?;
         if builder.deps.templates.memory_file.is_none() {
-            builder.deps.templates = template_loading::needed(&builder.spec, &self.project, environment);
+            builder.deps.templates = template_source::needed(&builder.spec, &self.project, environment);
         }
         Ok(builder)
     }
@@ -238,7 +239,7 @@ async fn activate(
     let own: Vec<PathBuf> = folders.into_iter().flatten().collect();
     let commands = CommandSettings {
         keeper: process.keeper.clone(),
-        environment: variables(process),
+        environment: process.command_environment(),
         secrets: secrets(process),
         ..CommandSettings::default()
     };
@@ -260,12 +261,6 @@ fn warn(sandbox: &ActiveSandbox, show: &UiOptions) {
         "warning: no sandbox is available here ({complaint}), so {so}; `--sandbox off` runs commands \
          unsandboxed\n"
     ));
-}
-
-/// The environment variables that commands see.
-pub(crate) fn variables(process: &Process) -> CommandEnvironment {
-    let variables = process.environment.variables().map(|(name, value)| (name.clone(), value.clone()));
-    CommandEnvironment::allowed(variables)
 }
 
 /// Secret values from the environment, to be redacted.

@@ -11,15 +11,15 @@ use fusee_engine::journal::{Journal, RunRow};
 use fusee_engine::run::ExitStatus;
 use serde_json::json;
 
-use super::Process;
-use crate::cli::clock;
-use crate::cli::clock::SystemClock;
-use crate::cli::error::CliError;
-use crate::cli::flags::DirectoryFlag;
+use crate::config::flags::DirectoryFlag;
+use crate::process::Process;
+use crate::process::clock;
+use crate::process::clock::SystemClock;
+use crate::process::error::CliError;
+use crate::process::stdio;
 use crate::project::Project;
 use crate::ui::format;
 use crate::ui::line::{Style, StyledLine};
-use crate::ui::stdio;
 use crate::ui::summary::short;
 
 /// Below this width, runs are listed by the start of their id.

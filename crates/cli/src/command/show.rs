@@ -7,9 +7,9 @@ use fusee_engine::agent::flow::{PhaseLog, PhaseMode};
 use fusee_engine::journal::{Journal, RunId};
 use fusee_engine::run::{ExitStatus, settings_of};
 
-use super::Process;
-use crate::cli::error::CliError;
-use crate::cli::flags::{DirectoryFlag, RunArg};
+use crate::config::flags::{DirectoryFlag, RunArg};
+use crate::process::Process;
+use crate::process::error::CliError;
 use crate::project::Project;
 use crate::project::find_run;
 use crate::ui::event_pages;

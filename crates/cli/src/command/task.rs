@@ -14,14 +14,14 @@ use fusee_engine::task_system::{ExecutionPath, Reason, TaskResult, TemplateTaskE
 use fusee_engine::workflow::standard_tools;
 use serde_json::Value as Json;
 
-use super::Process;
 use super::run::{self, ContinuedRun, Launched, RunArgs};
 use super::run_setup::RunTarget;
-use crate::cli::error::CliError;
-use crate::cli::flags::{DirectoryFlag, GateFlags, LimitFlags, ModelFlags, NewRun};
 use crate::command::run_session;
+use crate::config::flags::{DirectoryFlag, GateFlags, LimitFlags, ModelFlags, NewRun};
+use crate::process::Process;
+use crate::process::error::CliError;
+use crate::process::stdio;
 use crate::project::Project;
-use crate::ui::stdio;
 
 pub(crate) use slash_task::{ReadyTask, ready};
 

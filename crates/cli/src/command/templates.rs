@@ -9,12 +9,12 @@ use fusee_engine::template::{RegisteredTemplate, SKELETON, Template, TemplateInp
 use fusee_engine::text::Source;
 use serde_json::{Value, json};
 
-use super::Process;
-use crate::cli::error::CliError;
-use crate::cli::flags::DirectoryFlag;
+use crate::config::flags::DirectoryFlag;
+use crate::process::Process;
+use crate::process::error::CliError;
+use crate::process::stdio;
 use crate::project::Project;
-use crate::project::template_loading;
-use crate::ui::stdio;
+use crate::project::template_source;
 
 /// List, show and create templates.
 ///
@@ -96,8 +96,8 @@ pub(crate) fn templates(args: TemplatesArgs, process: &Process) -> Result<ExitSt
 
 fn list(place: &DirectoryFlag, json: bool, process: &Process) -> Result<ExitStatus, CliError> {
     let project = Project::find(place.directory.as_deref(), &process.environment)?;
-    let loaded = template_loading::gather(&project, &process.environment);
-    template_loading::warn(&loaded);
+    let loaded = template_source::gather(&project, &process.environment);
+    template_source::warn(&loaded);
     let registry = &loaded.registry;
     let text = if json { format!("{}\n", described(registry)) } else { table(registry) };
     stdio::print(&text)?;
@@ -147,8 +147,8 @@ fn table(registry: &TemplateRegistry) -> String {
 
 fn show(args: &ShowArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
-    let loaded = template_loading::gather(&project, &process.environment);
-    template_loading::warn(&loaded);
+    let loaded = template_source::gather(&project, &process.environment);
+    template_source::warn(&loaded);
     let found =
         loaded.registry.find_template(&args.name).map_err(|missing| CliError::usage(missing.to_string()))?;
     if args.json {

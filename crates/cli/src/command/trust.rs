@@ -6,13 +6,13 @@ use clap::Args;
 use fusee_engine::run::ExitStatus;
 use fusee_engine::tools::workspace::bounded_read;
 
-use super::Process;
-use crate::cli::error::CliError;
-use crate::cli::flags::DirectoryFlag;
+use crate::config::flags::DirectoryFlag;
+use crate::config::trust::Trust;
 use crate::config::{Config, Key, ValueOrigin};
+use crate::process::Process;
+use crate::process::error::CliError;
+use crate::process::stdio;
 use crate::project::Project;
-use crate::project::trust::Trust;
-use crate::ui::stdio;
 
 /// Trust this project's fusee.toml with settings that reach outside the workspace.
 ///

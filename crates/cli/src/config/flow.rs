@@ -10,7 +10,7 @@ use fusee_engine::text::suggest;
 use serde::de::DeserializeOwned;
 
 use super::{Config, Layer, Value, ValueOrigin};
-use crate::cli::error::CliError;
+use crate::process::error::CliError;
 
 impl Config {
     /// The flow settings of a task.

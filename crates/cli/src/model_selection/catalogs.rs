@@ -4,8 +4,8 @@ use std::io;
 
 use fusee_engine::model::{Prices, Profile, Profiles};
 
-use crate::cli::environment::Environment;
-use crate::cli::error::CliError;
+use crate::process::environment::Environment;
+use crate::process::error::CliError;
 
 /// Maximum size of a catalog file.
 const MOST_BYTES: u64 = 1 << 20;

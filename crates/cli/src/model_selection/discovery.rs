@@ -10,8 +10,8 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::cli::environment::Environment;
 use crate::model_selection::own_url;
+use crate::process::environment::Environment;
 
 #[cfg(test)]
 mod tests;

@@ -5,8 +5,8 @@ use std::path::Path;
 use fusee_engine::model::connection::LOCAL;
 use fusee_engine::model::has_local_models;
 
-use crate::cli::environment::Environment;
-use crate::cli::error::CliError;
+use crate::process::environment::Environment;
+use crate::process::error::CliError;
 
 /// Expands `~/` in `local:~/FILE`, which shells do not expand after a colon.
 pub(super) fn at_home(name: &str, environment: &Environment) -> String {

@@ -5,7 +5,7 @@ use std::path::Path;
 use fusee_engine::journal::{Journal, JournalError, RunRow, RunStatus};
 use fusee_engine::run::{self, RunSpec};
 
-use crate::cli::error::CliError;
+use crate::process::error::CliError;
 
 #[cfg(test)]
 mod tests;

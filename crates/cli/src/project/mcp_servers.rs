@@ -11,9 +11,9 @@ use fusee_engine::tools::mcp::{
     self, McpClient, McpTool, OfferedTool, ProgramSettings, ServerSettings, ToolLists,
 };
 
-use crate::command::Process;
 use crate::config::{Config, McpEntry, McpReach};
-use crate::ui::stdio;
+use crate::process::Process;
+use crate::process::stdio;
 
 /// The contribution of the MCP servers to a run.
 #[derive(Clone, Default)]
@@ -90,7 +90,7 @@ fn open(
             let log = log.filter(|folder| std::fs::create_dir_all(folder).is_ok());
             mcp::Transport::Program(ProgramSettings {
                 command: command.clone(),
-                environment: crate::command::run_setup::variables(process).with(given(env)),
+                environment: process.command_environment().with(given(env)),
                 directory: directory.to_owned(),
                 log: log.map(|folder| folder.join(format!("{}.log", entry.name))),
                 keeper: process.keeper.clone()?,

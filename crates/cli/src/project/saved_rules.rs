@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use fusee_engine::approval::rules::{ApprovalRule, ApprovalRules};
 
-use crate::cli::environment::Environment;
+use crate::process::environment::Environment;
 use crate::project::Project;
 
 /// Maximum size of the list in bytes.

@@ -9,7 +9,7 @@ use fusee_engine::run::WorkflowRun;
 use fusee_engine::text::Source;
 use fusee_engine::workflow::{WorkflowLoader, catalog, standard_tools};
 
-use crate::cli::environment::Environment;
+use crate::process::environment::Environment;
 use crate::project::Project;
 use crate::project::source_files;
 

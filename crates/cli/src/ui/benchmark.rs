@@ -4,8 +4,8 @@ use fusee_engine::agent::TaskOutcome;
 use fusee_engine::agent::flow::BenchmarkSettings;
 use fusee_engine::journal::event::TaskStatus;
 
-use crate::cli::environment::Environment;
 use crate::config::{Config, switch};
+use crate::process::environment::Environment;
 
 #[cfg(test)]
 mod tests;

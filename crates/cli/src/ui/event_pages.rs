@@ -4,7 +4,7 @@ use std::io;
 
 use fusee_engine::journal::{EventRecord, Journal, RunId};
 
-use crate::cli::error::CliError;
+use crate::process::error::CliError;
 use crate::ui::Ui;
 
 /// Events per page.

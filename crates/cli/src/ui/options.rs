@@ -16,12 +16,12 @@ use super::json::JsonLines;
 use super::phases::PhaseUi;
 use super::plain::PlainUi;
 use super::terminal::{ASCII, Appearance, Glyphs, TerminalUi, UNICODE, size_of_stderr};
-use crate::cli::environment::Environment;
 use crate::config::Config;
+use crate::process::environment::Environment;
+use crate::process::stdio;
 use crate::project::saved_rules::SavedRules;
 use crate::ui::benchmark;
 use crate::ui::stdin_approver::StdinApprover;
-use crate::ui::stdio;
 
 /// Properties of a run that a UI needs before the first event.
 #[derive(Clone, Copy, Debug)]

@@ -8,8 +8,8 @@ use fusee_engine::journal::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 
+use crate::process::stdio;
 use crate::project::saved_rules::SavedRules;
-use crate::ui::stdio;
 
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,7 @@ use fusee_engine::text::render::harmless;
 
 use super::summary::RunTally;
 use super::{Ui, format};
-use crate::cli::clock;
+use crate::process::clock;
 
 #[cfg(test)]
 mod tests;

@@ -47,6 +47,8 @@ const MODULE_CYCLES: &[(&str, &str, &str)] = &[
     // Builtins that call functions are continued by the machine, and an effect may start a machine per element.
     ("lang", "builtin", "machine"),
     ("lang", "effect", "machine"),
+    // The parser lists the commands; completions, reference pages and the demo use the parser.
+    ("cli", "cli", "command"),
     // The workspace owns the background jobs of a run, and jobs are made of tool parts.
     ("tools", "tool", "workspace"),
 ];
@@ -222,7 +224,8 @@ fn crate_names(code: &str) -> BTreeSet<String> {
 fn modules_of_a_crate_do_not_depend_on_each_other_in_circles() {
     let mut arrows: BTreeSet<(String, String, String)> = BTreeSet::new();
     for file in rust_files() {
-        let Some((name, path)) = file.strip_prefix("crates/").and_then(|rest| rest.split_once("/src/")) else {
+        let Some((name, path)) = file.strip_prefix("crates/").and_then(|rest| rest.split_once("/src/"))
+        else {
             continue;
         };
         let module = path.split('/').next().unwrap_or_default().trim_end_matches(".rs");

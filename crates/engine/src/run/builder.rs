@@ -11,7 +11,7 @@ use fusee_tools::mcp::OfferedTool;
 use fusee_tools::{CommandSettings, Tool};
 
 use super::{ActiveSandbox, RunDeps, RunHandle, RunOutcome, RunSpec, StartError, TemplateSource, no_model};
-use crate::agent::{PricedModel, Limits};
+use crate::agent::{Limits, PricedModel};
 use crate::approval::NonInteractive;
 
 /// A run that is not started yet. Settings that concern the run alone are set on `spec`; the methods keep

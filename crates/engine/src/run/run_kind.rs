@@ -1,7 +1,6 @@
 //! The work of a run: a request, a workflow, or a template's task. It is part of the settings, so a run ends
 //! on the text it started with.
 
-
 use fusee_lang::{Callable, Param, ParamType};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -14,10 +14,10 @@ use tokio::sync::{Mutex as AsyncMutex, mpsc, watch};
 
 use crate::chat::file_mentions;
 use crate::chat::state::{ChatApprovals, is_remembered};
-use crate::cli::error::CliError;
+use crate::process::error::CliError;
+use crate::process::stdio;
 use crate::project::saved_rules::SavedRules;
 use crate::ui::stdin_approver;
-use crate::ui::stdio;
 
 /// Capacity of the line buffer; further lines stay in the pipe.
 const WAITING: usize = 16;

@@ -9,7 +9,7 @@ use fusee_engine::prompt::{EnvironmentSnapshot, Outlined, SectionState};
 use fusee_engine::run::{self, CarryOver, CompactionSavings};
 
 use super::Chat;
-use crate::cli::error::CliError;
+use crate::process::error::CliError;
 use crate::ui::format;
 use crate::ui::line::{Style, StyledLine};
 

@@ -10,14 +10,14 @@ use fusee_engine::journal::{Journal, RunId, RunRow, RunStatus};
 use fusee_engine::run::{self, CarryOver, PromptText};
 
 use super::Chat;
-use crate::cli::error::CliError;
-use crate::command::Process;
 use crate::command::run_setup::RunSetup;
 use crate::config::{Config, FlagValue};
 use crate::model_selection;
+use crate::process::Process;
+use crate::process::error::CliError;
 use crate::project::Project;
 use crate::project::find_run;
-use crate::project::template_loading::ReloadingTemplates;
+use crate::project::template_source::ReloadingTemplates;
 use crate::ui::UiOptions;
 
 /// Maximum number of runs that are searched for one in this directory.

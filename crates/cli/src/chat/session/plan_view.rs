@@ -7,7 +7,7 @@ use fusee_engine::agent::Plan;
 use fusee_engine::run;
 
 use super::Chat;
-use crate::cli::error::CliError;
+use crate::process::error::CliError;
 use crate::ui::line::{Style, StyledLine};
 
 /// Maximum number of bytes read from a plan file.

@@ -11,12 +11,12 @@ use fusee_engine::run::{self, CarryOver};
 use serde_json::Value;
 
 use super::Chat;
-use crate::chat::call_diff;
 use crate::chat::commands::{self, SlashCommand};
-use crate::cli::error::CliError;
 use crate::command::runs::{self, undo};
 use crate::model_selection;
+use crate::process::error::CliError;
 use crate::project::find_run;
+use crate::ui::call_diff;
 use crate::ui::event_pages;
 use crate::ui::line::{Style, StyledLine};
 use crate::ui::{Transcript, Ui as _, format, summary};

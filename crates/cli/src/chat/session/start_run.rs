@@ -9,12 +9,12 @@ use fusee_engine::tools::Workspace;
 use super::{Chat, ChatRun};
 use crate::chat::commands::RunRequest;
 use crate::chat::file_mentions::{self, AttachedFiles};
-use crate::cli::error::CliError;
 use crate::command::review;
 use crate::command::run_setup::RunTarget;
 use crate::command::task;
 use crate::config::ValueOrigin;
 use crate::model_selection;
+use crate::process::error::CliError;
 
 impl Chat<'_> {
     /// Starts a run.

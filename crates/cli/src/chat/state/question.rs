@@ -7,8 +7,8 @@ use std::time::Duration;
 use fusee_engine::approval::ApprovalQuestion;
 use serde_json::Value;
 
-use crate::chat::call_diff;
 use crate::chat::editor::Editor;
+use crate::ui::call_diff;
 use crate::ui::format;
 use crate::ui::line::{Style, StyledLine};
 

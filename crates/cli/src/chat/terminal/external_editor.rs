@@ -7,8 +7,8 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
 use crossterm::{execute, terminal};
 
-use crate::cli::clock;
-use crate::cli::environment::Environment;
+use crate::process::clock;
+use crate::process::environment::Environment;
 
 /// The editor's command line from `VISUAL` or `EDITOR`, in shell syntax.
 pub(super) fn editor(environment: &Environment) -> Option<String> {

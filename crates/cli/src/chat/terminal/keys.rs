@@ -7,7 +7,7 @@ use crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste, Event}
 use crossterm::{execute, terminal};
 use tokio::sync::mpsc;
 
-use crate::cli::error::CliError;
+use crate::process::error::CliError;
 
 /// Guard that keeps the terminal in raw mode; dropping it restores the terminal on every exit path.
 pub(super) struct RawMode;

@@ -3,8 +3,8 @@
 use insta::assert_snapshot;
 
 use super::*;
-use crate::cli::environment::Environment;
 use crate::config::Value as Held;
+use crate::process::environment::Environment;
 
 fn gathered() -> Config {
     let environment = Environment::made_of(&[("FUSEE_MAX_TURNS", "7")], "/");

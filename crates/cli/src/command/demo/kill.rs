@@ -13,11 +13,11 @@ use fusee_engine::journal::{Journal, StepKind};
 use fusee_engine::run::ExitStatus;
 
 use super::{MOST_EVENTS, RUN, perform, run_id};
-use crate::cli::error::CliError;
-use crate::command::Process;
 use crate::command::demo::sample::summary::{KillReport, heading};
+use crate::process::Process;
+use crate::process::error::CliError;
+use crate::process::stdio;
 use crate::project::Project;
-use crate::ui::stdio;
 
 /// Interval at which the journal is polled.
 const LOOK_EVERY: Duration = Duration::from_millis(3);

@@ -4,10 +4,10 @@ use fusee_engine::model::provider::{PROVIDERS, Provider};
 use fusee_engine::model::{ModelRef, has_local_models};
 
 use super::{CheckState, DoctorCheck, probe};
-use crate::cli::environment::Environment;
 use crate::config::Config;
 use crate::model_selection;
 use crate::model_selection::discovery::{self, DiscoveredModels};
+use crate::process::environment::Environment;
 use crate::ui::format;
 
 /// Maximum number of a server's models that are named.

@@ -10,10 +10,10 @@ use fusee_engine::model::{
 use serde_json::json;
 
 use super::{CheckState, DoctorCheck};
-use crate::cli::environment::Environment;
 use crate::config::Config;
 use crate::model_selection;
 use crate::model_selection::discovery::DiscoveredModels;
+use crate::process::environment::Environment;
 
 /// Time limit for one answer; a model may have to be loaded first.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{CheckState, DoctorCheck};
-use crate::cli::environment::Environment;
+use crate::process::environment::Environment;
 
 /// Runs the checks.
 pub(crate) fn look(environment: &Environment) -> Vec<DoctorCheck> {

@@ -4,7 +4,7 @@ use fusee_engine::tools::ForkServer;
 use fusee_engine::tools::sandbox::{self, CgroupLimits, ResourceLimits, SandboxLayer};
 
 use super::{CheckState, DoctorCheck};
-use crate::command::Process;
+use crate::process::Process;
 
 /// Runs the checks.
 pub(crate) async fn look(process: &Process) -> Vec<DoctorCheck> {

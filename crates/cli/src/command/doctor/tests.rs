@@ -3,9 +3,9 @@
 use fusee_engine::model::provider::Provider;
 
 use super::*;
-use crate::cli::environment::Environment;
 use crate::config::Value;
 use crate::model_selection::discovery::{DiscoveredModels, LocalServer};
+use crate::process::environment::Environment;
 
 fn judged(found: &DiscoveredModels, model: Option<&str>) -> models::ModelChecks {
     let environment = Environment::made_of(&[], "/");

@@ -1,8 +1,8 @@
 //! Creating a project twice.
 
 use super::*;
-use crate::cli::environment::Environment;
 use crate::config::Config;
+use crate::process::environment::Environment;
 
 #[test]
 fn a_project_is_made_once_and_never_overwritten() {

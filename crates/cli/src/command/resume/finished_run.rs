@@ -6,9 +6,10 @@ use fusee_engine::journal::{Event, EventRecord, Journal, RunId};
 use fusee_engine::model::CancellationToken;
 use fusee_engine::run::{ExitStatus, RunBuilder, RunOutcome, RunSpec};
 
-use crate::cli::error::CliError;
+use crate::process::error::CliError;
+use crate::process::stdio;
+use crate::ui::event_pages;
 use crate::ui::{RunHeader, UiOptions};
-use crate::ui::{event_pages, stdio};
 
 /// Displays how the run ended and returns its exit code.
 pub(crate) async fn repeat(

@@ -7,7 +7,7 @@ use fusee_engine::model::{ErrorKind, ModelError, Reply};
 use fusee_engine::run::RunSpec;
 use serde_json::{Map, Value, json};
 
-use crate::cli::error::CliError;
+use crate::process::error::CliError;
 
 /// The header and one line per attempt.
 pub(crate) fn lines(settings: &RunSpec, steps: &[StepRow]) -> Result<Vec<Value>, CliError> {

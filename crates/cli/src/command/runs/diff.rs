@@ -6,12 +6,12 @@ use fusee_engine::run::ExitStatus;
 use serde_json::Value;
 use similar::TextDiff;
 
-use crate::cli::error::CliError;
-use crate::cli::flags::DirectoryFlag;
-use crate::command::Process;
+use crate::config::flags::DirectoryFlag;
+use crate::process::Process;
+use crate::process::error::CliError;
+use crate::process::stdio;
 use crate::project::Project;
 use crate::project::find_run;
-use crate::ui::stdio;
 
 /// Show where two runs diverge.
 ///

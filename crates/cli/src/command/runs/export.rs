@@ -10,9 +10,9 @@ use fusee_engine::run::{self, ExitStatus};
 use serde_json::{Value, json};
 
 use super::{as_json, cassette};
-use crate::cli::error::CliError;
-use crate::cli::flags::{DirectoryFlag, RunArg};
-use crate::command::Process;
+use crate::config::flags::{DirectoryFlag, RunArg};
+use crate::process::Process;
+use crate::process::error::CliError;
 use crate::project::Project;
 use crate::project::find_run;
 use crate::ui::event_pages;

@@ -3,13 +3,13 @@
 use clap::Args;
 use fusee_engine::run::ExitStatus;
 
-use crate::cli::error::CliError;
-use crate::cli::flags::DirectoryFlag;
-use crate::command::Process;
 use crate::config::Config;
+use crate::config::flags::DirectoryFlag;
+use crate::process::Process;
+use crate::process::error::CliError;
+use crate::process::stdio;
 use crate::project::Project;
 use crate::ui::format;
-use crate::ui::stdio;
 
 /// Remove old runs from the journal.
 ///

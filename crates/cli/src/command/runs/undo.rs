@@ -6,13 +6,13 @@ use fusee_engine::run::{self, ExitStatus};
 use fusee_engine::tools::Workspace;
 use fusee_engine::undo::UndoPlan;
 
-use crate::cli::error::CliError;
-use crate::cli::flags::{DirectoryFlag, RunArg};
-use crate::command::Process;
+use crate::config::flags::{DirectoryFlag, RunArg};
+use crate::process::Process;
+use crate::process::error::CliError;
+use crate::process::stdio;
 use crate::project::Project;
 use crate::project::find_run;
 use crate::ui::format;
-use crate::ui::stdio;
 
 /// Maximum number of commands listed.
 const SHOWN_COMMANDS: usize = 10;

@@ -10,8 +10,8 @@ use fusee_engine::template::fill;
 use serde_json::{Map, Value, json};
 
 use super::workflow_source::CheckedWorkflow;
-use crate::cli::error::CliError;
-use crate::ui::stdio;
+use crate::process::error::CliError;
+use crate::process::stdio;
 
 /// Maximum number of characters of an argument shown.
 const SHOWN: usize = 60;

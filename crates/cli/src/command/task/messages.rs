@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use super::workflow_source::{CheckedWorkflow, SourceProblems};
 use crate::cli::Cli;
-use crate::cli::error::CliError;
-use crate::ui::stdio;
+use crate::process::error::CliError;
+use crate::process::stdio;
 
 /// Prints the command's help, or fails because TASK is missing.
 pub(super) fn own_help(asked: bool) -> Result<ExitStatus, CliError> {

@@ -7,10 +7,10 @@ use fusee_engine::template::LoadedTemplates;
 
 use super::template::{self, TemplateInvocation};
 use super::{messages, workflow_source};
-use crate::cli::error::CliError;
-use crate::command::Process;
+use crate::process::Process;
+use crate::process::error::CliError;
 use crate::project::Project;
-use crate::project::template_loading::ReloadingTemplates;
+use crate::project::template_source::ReloadingTemplates;
 
 /// A checked task.
 pub(crate) struct ReadyTask {

@@ -19,13 +19,13 @@ use fusee_engine::workflow::standard_tools;
 use serde_json::json;
 
 use super::tool;
-use crate::cli::clock;
-use crate::cli::error::CliError;
-use crate::command::Process;
 use crate::command::templates::inputs_help;
+use crate::process::Process;
+use crate::process::clock;
+use crate::process::error::CliError;
+use crate::process::stdio;
 use crate::project::Project;
-use crate::project::template_loading;
-use crate::ui::stdio;
+use crate::project::template_source;
 
 /// A resolved TASK argument.
 pub(crate) enum TemplateInvocation {
@@ -298,8 +298,8 @@ pub(super) async fn dry_run(
 
 /// Loads the templates and warns about invalid ones.
 pub(super) fn gather(project: &Project, process: &Process) -> LoadedTemplates {
-    let loaded = template_loading::gather(project, &process.environment);
-    template_loading::warn(&loaded);
+    let loaded = template_source::gather(project, &process.environment);
+    template_source::warn(&loaded);
     loaded
 }
 

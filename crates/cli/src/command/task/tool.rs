@@ -5,8 +5,8 @@ use fusee_engine::text::suggest;
 use fusee_engine::tools::{ToolDefinition, Toolbox};
 use serde_json::Value;
 
-use crate::cli::error::CliError;
-use crate::ui::stdio;
+use crate::process::error::CliError;
+use crate::process::stdio;
 
 /// The call as workflow text, or all errors in its parameters.
 pub(super) fn call(name: &str, words: &[String], tools: &Toolbox) -> Result<String, String> {

@@ -11,11 +11,11 @@ use fusee_engine::text::{Diagnostic, Source, suggest};
 use fusee_engine::workflow::{MOST_BYTES, WorkflowLoader, catalog, standard_tools};
 use serde_json::{Map, Value};
 
-use crate::cli::error::CliError;
-use crate::command::Process;
+use crate::process::Process;
+use crate::process::error::CliError;
+use crate::process::stdio;
 use crate::project::Project;
-use crate::project::{template_loading, workflow_registry};
-use crate::ui::stdio;
+use crate::project::{template_source, workflow_registry};
 
 /// Name of a workflow without a file.
 const UNNAMED: &str = "workflow";
@@ -94,7 +94,7 @@ pub(super) fn checked(
             found.ok_or_else(|| unknown(named, registered.iter().map(|other| other.name.as_str())))?;
         (found.file.clone(), found.text.clone())
     };
-    let mut tasks: Vec<_> = template_loading::callables(&loaded.registry);
+    let mut tasks: Vec<_> = template_source::callables(&loaded.registry);
     tasks.extend(registered.iter().map(workflow_registry::NamedWorkflow::callable));
     let catalog = catalog(standard_tools().definitions(), &tasks);
     let source = Source::new(name.as_str(), text.as_str());

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::chat::call_diff;
+use crate::ui::call_diff;
 use crate::ui::line::{Style, StyledLine, wrap};
 
 /// Maximum rows of a diff shown with its call.

@@ -7,7 +7,7 @@ use fusee_engine::model::CancellationToken;
 use fusee_engine::tools::{CallContext, CallLimits, CommandSettings, ToolOutput, Toolbox, Workspace};
 use serde_json::json;
 
-use crate::cli::error::{CliError, chain};
+use crate::process::error::{CliError, chain};
 
 /// The command that runs the tests.
 pub(crate) const COMMAND: &str = "python3 -m unittest";

@@ -10,9 +10,9 @@ use fusee_engine::template::{
 use fusee_engine::text::render::{self, Colour};
 use fusee_engine::text::{Diagnostic, Severity};
 
-use crate::cli::environment::Environment;
+use crate::process::environment::Environment;
+use crate::process::stdio;
 use crate::project::Project;
-use crate::ui::stdio;
 
 /// Loads all templates. Invalid ones are skipped and reported in the result.
 pub(crate) fn gather(project: &Project, environment: &Environment) -> LoadedTemplates {

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use fusee_engine::journal::{Clock, RunId};
 
-use crate::cli::error::CliError;
+use crate::process::error::CliError;
 
 /// The system clock.
 pub(crate) struct SystemClock;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::cli::error::CliError;
+use crate::process::error::CliError;
 
 /// Writes and flushes `text` to stdout.
 pub(crate) fn print(text: &str) -> Result<(), CliError> {

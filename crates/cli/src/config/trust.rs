@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::cli::environment::Environment;
+use crate::process::environment::Environment;
 
 /// Maximum number of entries; entries of deleted files are dropped first, then the first ones by path.
 const MOST: usize = 1000;

@@ -8,13 +8,12 @@ use clap::Args;
 use fusee_engine::run::ExitStatus;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::Process;
 use crate::chat::session::{Chat, ChatOptions};
 use crate::chat::{plain, terminal};
-use crate::cli::error::CliError;
-use crate::cli::flags::{DirectoryFlag, GateFlags, LimitFlags, ModelFlags};
-use crate::cli::{self};
-use crate::ui::stdio;
+use crate::config::flags::{DirectoryFlag, GateFlags, LimitFlags, ModelFlags};
+use crate::process::Process;
+use crate::process::error::CliError;
+use crate::process::stdio;
 
 /// How long to wait for piped input to begin; `--plain` waits indefinitely.
 const INPUT_BEGINS: Duration = Duration::from_millis(250);
@@ -41,14 +40,14 @@ pub(crate) struct ChatArgs {
     pub(crate) limits: LimitFlags,
 }
 
-/// Runs the chat, or prints the short help if there is neither a terminal nor input.
-pub(crate) async fn chat(args: ChatArgs, process: &Process) -> Result<ExitStatus, CliError> {
+/// Runs the chat, or prints `help` if there is neither a terminal nor input.
+pub(crate) async fn chat(args: ChatArgs, help: String, process: &Process) -> Result<ExitStatus, CliError> {
     let terminals = process.environment.terminals();
     if !terminals.stdin && !args.plain && !input_comes() {
-        return stdio::print(&cli::short_help_text()).map(|()| ExitStatus::Completed);
+        return stdio::print(&help).map(|()| ExitStatus::Completed);
     }
     let here = process.environment.directory();
-    let prompt = args.prompt.map(|file| super::run::prompt_text(&here.join(file))).transpose()?;
+    let prompt = args.prompt.map(|file| crate::command::run::prompt_text(&here.join(file))).transpose()?;
     let beginning = ChatOptions {
         prompt,
         directory: args.place.directory.as_deref(),

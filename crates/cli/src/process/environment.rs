@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use fusee_engine::model::Secret;
 
-use crate::cli::error::CliError;
+use crate::process::error::CliError;
 
 /// Environment of the process.
 #[derive(Clone, Default)]

@@ -5,7 +5,7 @@ use fusee_engine::journal::JournalError;
 use fusee_engine::model::OpenError;
 use fusee_engine::run::{ExitStatus, StartError};
 
-use crate::ui::stdio;
+use crate::process::stdio;
 
 /// An error that ends a command.
 #[derive(Debug)]
