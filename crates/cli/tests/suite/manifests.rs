@@ -8,7 +8,7 @@ fn root() -> PathBuf {
 }
 
 fn read(file: &str) -> String {
-    std::fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
+    std::fs::read_to_string(root().join(file)).expect(file)
 }
 
 fn table(file: &str) -> toml::Table {

@@ -118,12 +118,9 @@ impl Example {
         if !shown.is_empty() && !shown.ends_with('\n') {
             shown.push('\n');
         }
-        match outcome.code {
-            Some(0) => {}
-            Some(code) => {
-                let _ = writeln!(shown, "[exit code {code}]");
-            }
-            None => panic!("`{command}` was killed:\n{}", outcome.stderr),
+        assert_eq!(outcome.signal, None, "`{command}` was killed:\n{}", outcome.stderr);
+        if let Some(code) = outcome.code.filter(|code| *code != 0) {
+            let _ = writeln!(shown, "[exit code {code}]");
         }
         shown
     }
@@ -139,7 +136,7 @@ impl Example {
 
 /// The fields at these dotted paths, one per line; a missing one is null.
 fn fields(paths: &str, text: &str) -> String {
-    let object: Value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    let object: Value = serde_json::from_str(text).expect(text);
     let field = |path: &str| format!("{path}: {}\n", path.split('.').fold(&object, |value, key| &value[key]));
     paths.split(' ').map(field).collect()
 }
