@@ -208,9 +208,9 @@ fn interrupted(effects: Effects) -> (usize, String) {
     };
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let id = runtime.block_on(async {
-        let mut run = agent().start("add").await.unwrap();
+        let run = agent().start("add").await.unwrap();
         while calls.load(Ordering::Relaxed) == 0 {
-            run.next().await;
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
         run.id().clone()
     });

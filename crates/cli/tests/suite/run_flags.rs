@@ -47,13 +47,14 @@ fn continue_gives_a_task_the_earlier_conversation() {
     let project = project();
     let first = project.script(&[Line::text("It is blue.")]);
     run(&project, &first, &["--run-id", "first", "Which colour?"]).run().exits(0);
-    let second = project.script(&[Line::text("Done.")]);
-    let events = run(&project, &second, &["--continue=first", "/task t"]).run().exits(0).events();
-    assert_eq!(of_type(&events, "task_started")[0]["continues"], "first", "{events:#?}");
-    let workflow = run(&project, &second, &["--run-id", "third", "--continue=first", "(+ 1 2)"]);
-    workflow.run().exits(0);
+    let second = project.script(&[Line::text("I saw it.").matching("It is blue")]);
+    let asks = "(t (history_config (dict \"use_session_history\" true)))";
+    let events = run(&project, &second, &["--continue=first", asks]).run().exits(0).events();
+    assert_eq!(events.last().unwrap()["answer"], "I saw it.", "{events:#?}");
+    let third = project.script(&[Line::text("Done.")]);
+    run(&project, &third, &["--run-id", "third", "--continue=first", "/task t"]).run().exits(0);
     let stored = fusee(&project).args(["runs", "export", "third"]).run().exits(0);
-    assert!(stored.stdout.contains("\"continues\":\"first\""), "{}", stored.stdout);
+    assert!(stored.stdout.replace(' ', "").contains("\"continues\":\"first\""), "{}", stored.stdout);
 }
 
 #[test]
