@@ -13,6 +13,7 @@ mod interrupt;
 mod limits;
 mod machine;
 mod model_request;
+mod phase_tracker;
 mod plan;
 mod review_policy;
 mod runner;

@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 
-use fusee_journal::event::{ErrorCode, Event, TaskError, TaskStatus};
 use fusee_journal::{RunAborted, StepKind, StepRequest};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -213,19 +212,4 @@ fn direct(flow: &FlowSettings) -> Vec<StageSpec> {
         needs: StageNecessity::Required,
         model: None,
     }]
-}
-
-/// The error for a stage that did not complete and has no error of its own.
-pub(crate) fn unmet(part: &str, lacks: &[String]) -> TaskError {
-    TaskError {
-        code: ErrorCode::TurnFailed,
-        reason: "subtask_failure".to_owned(),
-        message: format!("the stage `{part}` did not complete: {}", lacks.join("; ")),
-    }
-}
-
-/// The error event of a failed task.
-pub(crate) fn error_event(outcome: &TaskOutcome) -> Option<Event> {
-    let error = outcome.error.as_ref().filter(|_| outcome.status == TaskStatus::Failed)?;
-    Some(Event::Error { code: error.code, message: error.message.clone() })
 }
