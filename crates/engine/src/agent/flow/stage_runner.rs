@@ -33,6 +33,24 @@ pub(crate) struct StageSpec {
     pub(crate) model: Option<String>,
 }
 
+impl StageSpec {
+    /// A required part with the retries and notes of the flow, named by its id.
+    pub(crate) fn new(id: &str, task: String, rules: TaskRules, flow: &FlowSettings) -> Self {
+        Self {
+            id: id.to_owned(),
+            label: id.to_owned(),
+            description: id.to_owned(),
+            task,
+            again: None,
+            rules,
+            attempts: flow.stage_retries + 1,
+            window: flow.context_window,
+            needs: StageNecessity::Required,
+            model: None,
+        }
+    }
+}
+
 /// Whether the rest of the task depends on a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StageNecessity {
