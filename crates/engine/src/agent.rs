@@ -4,8 +4,8 @@
 //! performs it, and `tool_calls.rs` executes the tool calls. All input from outside goes through the journal's
 //! engine, so a task is a pure function of its journal.
 
-pub(crate) mod completion;
-pub(crate) mod conversation;
+mod completion;
+mod conversation;
 mod execution;
 mod facts;
 pub mod flow;
@@ -13,12 +13,13 @@ mod interrupt;
 mod limits;
 mod machine;
 mod model_request;
+mod phase_tracker;
 mod plan;
 mod review_policy;
 mod runner;
 mod task;
 mod task_context;
-pub(crate) mod task_report;
+mod task_report;
 mod tool_calls;
 
 pub use completion::answer_check::{AcceptedAnswer, AnswerCheck, JsonAnswer, json_wanted};

@@ -262,3 +262,6 @@ fn frame(
     }
     (system, tools)
 }
+
+#[cfg(test)]
+mod tests;

@@ -90,7 +90,7 @@ impl<'t> Execution<'t> {
         }
     }
 
-    /// Charges a reply at the price of the model, which gave it.
+    /// Charges a reply at the price of the model that gave it.
     pub(crate) fn charge(&mut self, reply: &Reply, tokens: u64) {
         self.meter.charge(self.policy.limits.price, reply, tokens);
     }

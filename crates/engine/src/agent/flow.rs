@@ -6,7 +6,6 @@
 mod answer_edits;
 mod branched;
 mod flow_state;
-pub(crate) mod phase_tracker;
 mod phases;
 mod preload;
 mod protected_tests;
@@ -21,7 +20,7 @@ mod tool_gate;
 
 pub(crate) use answer_edits::edits;
 pub(crate) use flow_state::{Feedback, FlowState};
-pub(crate) use phases::Phases;
+pub(crate) use phases::{PhaseTransition, Phases};
 pub(crate) use preload::{PreloadedFile, read as read_before, shown as shown_before};
 pub(crate) use protected_tests::{ProtectedTests, answer as protected_answer};
 pub(crate) use run_flow::work;

@@ -11,7 +11,6 @@ use super::conversation::Conversation;
 use super::conversation::known_files::KnownFiles;
 use super::conversation::sectioned_prompt::RenderedPrompt;
 use super::execution::Execution;
-use super::flow::phase_tracker::PhaseTracker;
 use super::flow::{Feedback, FlowState};
 use super::interrupt;
 use super::limits::Limits;
@@ -19,6 +18,7 @@ use super::machine::{Action, EMPTY_REPLY, EMPTY_TOO_EARLY, LimitUsage, TaskEnd, 
 use super::model_request::attempt::ServerLoading;
 use super::model_request::grammar_constraints::OpenCalls;
 use super::model_request::{self, ModelRequest};
+use super::phase_tracker::PhaseTracker;
 use super::task::{AgentTask, FinishedTask, TaskOutcome};
 
 /// A running task.

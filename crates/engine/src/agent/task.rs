@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use fusee_journal::event::{Event, TaskComplete, TaskError, TaskStarted, TaskStatus, TurnType};
+use fusee_journal::event::{Event, TaskComplete, TaskError, TaskReport, TaskStarted, TaskStatus, TurnType};
 use fusee_journal::{Branch, DurableRun, RunAborted};
 use fusee_model::{CancellationToken, Message, Usage};
 use parking_lot::Mutex;
@@ -131,6 +131,27 @@ impl TaskOutcome {
     /// Reported token usage of all model requests.
     pub fn usage(&self) -> Usage {
         self.charges.usage()
+    }
+
+    /// The terminal event of a task with this outcome.
+    pub(crate) fn complete_event(
+        &self,
+        submission_id: &str,
+        duration_ms: u64,
+        cost_usd: Option<f64>,
+    ) -> TaskComplete {
+        let usage = self.usage();
+        TaskComplete {
+            submission_id: submission_id.to_owned(),
+            total_turns: self.total_turns,
+            total_tokens: usage.input_tokens + usage.output_tokens,
+            cached_tokens: usage.cached_tokens,
+            duration_ms,
+            cost_usd,
+            status: self.status,
+            answer: self.answer.clone(),
+            error: self.error.clone(),
+        }
     }
 
     /// Resources used by the task.
@@ -319,7 +340,7 @@ impl AgentTask {
 
     /// Like [`Self::run`], but returns everything known about the task.
     pub(crate) async fn run_to_end(&self, started_ms: i64) -> Result<FinishedTask, RunAborted> {
-        self.begin(started_ms);
+        self.announce(started_ms);
         let mut runner = TaskRunner::new(self, started_ms);
         runner.run.meter.spend(&self.spent_before);
         let end = runner.drive().await?;
@@ -339,15 +360,10 @@ impl AgentTask {
 
     /// Fails the task before any model request, still emitting its start and end events.
     pub(crate) fn fail(&self, started_ms: i64, error: TaskError) -> TaskOutcome {
-        self.begin(started_ms);
+        self.announce(started_ms);
         let runner = TaskRunner::new(self, started_ms);
         let outcome = outcome(TaskEnd::Failed { error, unreachable: false }, &runner);
         self.end(&runner, outcome)
-    }
-
-    /// Emits the start event now, because other events of the task precede its run.
-    pub(crate) fn announce(&self, started_ms: i64) {
-        Self::begin(self, started_ms);
     }
 
     /// Sets whether the start event has been emitted.
@@ -366,30 +382,31 @@ impl AgentTask {
         format!("{}:{turn_index}", self.branch)
     }
 
-    fn begin(&self, started_ms: i64) {
+    /// Emits the start event, unless that was done because other events of the task precede its run.
+    pub(crate) fn announce(&self, started_ms: i64) {
         if self.announced {
             return;
         }
-        self.engine.emit(
-            &self.branch,
-            Event::TaskStarted(TaskStarted {
-                submission_id: self.submission_id.clone(),
-                turn_type: self.turn_type,
-                timestamp: started_ms,
-                request: self.request.clone(),
-                model: self.session.model.name().to_owned(),
-                sandbox: self.session.sandbox.clone(),
-                parent: self.rules.parent.as_ref().map(ToString::to_string),
-                continues: self.session.continues.as_ref().map(ToString::to_string),
-            }),
-        );
-        if let Some(event) = self.earlier.compaction(started_ms) {
-            self.engine.emit(&self.branch, event);
-        }
+        self.start_events(started_ms).for_each(|event| self.engine.emit(&self.branch, event));
         for message in &self.notices {
             let warning = Event::Warning { code: "prompt_file".to_owned(), message: message.clone() };
             self.engine.emit(&self.branch, warning);
         }
+    }
+
+    /// The start of the task, and the compaction of the conversation it continues.
+    pub(crate) fn start_events(&self, started_ms: i64) -> impl Iterator<Item = Event> {
+        let started = Event::TaskStarted(TaskStarted {
+            submission_id: self.submission_id.clone(),
+            turn_type: self.turn_type,
+            timestamp: started_ms,
+            request: self.request.clone(),
+            model: self.session.model.name().to_owned(),
+            sandbox: self.session.sandbox.clone(),
+            parent: self.rules.parent.as_ref().map(ToString::to_string),
+            continues: self.session.continues.as_ref().map(ToString::to_string),
+        });
+        [started].into_iter().chain(self.earlier.compaction(started_ms))
     }
 
     fn end(&self, runner: &TaskRunner<'_>, outcome: TaskOutcome) -> TaskOutcome {
@@ -401,36 +418,26 @@ impl AgentTask {
     }
 
     fn report(&self, runner: &TaskRunner<'_>, outcome: &TaskOutcome) {
-        let error = outcome.error.as_ref();
-        if let Some(error) = error.filter(|_| outcome.status == TaskStatus::Failed) {
-            let event = Event::Error { code: error.code, message: error.message.clone() };
-            self.engine.emit(&self.branch, event);
-        }
         let end = ReportedEnd {
             status: outcome.status,
             plan_steps: u32::try_from(runner.flow.plan.tasks().len()).unwrap_or(u32::MAX),
             attempts: self.rules.attempt,
             replan_max: self.rules.further_attempts,
-            error: error.map(|error| error.message.as_str()),
+            error: outcome.error.as_ref().map(|error| error.message.as_str()),
         };
         let description = self.rules.description.as_deref().unwrap_or(&self.request);
         let report = runner.flow.facts.report(&self.branch, description, end);
-        self.engine.emit(&self.branch, crate::agent::task_report::checked(report));
-        let usage = outcome.usage();
-        self.engine.emit(
-            &self.branch,
-            Event::TaskComplete(TaskComplete {
-                submission_id: self.submission_id.clone(),
-                total_turns: outcome.total_turns,
-                total_tokens: usage.input_tokens + usage.output_tokens,
-                cached_tokens: usage.cached_tokens,
-                duration_ms: runner.run.meter.elapsed_ms(),
-                status: outcome.status,
-                answer: outcome.answer.clone(),
-                cost_usd: outcome.charges.cost_usd(self.session.limits.price),
-                error: outcome.error.clone(),
-            }),
-        );
+        self.emit_end(outcome, report, runner.run.meter.elapsed_ms());
+    }
+
+    /// Emits the events of an end: the error of a failed task, the report, and the terminal event.
+    pub(crate) fn emit_end(&self, outcome: &TaskOutcome, report: TaskReport, duration_ms: u64) {
+        let failed = outcome.error.as_ref().filter(|_| outcome.status == TaskStatus::Failed);
+        let error = failed.map(|error| Event::Error { code: error.code, message: error.message.clone() });
+        let cost_usd = outcome.charges.cost_usd(self.session.limits.price);
+        let complete = outcome.complete_event(&self.submission_id, duration_ms, cost_usd);
+        let events = [crate::agent::task_report::checked(report), Event::TaskComplete(complete)];
+        error.into_iter().chain(events).for_each(|event| self.engine.emit(&self.branch, event));
     }
 }
 

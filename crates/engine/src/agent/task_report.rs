@@ -47,8 +47,7 @@ pub(crate) async fn settle_changes(task: &AgentTask, facts: &mut Facts) -> Resul
             let differ = workspace.still_differ(&all, COMPARED_BYTES).into_iter().collect();
             FilesAtEnd { found, differ, directories: workspace.take_directory_changes() }
         };
-        let settled = tokio::task::spawn_blocking(look).await.unwrap_or_default();
-        settled
+        tokio::task::spawn_blocking(look).await.unwrap_or_default()
     };
     let settled = task.engine.step(call, body).await?.value;
     facts.settle(&settled.found, &settled.differ);

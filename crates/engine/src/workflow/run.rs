@@ -217,18 +217,7 @@ fn report(world: &WorkflowContext, driver: &WorkflowDriver<'_>, request: &str, o
 
 /// Builds the terminal event of an outcome.
 pub(crate) fn complete_event(run: &str, outcome: &TaskOutcome, cost_usd: Option<f64>) -> TaskComplete {
-    let usage = outcome.usage();
-    TaskComplete {
-        submission_id: run.to_owned(),
-        total_turns: outcome.total_turns,
-        total_tokens: usage.input_tokens + usage.output_tokens,
-        cached_tokens: usage.cached_tokens,
-        duration_ms: outcome.active_ms,
-        cost_usd,
-        status: outcome.status,
-        answer: outcome.answer.clone(),
-        error: outcome.error.clone(),
-    }
+    outcome.complete_event(run, outcome.active_ms, cost_usd)
 }
 
 fn complete(world: &WorkflowContext, outcome: &TaskOutcome) -> TaskComplete {

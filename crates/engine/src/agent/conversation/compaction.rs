@@ -3,8 +3,8 @@
 //! [`compact`] goes no further than its target needs. First, [`prune`] shortens results that are no longer
 //! needed: reads whose text appears again later, plans that were replaced, then the middle of long outputs.
 //! Next, [`rule_summary`] replaces entire turns with one line each. The goal, the current plan, opened sections
-//! and the newest turns are kept verbatim, and a call is kept or removed together with its result. The driver
-//! decides when to compact and how far.
+//! and the newest turns are kept verbatim, and a call is kept or removed together with its result. The turn
+//! machine decides when to compact.
 
 mod call_effect;
 mod prune;

@@ -1,5 +1,5 @@
 //! Parses edits that a model gives in its answer instead of by tool calls: entire files in fenced blocks, or
-//! search-and-replace blocks. The driver applies them through the regular edit tools.
+//! search-and-replace blocks. The runtime applies them through the regular edit tools.
 
 use serde_json::{Value, json};
 

@@ -4,57 +4,17 @@ use fusee_journal::RunAborted;
 
 use super::settings::{FlowSettings, PlanMode, RuntimeAction};
 use super::stage_notes;
-use super::stage_runner::{StageNecessity, StageRunner, StageSpec};
+use super::stage_runner::{StageRunner, StageSpec};
 use super::task_rules::{FlowShape, StageRequirements, StageSignal, TaskRules};
 use crate::agent::{AgentTask, PlannedTask, TaskOutcome};
 
 /// Verbs of read-only tasks.
-const LOOKING: &[&str] = &[
-    "analyse",
-    "analyze",
-    "browse",
-    "examine",
-    "explore",
-    "find",
-    "identify",
-    "inspect",
-    "investigate",
-    "list",
-    "locate",
-    "look",
-    "open",
-    "read",
-    "review",
-    "search",
-    "study",
-    "understand",
-    "view",
-];
+const LOOKING: &str = "analyse analyze browse examine explore find identify inspect investigate list locate look open \
+    read review search study understand view";
 
 /// Words that mark a task as more than read-only, whatever it begins with.
-const ACTING: &[&str] = &[
-    "add",
-    "change",
-    "correct",
-    "create",
-    "delete",
-    "edit",
-    "fix",
-    "implement",
-    "install",
-    "insert",
-    "modify",
-    "move",
-    "patch",
-    "refactor",
-    "remove",
-    "rename",
-    "replace",
-    "rewrite",
-    "run",
-    "update",
-    "write",
-];
+const ACTING: &str = "add change correct create delete edit fix implement install insert modify move patch refactor \
+    remove rename replace rewrite run update write";
 
 /// Makes the plan and runs it.
 pub(crate) async fn work(
@@ -93,21 +53,11 @@ fn planning(flow: &FlowSettings) -> StageSpec {
     let mut rules = TaskRules::for_session(flow, FlowShape::Planning(flow.plan_mode));
     rules.verify = None;
     rules.before = flow.before.clone();
-    StageSpec {
-        id: "plan".to_owned(),
-        label: "plan".to_owned(),
-        description: "plan".to_owned(),
-        task: format!(
-            "First make a plan: call plan_tasks with action \"create\" and a short list of tasks. Each task is then \
-             worked on by itself. {how}"
-        ),
-        again: None,
-        rules,
-        attempts: flow.stage_retries + 1,
-        window: flow.context_window,
-        needs: StageNecessity::Required,
-        model: None,
-    }
+    let task = format!(
+        "First make a plan: call plan_tasks with action \"create\" and a short list of tasks. Each task is then \
+         worked on by itself. {how}"
+    );
+    StageSpec::new("plan", task, rules, flow)
 }
 
 fn planned(flow: &FlowSettings, task: &PlannedTask, label: &str, n: usize, count: usize) -> StageSpec {
@@ -132,16 +82,10 @@ fn planned(flow: &FlowSettings, task: &PlannedTask, label: &str, n: usize, count
     }
     words.push_str("\nWhen it is done, answer in one or two sentences, without a call.");
     StageSpec {
-        id: format!("task-{}", n + 1),
         label: label.to_owned(),
         description: task.description.clone(),
-        task: words,
-        again: None,
-        rules,
         attempts: flow.replan_max + 1,
-        window: flow.context_window,
-        needs: StageNecessity::Required,
-        model: None,
+        ..StageSpec::new(&format!("task-{}", n + 1), words, rules, flow)
     }
 }
 
@@ -153,8 +97,8 @@ fn is_read_only_command(description: &str) -> Option<&'static str> {
         .map(str::to_ascii_lowercase)
         .collect();
     let first = words.first()?;
-    let verb = LOOKING.iter().find(|verb| *verb == first)?;
-    (!words.iter().any(|word| ACTING.contains(&word.as_str()))).then_some(*verb)
+    let verb = LOOKING.split(' ').find(|verb| verb == first)?;
+    (!words.iter().any(|word| ACTING.split(' ').any(|verb| verb == word))).then_some(verb)
 }
 
 #[cfg(test)]

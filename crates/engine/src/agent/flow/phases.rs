@@ -1,5 +1,5 @@
 //! Phase control: which phase a task is in, decided by the facts or by a model. It is a side channel: nothing
-//! of it enters the conversation. Pure functions of the facts or an answer; `flow/phase_tracker.rs` asks the model
+//! of it enters the conversation. Pure functions of the facts or an answer; `phase_tracker.rs` asks the model
 //! and emits the events.
 
 use std::collections::BTreeSet;

@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 
-use fusee_journal::event::{ErrorCode, Event, TaskError, TaskStatus};
 use fusee_journal::{RunAborted, StepKind, StepRequest};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -100,16 +99,12 @@ fn stages(flow: &FlowSettings) -> Vec<StageSpec> {
         let title = format!("Stage {} of {count}: {}", n + 1, stage.shown());
         let task = [stage.prompt.trim(), signal.trim()].join("\n\n");
         StageSpec {
-            id: stage.id.clone(),
             label: stage.shown().to_owned(),
             description: stage.shown().to_owned(),
-            task: format!("{title}\n\n{}", task.trim()),
-            again: None,
-            rules,
-            attempts: flow.stage_retries + 1,
             window: stage.context_window.unwrap_or(flow.context_window),
             needs: if flow.stage_required { StageNecessity::Required } else { StageNecessity::Optional },
             model: stage.model.clone(),
+            ..StageSpec::new(&stage.id, format!("{title}\n\n{}", task.trim()), rules, flow)
         }
     };
     flow.stages.iter().enumerate().map(part).collect()
@@ -152,18 +147,7 @@ fn staged3(flow: &FlowSettings) -> Vec<StageSpec> {
         };
         rules.after = if last { flow.after.clone() } else { RuntimeAction::default() };
         rules.edit_format = if last { flow.edit_format } else { FlowEditFormat::Tools };
-        StageSpec {
-            id: id.to_owned(),
-            label: id.to_owned(),
-            description: id.to_owned(),
-            task: task.to_owned(),
-            again: None,
-            rules,
-            attempts: flow.stage_retries + 1,
-            window: flow.context_window,
-            needs: StageNecessity::Required,
-            model: None,
-        }
+        StageSpec::new(id, task.to_owned(), rules, flow)
     };
     parts.into_iter().map(part).collect()
 }
@@ -201,31 +185,10 @@ fn direct(flow: &FlowSettings) -> Vec<StageSpec> {
         FlowEditFormat::Whole | FlowEditFormat::Tools => DIRECT,
     };
     vec![StageSpec {
-        id: "direct".to_owned(),
-        label: "direct".to_owned(),
-        description: "direct".to_owned(),
-        task: format!("Answer with {what}"),
         // A small model that has to say what is wrong finds it more often.
         again: Some(format!("First say in one sentence what is wrong. Then answer with {what}")),
-        rules,
         attempts: flow.replan_max + 1,
         window: 0,
-        needs: StageNecessity::Required,
-        model: None,
+        ..StageSpec::new("direct", format!("Answer with {what}"), rules, flow)
     }]
-}
-
-/// The error for a stage that did not complete and has no error of its own.
-pub(crate) fn unmet(part: &str, lacks: &[String]) -> TaskError {
-    TaskError {
-        code: ErrorCode::TurnFailed,
-        reason: "subtask_failure".to_owned(),
-        message: format!("the stage `{part}` did not complete: {}", lacks.join("; ")),
-    }
-}
-
-/// The error event of a failed task.
-pub(crate) fn error_event(outcome: &TaskOutcome) -> Option<Event> {
-    let error = outcome.error.as_ref().filter(|_| outcome.status == TaskStatus::Failed)?;
-    Some(Event::Error { code: error.code, message: error.message.clone() })
 }

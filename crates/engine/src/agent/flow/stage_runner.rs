@@ -4,13 +4,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use fusee_journal::event::{
-    ErrorCode, Event, FlowStageReport, StageStatus, TaskComplete, TaskError, TaskStarted, TaskStatus,
-};
+use fusee_journal::event::{ErrorCode, Event, FlowStageReport, StageStatus, TaskError, TaskStatus};
 use fusee_journal::{Branch, RunAborted};
 
 use super::phases::Phases;
-use super::run_flow::{error_event, unmet};
 use super::settings::FlowSettings;
 use super::stage_notes::{self, StageNote};
 use super::task_rules::{FlowShape, TaskRules};
@@ -34,6 +31,24 @@ pub(crate) struct StageSpec {
     pub(crate) window: i64,
     pub(crate) needs: StageNecessity,
     pub(crate) model: Option<String>,
+}
+
+impl StageSpec {
+    /// A required part with the retries and notes of the flow, named by its id.
+    pub(crate) fn new(id: &str, task: String, rules: TaskRules, flow: &FlowSettings) -> Self {
+        Self {
+            id: id.to_owned(),
+            label: id.to_owned(),
+            description: id.to_owned(),
+            task,
+            again: None,
+            rules,
+            attempts: flow.stage_retries + 1,
+            window: flow.context_window,
+            needs: StageNecessity::Required,
+            model: None,
+        }
+    }
 }
 
 /// Whether the rest of the task depends on a part.
@@ -101,22 +116,8 @@ impl<'a> StageRunner<'a> {
 
     /// Emits the start events of the main task.
     pub(crate) fn begin(&self) {
-        let main = self.main;
-        if main.is_announced() {
-            return;
-        }
-        self.emit(Event::TaskStarted(TaskStarted {
-            submission_id: main.submission_id.clone(),
-            turn_type: main.turn_type,
-            timestamp: self.started_ms,
-            request: main.request.clone(),
-            model: main.session.model.name().to_owned(),
-            sandbox: main.session.sandbox.clone(),
-            parent: main.rules.parent.as_ref().map(ToString::to_string),
-            continues: main.session.continues.as_ref().map(ToString::to_string),
-        }));
-        if let Some(event) = main.earlier.compaction(self.started_ms) {
-            self.emit(event);
+        if !self.main.is_announced() {
+            self.main.start_events(self.started_ms).for_each(|event| self.emit(event));
         }
     }
 
@@ -303,7 +304,6 @@ impl<'a> StageRunner<'a> {
     /// Reports on the entire task and ends it.
     pub(crate) async fn end(mut self, outcome: TaskOutcome) -> Result<TaskOutcome, RunAborted> {
         crate::agent::task_report::settle_changes(self.main, &mut self.facts).await?;
-        error_event(&outcome).into_iter().for_each(|event| self.emit(event));
         let end = FactsEnd {
             status: outcome.status,
             plan_steps: u32::try_from(self.plan.tasks().len()).unwrap_or(u32::MAX),
@@ -312,19 +312,8 @@ impl<'a> StageRunner<'a> {
             error: outcome.error.as_ref().map(|error| error.message.as_str()),
         };
         let report = self.facts.report(&self.main.branch, &self.main.request, end);
-        self.emit(crate::agent::task_report::checked(report));
-        let usage = outcome.usage();
-        self.emit(Event::TaskComplete(TaskComplete {
-            submission_id: self.main.submission_id.clone(),
-            total_turns: outcome.total_turns,
-            total_tokens: usage.input_tokens + usage.output_tokens,
-            cached_tokens: usage.cached_tokens,
-            duration_ms: u64::try_from(self.last_ms - self.started_ms).unwrap_or_default(),
-            status: outcome.status,
-            answer: outcome.answer.clone(),
-            cost_usd: outcome.charges.cost_usd(self.main.session.limits.price),
-            error: outcome.error.clone(),
-        }));
+        let duration_ms = u64::try_from(self.last_ms - self.started_ms).unwrap_or_default();
+        self.main.emit_end(&outcome, report, duration_ms);
         *self.main.progress.status.lock() = Some(outcome.status);
         Ok(outcome)
     }
@@ -351,4 +340,13 @@ fn is_final(outcome: &TaskOutcome) -> bool {
     let declined = outcome.error.as_ref().is_some_and(|error| error.reason == "llm_error");
     let spent = matches!(code, Some(ErrorCode::Cancelled | ErrorCode::Timeout | ErrorCode::Budget));
     outcome.status == TaskStatus::Cancelled || outcome.unreachable || spent || declined
+}
+
+/// The error for a stage that did not complete and has no error of its own.
+fn unmet(part: &str, lacks: &[String]) -> TaskError {
+    TaskError {
+        code: ErrorCode::TurnFailed,
+        reason: "subtask_failure".to_owned(),
+        message: format!("the stage `{part}` did not complete: {}", lacks.join("; ")),
+    }
 }

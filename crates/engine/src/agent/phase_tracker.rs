@@ -8,11 +8,10 @@ use fusee_journal::{RunAborted, StepKind, StepRequest};
 use fusee_model::{ErrorKind, Message, Reply, RequestOptions, ToolChoice};
 use serde_json::json;
 
-use super::flow_state::FlowState;
-use super::phases::{PhaseTransition, Phases};
-use crate::agent::conversation::Conversation;
-use crate::agent::execution::Execution;
-use crate::agent::{Attempt, AttemptResult, within};
+use super::conversation::Conversation;
+use super::execution::Execution;
+use super::flow::{FlowState, PhaseTransition, Phases};
+use super::model_request::attempt::{Attempt, AttemptResult, within};
 
 /// Timeout of the phase probe; without an answer the phase stays.
 const PROBE_TIME: Duration = Duration::from_secs(60);
