@@ -2,7 +2,7 @@
 //! model requests, `tool_calls.rs` executes tool calls, and `context.rs` keeps the conversation within its limit.
 //! Each of these is a journal step.
 
-use fusee_journal::event::{ErrorCode, Event, Role, TaskError};
+use fusee_journal::event::{ErrorCode, ErrorDetail, Event, Role};
 use fusee_journal::{DurableRun, RunAborted, StepResult};
 use fusee_model::{CancellationToken, Message, ToolSpec, Usage};
 use serde::Serialize;
@@ -177,7 +177,7 @@ impl<'t> TaskRunner<'t> {
     pub(crate) async fn drive(&mut self) -> Result<TaskEnd, RunAborted> {
         if let Some(message) = self.task.obstacle.clone() {
             let (code, reason) = (ErrorCode::InitFailed, "configuration_error".to_owned());
-            return Ok(TaskEnd::Failed { error: TaskError { code, reason, message }, unreachable: false });
+            return Ok(TaskEnd::Failed { error: ErrorDetail { code, reason, message }, unreachable: false });
         }
         self.list_files().await?;
         self.run_preload().await?;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fusee_journal::event::{Event, TaskComplete, TaskError, TaskStarted, TaskStatus, TurnType};
+use fusee_journal::event::{ErrorDetail, Event, TaskComplete, TaskStarted, TaskStatus, TurnType};
 use fusee_journal::{Branch, DurableRun, RunAborted};
 use fusee_model::{CancellationToken, Message, Usage};
 
@@ -93,7 +93,7 @@ pub struct TaskOutcome {
     /// Whether the answer makes the run fail, as a review with severe findings does.
     pub objects: bool,
     /// Set if the task failed or was cancelled.
-    pub error: Option<TaskError>,
+    pub error: Option<ErrorDetail>,
     /// On failure: whether the model could not be reached.
     pub unreachable: bool,
     /// Number of model replies.
@@ -315,7 +315,7 @@ impl AgentTask {
     }
 
     /// Fails the task before any model request, still emitting its start and end events.
-    pub(crate) fn fail(&self, started_ms: i64, error: TaskError) -> TaskOutcome {
+    pub(crate) fn fail(&self, started_ms: i64, error: ErrorDetail) -> TaskOutcome {
         self.begin(started_ms);
         let driver = TaskRunner::new(self, started_ms);
         let outcome = outcome(TaskEnd::Failed { error, unreachable: false }, &driver);
@@ -430,7 +430,7 @@ fn outcome(ending: TaskEnd, driver: &TaskRunner<'_>) -> TaskOutcome {
         TaskEnd::Failed { error, unreachable } => TaskOutcome { error: Some(error), unreachable, ..base },
         TaskEnd::Cancelled => {
             let message = "the task was cancelled".to_owned();
-            let error = TaskError {
+            let error = ErrorDetail {
                 code: fusee_journal::event::ErrorCode::Cancelled,
                 reason: "cancelled".to_owned(),
                 message,

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use fusee_journal::event::{ErrorCode, TaskError};
+use fusee_journal::event::{ErrorCode, ErrorDetail};
 use fusee_journal::{RunAborted, StepKind, StepRequest};
 use fusee_tools::Workspace;
 use serde::{Deserialize, Serialize};
@@ -139,7 +139,7 @@ impl TaskRunner<'_> {
             AnswerVerdict::Complaint(complaint) => {
                 let message = format!("the answer does not have the requested form: {complaint}");
                 let reason = "output_format_failure".to_owned();
-                let error = TaskError { code: ErrorCode::TurnFailed, reason, message };
+                let error = ErrorDetail { code: ErrorCode::TurnFailed, reason, message };
                 Ok(AnswerJudgement::Ends(TaskEnd::Failed { error, unreachable: false }))
             }
         }

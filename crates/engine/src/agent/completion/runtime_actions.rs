@@ -1,7 +1,7 @@
 //! Actions of the runtime itself within a task: reading files for the model, running commands, applying edits
 //! found in an answer. Each one is a journal step and emits events; none counts as a call of the model.
 
-use fusee_journal::event::{ErrorCode, TaskError};
+use fusee_journal::event::{ErrorCode, ErrorDetail};
 use fusee_journal::{RunAborted, StepKind, StepRequest};
 use fusee_model::{Message, ToolCall};
 use fusee_tools::{SeenVersion, ToolOutput};
@@ -126,14 +126,14 @@ impl TaskRunner<'_> {
     /// Ends a task that allows a single answer after that answer was rejected.
     pub(crate) fn reject_final(&mut self, feedback: Feedback) -> TaskEnd {
         self.facts.fed_back(feedback.sort);
-        let error = TaskError {
+        let error = ErrorDetail {
             code: ErrorCode::TurnFailed,
             reason: "output_format_failure".to_owned(),
             message: feedback.text,
         };
         let reason =
             if feedback.sort == "verify_failed" { "tool_execution_error" } else { error.reason.as_str() };
-        let error = TaskError { reason: reason.to_owned(), ..error };
+        let error = ErrorDetail { reason: reason.to_owned(), ..error };
         TaskEnd::Failed { error, unreachable: false }
     }
 }

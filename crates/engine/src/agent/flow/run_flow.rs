@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use fusee_journal::event::{ErrorCode, Event, TaskError, TaskStatus};
+use fusee_journal::event::{ErrorCode, ErrorDetail, Event, TaskStatus};
 use fusee_journal::{RunAborted, StepKind, StepRequest};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -216,8 +216,8 @@ fn direct(flow: &FlowSettings) -> Vec<StageSpec> {
 }
 
 /// The error for a stage that did not complete and has no error of its own.
-pub(crate) fn unmet(part: &str, lacks: &[String]) -> TaskError {
-    TaskError {
+pub(crate) fn unmet(part: &str, lacks: &[String]) -> ErrorDetail {
+    ErrorDetail {
         code: ErrorCode::TurnFailed,
         reason: "subtask_failure".to_owned(),
         message: format!("the stage `{part}` did not complete: {}", lacks.join("; ")),

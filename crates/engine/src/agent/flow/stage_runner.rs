@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 
 use fusee_journal::event::{
-    ErrorCode, Event, FlowStageReport, StageStatus, TaskComplete, TaskError, TaskStarted, TaskStatus,
+    ErrorCode, ErrorDetail, Event, FlowStageReport, StageStatus, TaskComplete, TaskStarted, TaskStatus,
 };
 use fusee_journal::{Branch, RunAborted};
 use fusee_model::Usage;
@@ -297,7 +297,7 @@ impl<'a> StageRunner<'a> {
             return TaskOutcome { blocked: true, ..base };
         }
         let error = match outcome.error {
-            Some(error) => TaskError { message: format!("in `{part}`: {}", error.message), ..error },
+            Some(error) => ErrorDetail { message: format!("in `{part}`: {}", error.message), ..error },
             None => unmet(part, lacks),
         };
         let status =
