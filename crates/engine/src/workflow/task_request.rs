@@ -6,7 +6,7 @@ use fusee_text::placeholder::{FORMS, PlaceholderSyntax, TextPart, parse};
 use serde_json::{Map, Value as Json};
 
 use crate::agent::SPAWN_SUBTASK;
-use crate::task_system::{Reason, SubtaskRequest, TaskError, TemplateOrigin};
+use crate::task_system::{HistoryConfig, Reason, SubtaskRequest, TaskError, TemplateOrigin};
 use crate::template::{InputType, Template, TemplateInput, shown};
 
 /// Builds the request of a call, and its template if the program has it.
@@ -92,6 +92,12 @@ fn request(call: &TaskCall) -> Result<SubtaskRequest, TaskError> {
             other => (other, value.clone()),
         };
         fields.insert(key.to_owned(), value);
+    }
+    // How a task relates to the conversation is a setting of the program, not an input of the task.
+    let history = fields.get("history_config").cloned().map(serde_json::from_value::<HistoryConfig>);
+    if let Some(Err(error)) = history {
+        let message = format!("invalid `history_config`: {error}");
+        return Err(TaskError::failure(Reason::ConfigurationError, message));
     }
     serde_json::from_value(Json::Object(fields)).map_err(|error| {
         let message = format!("invalid call of `{}`: {error}", call.callee());
