@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use fusee_journal::event::{Event, TaskComplete, TaskError, TaskStatus, TurnType};
+use fusee_journal::event::{ErrorDetail, Event, TaskComplete, TaskStatus, TurnType};
 use fusee_journal::{
     Branch, DurableRun, EventStream, Journal, JournalError, RunAborted, RunId, RunStatus, SqliteRun, StepKey,
     StepKind, StepMeta, StepRequest,
@@ -459,7 +459,7 @@ fn digest_file(journal: &Journal) -> PathBuf {
 
 /// Final event of a run whose journal failed.
 fn stopped(embedded: &SqliteRun, stop: &RunAborted) -> Event {
-    let error = TaskError {
+    let error = ErrorDetail {
         code: fusee_journal::event::ErrorCode::TurnFailed,
         reason: "unexpected_error".to_owned(),
         message: stop.to_string(),

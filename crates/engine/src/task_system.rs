@@ -3,7 +3,7 @@
 //! A [`SubtaskRequest`] names a template and contains everything it needs. [`TaskSystem`] finds the template,
 //! prepares the context and configures a `Handler`; the `AtomicTaskExecutor` lets the handler work on the task.
 //! Templates, tools and workflows all answer with a [`TaskResult`]; a failed task is a result with a
-//! [`TemplateTaskError`].
+//! [`TaskError`].
 
 mod context;
 mod context_loader;
@@ -22,7 +22,7 @@ pub(crate) mod run_script;
 mod subtasks;
 
 pub use context::{Conflict, ContextSettings, SetBy, defaults, effective};
-pub use error::{ErrorCause, ErrorType, Reason, ResourceMetrics, TemplateTaskError};
+pub use error::{ErrorCause, ErrorType, Reason, ResourceMetrics, TaskError};
 pub use fusee_lang::{Status, TaskResult};
 pub use handler::{check_tools, limits, toolbox};
 use history_excerpt::part as history_part;

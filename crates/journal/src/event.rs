@@ -356,13 +356,13 @@ pub struct TaskComplete {
     pub cost_usd: Option<f64>,
     /// Error, if the task failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<TaskError>,
+    pub error: Option<ErrorDetail>,
 }
 
 /// Why a task failed, as a code and as a more specific reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(extend("additionalProperties" = false))]
-pub struct TaskError {
+#[schemars(rename = "TaskError", extend("additionalProperties" = false))]
+pub struct ErrorDetail {
     /// Code from the error table.
     pub code: ErrorCode,
     /// Specific reason, such as `configuration_error`.

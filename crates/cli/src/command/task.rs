@@ -10,7 +10,7 @@ mod workflow_source;
 use clap::Args;
 use fusee_engine::lang::{EvaluationLimits, Machine};
 use fusee_engine::run::{ExitStatus, JsonOutput, RunKind, RunOutcome, WorkflowRun};
-use fusee_engine::task_system::{ExecutionPath, Reason, TaskResult, TemplateTaskError};
+use fusee_engine::task_system::{ExecutionPath, Reason, TaskResult, TaskError};
 use fusee_engine::workflow::standard_tools;
 use serde_json::Value as Json;
 
@@ -94,7 +94,7 @@ pub(crate) async fn task(args: TaskArgs, process: &Process) -> Result<ExitStatus
             ExitStatus::Usage => Reason::ConfigurationError,
             _ => Reason::UnexpectedError,
         };
-        let error = TemplateTaskError::invalid(reason, failure.message.trim_end());
+        let error = TaskError::invalid(reason, failure.message.trim_end());
         template::print_refusal(&error, &named, ExecutionPath::Template)?;
     }
     done
@@ -254,7 +254,7 @@ async fn run_task(
 
 /// The task result of a run.
 pub(super) fn result_of(outcome: Option<RunOutcome>) -> TaskResult {
-    let failed = |message: String| TemplateTaskError::failure(Reason::UnexpectedError, message).to_result("");
+    let failed = |message: String| TaskError::failure(Reason::UnexpectedError, message).to_result("");
     match outcome {
         Some(RunOutcome::Ended(ended)) => match ended.result {
             Some(result) => *result,

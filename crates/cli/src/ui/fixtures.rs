@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use fusee_engine::journal::event::{
-    CallFate, ChangeKind, ErrorCode, Event, Role, TaskComplete, TaskError, TaskStarted, TaskStatus,
+    CallFate, ChangeKind, ErrorCode, ErrorDetail, Event, Role, TaskComplete, TaskStarted, TaskStatus,
     ToolResult, TurnType,
 };
 use fusee_engine::journal::{Branch, EventRecord};
@@ -69,7 +69,7 @@ pub(crate) fn scene() -> Vec<(Duration, EventRecord)> {
 
 /// The final event of a run that failed.
 pub(crate) fn failed_end() -> EventRecord {
-    let error = TaskError {
+    let error = ErrorDetail {
         code: ErrorCode::MaxTurns,
         reason: "turns".to_owned(),
         message: "the task reached its limit of 50 turns before it had an answer".to_owned(),
@@ -142,7 +142,7 @@ fn result(
     Event::ToolResult(ToolResult { call_id, ok, content, truncated: false, duration_ms, exit_code, fate })
 }
 
-fn complete(status: TaskStatus, answer: &str, error: Option<TaskError>) -> Event {
+fn complete(status: TaskStatus, answer: &str, error: Option<ErrorDetail>) -> Event {
     Event::TaskComplete(TaskComplete {
         submission_id: "a-run".into(),
         total_turns: 3,

@@ -2,7 +2,7 @@
 //! the actions and reports what came of them. Every limit and every end of a task is decided here and nowhere
 //! else.
 
-use fusee_journal::event::{ErrorCode, Event, TaskError};
+use fusee_journal::event::{ErrorCode, Event, ErrorDetail};
 use fusee_model::{ErrorKind, ModelError, Reply, StopReason, ToolCall};
 
 use super::limits::Limits;
@@ -124,7 +124,7 @@ pub(crate) enum TaskEnd {
         answer: String,
     },
     Failed {
-        error: TaskError,
+        error: ErrorDetail,
         /// The model could not be reached despite all retries.
         unreachable: bool,
     },
@@ -472,7 +472,7 @@ impl TurnMachine {
 }
 
 fn fail(code: ErrorCode, reason: &str, message: String) -> TaskEnd {
-    TaskEnd::Failed { error: TaskError { code, reason: reason.to_owned(), message }, unreachable: false }
+    TaskEnd::Failed { error: ErrorDetail { code, reason: reason.to_owned(), message }, unreachable: false }
 }
 
 fn model_failure(error: &ModelError, attempts: u32) -> TaskEnd {
@@ -483,12 +483,12 @@ fn model_failure(error: &ModelError, attempts: u32) -> TaskEnd {
     if error.kind == ErrorKind::Loading {
         let help = "the model took too long to load; raise `loading_timeout_s`";
         let message = format!("{} ({help})", error.message);
-        let error = TaskError { code, reason: reason.to_owned(), message };
+        let error = ErrorDetail { code, reason: reason.to_owned(), message };
         return TaskEnd::Failed { error, unreachable: true };
     }
     let tries = if attempts > 1 { format!(" (after {attempts} attempts)") } else { String::new() };
     let error_out =
-        TaskError { code, reason: reason.to_owned(), message: format!("{}{tries}", error.message) };
+        ErrorDetail { code, reason: reason.to_owned(), message: format!("{}{tries}", error.message) };
     TaskEnd::Failed { error: error_out, unreachable: error.kind.unreachable() }
 }
 

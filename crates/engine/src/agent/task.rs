@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use fusee_journal::event::{Event, TaskComplete, TaskError, TaskReport, TaskStarted, TaskStatus, TurnType};
+use fusee_journal::event::{Event, TaskComplete, ErrorDetail, TaskReport, TaskStarted, TaskStatus, TurnType};
 use fusee_journal::{Branch, DurableRun, RunAborted};
 use fusee_model::{CancellationToken, Message, Usage};
 use parking_lot::Mutex;
@@ -110,7 +110,7 @@ pub struct TaskOutcome {
     /// Whether the answer makes the run fail, as a review with severe findings does.
     pub objects: bool,
     /// Set if the task failed or was cancelled.
-    pub error: Option<TaskError>,
+    pub error: Option<ErrorDetail>,
     /// On failure: whether the model could not be reached.
     pub unreachable: bool,
     /// Number of model replies.
@@ -359,7 +359,7 @@ impl AgentTask {
     }
 
     /// Fails the task before any model request, still emitting its start and end events.
-    pub(crate) fn fail(&self, started_ms: i64, error: TaskError) -> TaskOutcome {
+    pub(crate) fn fail(&self, started_ms: i64, error: ErrorDetail) -> TaskOutcome {
         self.announce(started_ms);
         let runner = TaskRunner::new(self, started_ms);
         let outcome = outcome(TaskEnd::Failed { error, unreachable: false }, &runner);
@@ -465,7 +465,7 @@ fn outcome(ending: TaskEnd, runner: &TaskRunner<'_>) -> TaskOutcome {
         TaskEnd::Failed { error, unreachable } => TaskOutcome { error: Some(error), unreachable, ..base },
         TaskEnd::Cancelled => {
             let message = "the task was cancelled".to_owned();
-            let error = TaskError {
+            let error = ErrorDetail {
                 code: fusee_journal::event::ErrorCode::Cancelled,
                 reason: "cancelled".to_owned(),
                 message,

@@ -4,7 +4,7 @@ use fusee_journal::RunAborted;
 use fusee_journal::event::{ErrorCode, TaskStatus};
 
 use crate::agent::TaskOutcome;
-use crate::task_system::{Reason, TemplateTaskError};
+use crate::task_system::{Reason, TaskError};
 
 /// Outcome of a run.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ fn exit_of(outcome: &TaskOutcome) -> ExitStatus {
 
 impl ExitStatus {
     /// Returns the exit code for a task that the user started directly.
-    pub fn of_error(error: &TemplateTaskError) -> Self {
+    pub fn of_error(error: &TaskError) -> Self {
         exit_of_code(error.code(), error.reason.map_or("", Reason::as_str))
     }
 }

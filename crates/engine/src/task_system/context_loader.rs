@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::TaskSystem;
 use super::context::{self, ContextSettings};
-use super::error::{ErrorType, Reason, TemplateTaskError};
+use super::error::{ErrorType, Reason, TaskError};
 use super::file_sources::{LISTING_BYTES, ListedFile, ListingShell, SkipReason};
 use super::handler::Handler;
 use super::prompt::{PreparedContext, SourceFile};
@@ -53,7 +53,7 @@ pub(super) struct ContextLoader<'a> {
 /// Failure of the preparation.
 pub(super) enum LoadError {
     /// The task fails with this error.
-    Failed(Box<TemplateTaskError>),
+    Failed(Box<TaskError>),
     /// The run cannot continue.
     Stopped(RunAborted),
 }
@@ -64,8 +64,8 @@ impl From<RunAborted> for LoadError {
     }
 }
 
-impl From<TemplateTaskError> for LoadError {
-    fn from(error: TemplateTaskError) -> Self {
+impl From<TaskError> for LoadError {
+    fn from(error: TaskError) -> Self {
         Self::Failed(Box::new(error))
     }
 }
@@ -90,7 +90,7 @@ impl ContextLoader<'_> {
                 "{} files are listed, but at most {MOST_FILES} can be included; list fewer in `<file_paths>`",
                 listed.len()
             );
-            return Err(TemplateTaskError::failure(Reason::ContextRetrievalFailure, message).into());
+            return Err(TaskError::failure(Reason::ContextRetrievalFailure, message).into());
         }
         prepared.listed = !listed.is_empty();
         let fraction = template.limits.context_fraction.unwrap_or(FRACTION);
@@ -136,7 +136,7 @@ impl ContextLoader<'_> {
 
     /// Returns the paths printed by a command. It uses the same tool and approval as a model's commands.
     async fn printed(&self, command: &str) -> Result<Vec<String>, LoadError> {
-        let failed = |message: String| TemplateTaskError::failure(Reason::ContextRetrievalFailure, message);
+        let failed = |message: String| TaskError::failure(Reason::ContextRetrievalFailure, message);
         let shell: Arc<dyn Tool> = Arc::new(ListingShell::new(self.tool("shell")?));
         let mut called = self.call(&shell, json!({ "command": command })).await?;
         for _ in 0..LISTED_AGAIN {
@@ -211,7 +211,7 @@ impl ContextLoader<'_> {
         }
         searched.found.map_err(|problem| {
             let message = format!("cannot search the workspace: {problem}");
-            TemplateTaskError::failure(Reason::ContextMatchingFailure, message).into()
+            TaskError::failure(Reason::ContextMatchingFailure, message).into()
         })
     }
 
@@ -240,7 +240,7 @@ impl ContextLoader<'_> {
     fn tool(&self, name: &str) -> Result<&Arc<dyn Tool>, LoadError> {
         self.system.base.toolbox.find(name).ok_or_else(|| {
             let message = format!("cannot prepare the context: no tool `{name}`");
-            TemplateTaskError::failure(Reason::ToolExecutionError, message).into()
+            TaskError::failure(Reason::ToolExecutionError, message).into()
         })
     }
 
@@ -276,13 +276,12 @@ impl ContextLoader<'_> {
 
 /// Why a listed file is not included.
 pub(super) enum NotIncluded {
-    Failed(Box<TemplateTaskError>),
+    Failed(Box<TaskError>),
     TooLarge(String),
 }
 
 pub(super) fn shown_file(path: &str, listed: ListedFile) -> Result<SourceFile, NotIncluded> {
-    let failed =
-        |reason, message: String| NotIncluded::Failed(Box::new(TemplateTaskError::failure(reason, message)));
+    let failed = |reason, message: String| NotIncluded::Failed(Box::new(TaskError::failure(reason, message)));
     let Some(why) = listed.not_shown() else {
         return Ok(SourceFile { path: path.to_owned(), content: listed.content });
     };
@@ -316,8 +315,8 @@ fn no_room(what: &str, room: usize) -> LoadError {
         "{what}: files and inherited context may use about {} tokens (`context_fraction` of `max_tokens`)",
         room / 4
     );
-    let failure = TemplateTaskError::failure(Reason::Context, message);
-    TemplateTaskError { kind: ErrorType::ResourceExhaustion, ..failure }.into()
+    let failure = TaskError::failure(Reason::Context, message);
+    TaskError { kind: ErrorType::ResourceExhaustion, ..failure }.into()
 }
 
 fn refused(why: &str) -> LoadError {
@@ -327,7 +326,7 @@ fn refused(why: &str) -> LoadError {
     let message = format!(
         "the file-listing command was not allowed to run: {why}; allow it, or list the files with `<path>` in the template"
     );
-    TemplateTaskError::failure(Reason::ContextRetrievalFailure, message).into()
+    TaskError::failure(Reason::ContextRetrievalFailure, message).into()
 }
 
 /// Returns the search words: the request's description, else its inputs that count as relevant for the

@@ -10,7 +10,7 @@ use crate::template::output::Mismatch;
 
 /// Failure of a task. An inner failure is kept as the cause, never flattened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct TemplateTaskError {
+pub struct TaskError {
     /// Kind of failure.
     #[serde(rename = "type")]
     pub kind: ErrorType,
@@ -92,7 +92,7 @@ pub enum Reason {
 #[serde(untagged)]
 pub enum ErrorCause {
     /// Another failure.
-    Error(TemplateTaskError),
+    Error(TaskError),
     /// An answer that does not match the declared format.
     Mismatch(Mismatch),
 }
@@ -190,7 +190,7 @@ impl Reason {
     }
 }
 
-impl TemplateTaskError {
+impl TaskError {
     /// Creates a `TaskFailure` with this reason.
     pub fn failure(reason: Reason, message: impl Into<String>) -> Self {
         Self::new(ErrorType::TaskFailure, Some(reason), message.into())
@@ -279,9 +279,9 @@ impl TemplateTaskError {
     }
 
     /// Converts the error to that of an event.
-    pub(super) fn to_event(&self, code: ErrorCode) -> fusee_journal::event::TaskError {
+    pub(super) fn to_event(&self, code: ErrorCode) -> fusee_journal::event::ErrorDetail {
         let reason = self.reason.map_or("unexpected_error", Reason::as_str).to_owned();
-        fusee_journal::event::TaskError { code, reason, message: self.message.clone() }
+        fusee_journal::event::ErrorDetail { code, reason, message: self.message.clone() }
     }
 
     /// Suggests what the caller could do, for `notes.recovery`.

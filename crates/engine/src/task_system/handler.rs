@@ -8,7 +8,7 @@ use fusee_journal::{DurableRun, RunAborted};
 use fusee_text::suggest;
 use fusee_tools::{Tool, Toolbox};
 
-use super::error::{Reason, ResourceMetrics, TemplateTaskError};
+use super::error::{Reason, ResourceMetrics, TaskError};
 use super::pipeline::{TaskScope, TaskSystem};
 use super::prompt::{HandlerPayload, PreparedContext};
 use super::request::SubtaskRequest;
@@ -46,7 +46,7 @@ impl Handler {
         request: &SubtaskRequest,
         schema: Option<&OutputSchema>,
         scope: &TaskScope,
-    ) -> Result<Self, TemplateTaskError> {
+    ) -> Result<Self, TaskError> {
         let base = &system.base;
         let limits = limits(base.limits, &template.limits, request.limits.as_ref(), scope.left);
         let (toolbox, mut options) = (toolbox(&base.toolbox, template)?, base.options.clone());
@@ -83,7 +83,7 @@ impl Handler {
     }
 
     /// Fails the task before the model is called, with start and end events.
-    pub(super) fn refuse(&self, title: &str, error: TemplateTaskError) -> TaskOutcome {
+    pub(super) fn refuse(&self, title: &str, error: TaskError) -> TaskOutcome {
         let told = error.to_event(error.code());
         let mut outcome = self.task(String::new(), title.to_owned()).fail(self.scope.started_ms, told);
         let metrics = self.resource_metrics();
@@ -161,7 +161,7 @@ fn requested_model(
     template: &Template,
     request: &SubtaskRequest,
     scope: &TaskScope,
-) -> Result<TaskContext, TemplateTaskError> {
+) -> Result<TaskContext, TaskError> {
     // The main task's model was chosen when the run started.
     let Some(parent) = &scope.parent else { return Ok(context) };
     let Some(wanted) = request.model.as_ref().or(template.model.as_ref()) else { return Ok(context) };
@@ -175,7 +175,7 @@ fn requested_model(
     if request.model.is_some() {
         let message =
             format!("`{}` requests the model `{wanted}`, but this run only has `{has}`", template.name);
-        return Err(TemplateTaskError::failure(Reason::ConfigurationError, message));
+        return Err(TaskError::failure(Reason::ConfigurationError, message));
     }
     let message = format!(
         "`{}` names the model `{wanted}`, but this run only has `{has}`, which is used instead",
@@ -211,7 +211,7 @@ pub fn limits(
 
 /// Reports tool names in a template that look like typos of known tools, before anything starts. A name
 /// unlike all others may belong to an MCP server that is not connected yet; [`toolbox`] checks those.
-pub fn check_tools(base: &Toolbox, template: &Template) -> Result<(), TemplateTaskError> {
+pub fn check_tools(base: &Toolbox, template: &Template) -> Result<(), TaskError> {
     let named = template.allowed_tools.iter().flatten().chain(&template.blocked_tools);
     let slips: Vec<String> = named
         .filter(|name| is_not_control_tool(name) && in_any_case(base, name).is_none())
@@ -233,13 +233,13 @@ fn is_not_control_tool(name: &str) -> bool {
     name != SPAWN_SUBTASK && !control_names().any(|known| known == name)
 }
 
-fn not_there(template: &Template, tools: &[String]) -> TemplateTaskError {
+fn not_there(template: &Template, tools: &[String]) -> TaskError {
     let message = format!("`{}` names unknown tools: {}", template.name, tools.join(", "));
-    TemplateTaskError::invalid(Reason::ConfigurationError, message)
+    TaskError::invalid(Reason::ConfigurationError, message)
 }
 
 /// Returns the tools of a template, resolved by name or alias.
-pub fn toolbox(base: &Toolbox, template: &Template) -> Result<Toolbox, TemplateTaskError> {
+pub fn toolbox(base: &Toolbox, template: &Template) -> Result<Toolbox, TaskError> {
     let mut unknown: Vec<String> = Vec::new();
     let mut resolve = |names: &[String]| -> Vec<String> {
         names

@@ -6,7 +6,7 @@ use fusee_text::Source;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::error::{Reason, TemplateTaskError};
+use super::error::{Reason, TaskError};
 use super::pipeline::{TaskScope, TaskSystem};
 use super::request::SubtaskRequest;
 use crate::agent::SPAWN_SUBTASK;
@@ -57,16 +57,14 @@ impl TaskSystem {
         origin: TemplateOrigin,
         request: &SubtaskRequest,
         scope: &mut TaskScope,
-    ) -> Result<Result<Template, TemplateTaskError>, RunAborted> {
+    ) -> Result<Result<Template, TaskError>, RunAborted> {
         let found = match origin {
             TemplateOrigin::Value(template) => return Ok(Ok(*template)),
             TemplateOrigin::Text(text) => LookupRecord::Template(text),
             TemplateOrigin::Registry => self.look_up(request, scope).await?,
         };
         Ok(match found {
-            LookupRecord::Missing(message) => {
-                Err(TemplateTaskError::failure(Reason::TemplateNotFound, message))
-            }
+            LookupRecord::Missing(message) => Err(TaskError::failure(Reason::TemplateNotFound, message)),
             LookupRecord::Plain(words) => {
                 scope.path = ExecutionPath::Plain;
                 Ok(Template {
@@ -119,7 +117,7 @@ impl TaskSystem {
     }
 }
 
-fn read(text: &TemplateText) -> Result<Template, TemplateTaskError> {
+fn read(text: &TemplateText) -> Result<Template, TaskError> {
     let source = Source::new(text.file.as_str(), text.text.as_str());
     let (template, problems) = Template::read(&source);
     template.ok_or_else(|| {
@@ -127,6 +125,6 @@ fn read(text: &TemplateText) -> Result<Template, TemplateTaskError> {
             .iter()
             .map(|problem| format!("{}:{}: {}", problem.file, problem.start, problem.message))
             .collect();
-        TemplateTaskError::invalid(Reason::XmlValidationFailure, told.join("; "))
+        TaskError::invalid(Reason::XmlValidationFailure, told.join("; "))
     })
 }

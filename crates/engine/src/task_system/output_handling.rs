@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use fusee_journal::event::{ErrorCode, TaskError as EventError};
+use fusee_journal::event::{ErrorCode, ErrorDetail};
 use fusee_journal::{BoxFuture, RunAborted};
 use fusee_lang::TaskResult;
 use fusee_model::Message;
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use super::error::{ErrorCause, ErrorType, Reason, ResourceMetrics, TemplateTaskError};
+use super::error::{ErrorCause, ErrorType, Reason, ResourceMetrics, TaskError};
 use super::request::SubtaskRequest;
 use super::subtasks::{FinishedSubtask, Subtasks, history};
 use crate::agent::{AnswerHandler, Conclusion, Remaining, Spent, TaskOutcome};
@@ -66,7 +66,7 @@ impl AnswerHandler for OutputJudge {
                     let FinishedSubtask { result, spent, .. } =
                         self.subtasks.run(request, left, None, history).await?;
                     used = spent;
-                    let failed = TemplateTaskError::of_result(&result);
+                    let failed = TaskError::of_result(&result);
                     let content = result.content.clone();
                     let content =
                         if failed.is_some() && content.is_empty() { before.clone() } else { content };
@@ -117,13 +117,13 @@ fn continuation(answer: &str) -> Option<ContinuationRequest> {
     })
 }
 
-fn mismatched(mismatch: Mismatch) -> TemplateTaskError {
+fn mismatched(mismatch: Mismatch) -> TaskError {
     let message = format!("the answer does not match the declared output format: {}", mismatch.message);
-    TemplateTaskError::failure(Reason::OutputFormatFailure, message).caused_by(ErrorCause::Mismatch(mismatch))
+    TaskError::failure(Reason::OutputFormatFailure, message).caused_by(ErrorCause::Mismatch(mismatch))
 }
 
 /// Converts the error of an answer; whatever the reason, the task itself had begun.
-fn event_error(error: &TemplateTaskError) -> EventError {
+fn event_error(error: &TaskError) -> ErrorDetail {
     let exhausted = error.kind == ErrorType::ResourceExhaustion;
     error.to_event(if exhausted { error.code() } else { ErrorCode::TurnFailed })
 }
@@ -135,7 +135,7 @@ pub(super) fn result_of(outcome: &TaskOutcome, finishing: &OutputJudge) -> TaskR
         return judged(outcome, finishing, metrics);
     };
     // A failure of the continuation is a failure of this task; its answer must match this task's format.
-    let mut result = match TemplateTaskError::of_result(&continued) {
+    let mut result = match TaskError::of_result(&continued) {
         Some(error) => {
             let partial = if continued.content.is_empty() { before } else { continued.content };
             error.measured(metrics).to_result(partial)
@@ -149,13 +149,11 @@ pub(super) fn result_of(outcome: &TaskOutcome, finishing: &OutputJudge) -> TaskR
 fn judged(outcome: &TaskOutcome, finishing: &OutputJudge, metrics: ResourceMetrics) -> TaskResult {
     let answer = outcome.answer.as_str();
     if outcome.blocked {
-        let error = TemplateTaskError {
-            reason: None,
-            ..TemplateTaskError::failure(Reason::ExecutionHalted, blocked(answer))
-        };
+        let error =
+            TaskError { reason: None, ..TaskError::failure(Reason::ExecutionHalted, blocked(answer)) };
         return error.measured(metrics).to_result(answer);
     }
-    match (TemplateTaskError::of(outcome), finishing.judge(answer)) {
+    match (TaskError::of(outcome), finishing.judge(answer)) {
         (Some(error), OutputVerdict::Mismatched(mismatch))
             if error.reason == Some(Reason::OutputFormatFailure) =>
         {

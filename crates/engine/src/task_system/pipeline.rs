@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use super::context::{self, ContextSettings};
 use super::context_loader::{ContextLoader, LoadError};
-use super::error::{Reason, TemplateTaskError};
+use super::error::{Reason, TaskError};
 use super::executor::{AtomicTaskExecutor, TaskBody};
 use super::handler::Handler;
 use super::history_part;
@@ -107,24 +107,24 @@ pub struct ResolvedRequest {
 
 /// Validates a request against its template: inputs, placeholders, context settings. Reports all input
 /// problems.
-pub fn ready(template: &Template, request: &SubtaskRequest) -> Result<ResolvedRequest, TemplateTaskError> {
+pub fn ready(template: &Template, request: &SubtaskRequest) -> Result<ResolvedRequest, TaskError> {
     if request.kind != "atomic" {
         let message = format!(
             "unsupported task type `{}`: tasks are `atomic`; use a workflow to compose them",
             request.kind
         );
-        return Err(TemplateTaskError::invalid(Reason::InputValidationFailure, message));
+        return Err(TaskError::invalid(Reason::InputValidationFailure, message));
     }
     let subtype = request.subtype.as_deref().unwrap_or_else(|| template.subtype());
     let context =
         context::effective(subtype, &template.context_management, request.context_management.as_ref())
             .map_err(|conflict| {
                 let message = format!("conflicting context settings for `{}`: {conflict}", template.name);
-                TemplateTaskError::invalid(Reason::ConfigurationError, message)
+                TaskError::invalid(Reason::ConfigurationError, message)
             })?;
     let wrong = |problems: Vec<String>| {
         let message = format!("invalid inputs for `{}`: {}", template.name, problems.join("; "));
-        TemplateTaskError::failure(Reason::InputValidationFailure, message)
+        TaskError::failure(Reason::InputValidationFailure, message)
     };
     let inputs = bind(template, &request.inputs).map_err(|problems| {
         // Also report fields that are missing in a given object.
@@ -233,8 +233,7 @@ impl TaskSystem {
             Some(handover) => handed_over(&template, &prepared, &self.environment, handover, &request.inputs),
             None => compose(&template, &prepared, &self.environment),
         };
-        let payload =
-            payload.map_err(|problem| TemplateTaskError::invalid(Reason::XmlValidationFailure, problem))?;
+        let payload = payload.map_err(|problem| TaskError::invalid(Reason::XmlValidationFailure, problem))?;
         Ok(TaskBody { template, prepared, payload, schema, spent: loader.spent() })
     }
 
@@ -260,7 +259,7 @@ impl TaskSystem {
         let mut value: Value = self.engine.step(call, body).await?.value;
         if let Some(problem) = value.get("problem").and_then(Value::as_str) {
             let message = format!("cannot use schema `{path}`: {problem}");
-            return Err(TemplateTaskError::invalid(Reason::ConfigurationError, message).into());
+            return Err(TaskError::invalid(Reason::ConfigurationError, message).into());
         }
         let value = value.get_mut("schema").map(Value::take).unwrap_or_default();
         Ok(Some(OutputSchema { path: path.to_owned(), value }))

@@ -7,7 +7,7 @@ use fusee_model::CancellationToken;
 use fusee_tools::{CallContext, Secrets, Workspace};
 
 use super::context_loader::{NotIncluded, dedup, shown_file};
-use super::error::{Reason, TemplateTaskError};
+use super::error::{Reason, TaskError};
 use super::file_sources::ListedFile;
 use super::pipeline::ready;
 use super::prompt::{HandlerPayload, PreparedContext, SourceFile, compose};
@@ -34,11 +34,11 @@ pub async fn preview(
     workspace: &Arc<Workspace>,
     memory: &MemorySystem,
     environment: &EnvironmentSnapshot,
-) -> Result<Preview, TemplateTaskError> {
+) -> Result<Preview, TaskError> {
     let prepared = ready(template, request)?;
     let (template, context) = (prepared.template, prepared.context);
     let (mut paths, mut left_out) = (Vec::new(), Vec::new());
-    let failed = |problem: String| TemplateTaskError::failure(Reason::ContextMatchingFailure, problem);
+    let failed = |problem: String| TaskError::failure(Reason::ContextMatchingFailure, problem);
     let search = |words: &str| {
         let found = memory.relevant_context_for(&MemoryQuery {
             words: words.to_owned(),
@@ -74,11 +74,11 @@ pub async fn preview(
     }
     let prepared = PreparedContext { files, searched, listed: named > 0, ..PreparedContext::default() };
     let composed = compose(&template, &prepared, environment)
-        .map_err(|problem| TemplateTaskError::invalid(Reason::XmlValidationFailure, problem))?;
+        .map_err(|problem| TaskError::invalid(Reason::XmlValidationFailure, problem))?;
     Ok(Preview { composed, prepared, left_out })
 }
 
-async fn read(path: &str, workspace: &Arc<Workspace>) -> Result<SourceFile, TemplateTaskError> {
+async fn read(path: &str, workspace: &Arc<Workspace>) -> Result<SourceFile, TaskError> {
     let context = CallContext {
         workspace: Arc::clone(workspace),
         call_id: "preview".to_owned(),
@@ -89,6 +89,6 @@ async fn read(path: &str, workspace: &Arc<Workspace>) -> Result<SourceFile, Temp
     let listed = ListedFile::read(path, usize::MAX, &context, &Secrets::default()).await;
     shown_file(path, listed).map_err(|why| match why {
         NotIncluded::Failed(error) => *error,
-        NotIncluded::TooLarge(said) => TemplateTaskError::failure(Reason::Context, said),
+        NotIncluded::TooLarge(said) => TaskError::failure(Reason::Context, said),
     })
 }

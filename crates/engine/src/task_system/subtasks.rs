@@ -10,7 +10,7 @@ use fusee_tools::{ContentHash, ToolOutput};
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use super::error::{ErrorType, Reason, ResourceMetrics, TemplateTaskError};
+use super::error::{ErrorType, Reason, ResourceMetrics, TaskError};
 use super::lookup::{ExecutionPath, TemplateOrigin};
 use super::pipeline::{TaskScope, TaskSystem};
 use super::prompt::Handover;
@@ -91,7 +91,7 @@ impl Subtasks {
             Ok(admitted) => admitted,
             Err(error) => {
                 let error = error.measured(ResourceMetrics::default());
-                let result = TemplateTaskError::subtask(error, &asked).to_result("");
+                let result = TaskError::subtask(error, &asked).to_result("");
                 return Ok(FinishedSubtask {
                     result,
                     spent: Spent::default(),
@@ -139,22 +139,22 @@ impl Subtasks {
         Ok(FinishedSubtask { result: wrapped(result, &name), spent, facts: progress.take_facts(), cancelled })
     }
 
-    fn admit(&self, request: SubtaskRequest, left: Remaining) -> Result<SubtaskRequest, TemplateTaskError> {
+    fn admit(&self, request: SubtaskRequest, left: Remaining) -> Result<SubtaskRequest, TaskError> {
         if self.chain.len() > DEEPEST {
             let message = format!("tasks begin tasks at most {DEEPEST} deep, and this would be one more");
-            return Err(TemplateTaskError::failure(Reason::ExecutionHalted, message));
+            return Err(TaskError::failure(Reason::ExecutionHalted, message));
         }
         if self.chain.contains(&hash(&request)) {
             let message = format!(
                 "`{}` with these inputs is under way already: the tasks begin each other in a circle",
                 request.title()
             );
-            return Err(TemplateTaskError::failure(Reason::ExecutionHalted, message));
+            return Err(TaskError::failure(Reason::ExecutionHalted, message));
         }
         let used_up = |reason, what: &str| {
             let message = format!("the {what} that all tasks together may have used is used up");
-            let failure = TemplateTaskError::failure(reason, message);
-            Err(TemplateTaskError { kind: ErrorType::ResourceExhaustion, ..failure })
+            let failure = TaskError::failure(reason, message);
+            Err(TaskError { kind: ErrorType::ResourceExhaustion, ..failure })
         };
         match left {
             Remaining { turns: 0, .. } => used_up(Reason::Turns, "number of turns"),
@@ -197,8 +197,8 @@ pub(super) fn history(request: &Result<SubtaskRequest, String>, said: &[Message]
 
 /// Wraps a failure, keeping the inner error as its cause.
 fn wrapped(result: TaskResult, name: &str) -> TaskResult {
-    let Some(error) = TemplateTaskError::of_result(&result) else { return result };
-    let mut wrapped = TemplateTaskError::subtask(error, name).to_result(result.content.as_str());
+    let Some(error) = TaskError::of_result(&result) else { return result };
+    let mut wrapped = TaskError::subtask(error, name).to_result(result.content.as_str());
     let rest = result.notes.into_iter().filter(|(key, _)| !wrapped.notes.contains_key(key));
     let rest: Vec<_> = rest.collect();
     wrapped.notes.extend(rest);
@@ -207,7 +207,7 @@ fn wrapped(result: TaskResult, name: &str) -> TaskResult {
 
 /// Renders a result for the calling model; the flag says whether it was truncated.
 fn shown(result: &TaskResult) -> (String, bool) {
-    let mut text = match (TemplateTaskError::of_result(result), result.content.trim()) {
+    let mut text = match (TaskError::of_result(result), result.content.trim()) {
         (None, _) => result.content.clone(),
         (Some(error), "") => format!("subtask_failure: {}", error.message),
         (Some(error), partial) => {
@@ -220,8 +220,8 @@ fn shown(result: &TaskResult) -> (String, bool) {
     (text, true)
 }
 
-fn invalid(problem: String) -> TemplateTaskError {
-    TemplateTaskError::failure(Reason::InputValidationFailure, format!("the request is not valid: {problem}"))
+fn invalid(problem: String) -> TaskError {
+    TaskError::failure(Reason::InputValidationFailure, format!("the request is not valid: {problem}"))
 }
 
 /// Hashes what a request asks for, independent of the caller's context.

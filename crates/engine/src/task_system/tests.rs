@@ -6,12 +6,13 @@ use super::*;
 
 #[test]
 fn a_failed_result_is_the_object_of_the_format() {
-    let error = TemplateTaskError::failure(Reason::OutputFormatFailure, "the answer is not an object")
-        .caused_by(ErrorCause::Mismatch(Mismatch {
+    let error = TaskError::failure(Reason::OutputFormatFailure, "the answer is not an object").caused_by(
+        ErrorCause::Mismatch(Mismatch {
             error_type: "type_mismatch".to_owned(),
             message: "expected object, found array".to_owned(),
             location: String::new(),
-        }));
+        }),
+    );
     let result = error.to_result("[1]");
     let value = serde_json::to_value(&result).unwrap();
     assert_eq!(
@@ -35,7 +36,7 @@ fn a_failed_result_is_the_object_of_the_format() {
         })
     );
     let back: TaskResult = serde_json::from_value(value).unwrap();
-    assert_eq!((TemplateTaskError::of_result(&back), back), (Some(error), result));
+    assert_eq!((TaskError::of_result(&back), back), (Some(error), result));
 }
 
 #[test]
@@ -50,11 +51,11 @@ fn a_null_that_was_parsed_is_kept() {
 fn the_failure_of_a_subtask_keeps_the_inner_one_whole() {
     let metrics =
         ResourceMetrics { turns: 3, input_tokens: 10, output_tokens: 2, ..ResourceMetrics::default() };
-    let inner = TemplateTaskError {
+    let inner = TaskError {
         kind: ErrorType::ResourceExhaustion,
-        ..TemplateTaskError::failure(Reason::Turns, "too many turns").measured(metrics)
+        ..TaskError::failure(Reason::Turns, "too many turns").measured(metrics)
     };
-    let outer = TemplateTaskError::subtask(inner, "review");
+    let outer = TaskError::subtask(inner, "review");
     assert_eq!(
         serde_json::to_value(&outer).unwrap(),
         json!({

@@ -1,6 +1,6 @@
 //! Outcome of a workflow: its value or fault as a task result, an answer and an error code.
 
-use fusee_journal::event::{ErrorCode, TaskError, TaskStatus};
+use fusee_journal::event::{ErrorCode, ErrorDetail, TaskStatus};
 use fusee_lang::{RuntimeError, Status, TaskResult, Value};
 use serde_json::{Value as Json, json};
 
@@ -58,7 +58,7 @@ pub(super) fn of_fault(fault: &RuntimeError, content: String, used: TokensUsed) 
 }
 
 /// Builds the outcome of a workflow that could not start.
-pub(super) fn not_begun(error: TaskError) -> TaskOutcome {
+pub(super) fn not_begun(error: ErrorDetail) -> TaskOutcome {
     let failed = TaskResult { status: Status::Failed, ..TaskResult::complete("") };
     let mut result = TaskResult { parsed_content: Some(Json::Null), ..failed };
     result.note(
@@ -70,7 +70,7 @@ pub(super) fn not_begun(error: TaskError) -> TaskOutcome {
 
 fn outcome(
     status: TaskStatus,
-    error: Option<TaskError>,
+    error: Option<ErrorDetail>,
     mut result: TaskResult,
     used: TokensUsed,
 ) -> TaskOutcome {
@@ -108,7 +108,7 @@ impl TokensUsed {
 }
 
 /// Converts a fault to an event error.
-pub(super) fn task_error(fault: &RuntimeError) -> TaskError {
+pub(super) fn task_error(fault: &RuntimeError) -> ErrorDetail {
     let reason = fault.reason.as_ref().map_or_else(|| "unexpected_error".to_owned(), ToString::to_string);
     let code = match (&*fault.kind, reason.as_str()) {
         ("RESOURCE_EXHAUSTION", "time") => ErrorCode::Timeout,
@@ -117,5 +117,5 @@ pub(super) fn task_error(fault: &RuntimeError) -> TaskError {
         ("RESOURCE_EXHAUSTION", _) => ErrorCode::MaxTurns,
         _ => ErrorCode::TurnFailed,
     };
-    TaskError { code, reason, message: fault.headline() }
+    ErrorDetail { code, reason, message: fault.headline() }
 }

@@ -1,7 +1,7 @@
 //! Events of a `pmap` element. Elements that only call tasks need no events; one that calls a tool or writes
 //! to the log itself becomes a task in the event stream, with a start and an end.
 
-use fusee_journal::event::{Event, TaskComplete, TaskError, TaskStarted, TaskStatus, TurnType};
+use fusee_journal::event::{ErrorDetail, Event, TaskComplete, TaskStarted, TaskStatus, TurnType};
 
 use super::driver::{BranchEnd, WorkflowDriver};
 use super::outcome;
@@ -49,7 +49,7 @@ impl WorkflowDriver<'_> {
             BranchEnd::Failed(fault) => (TaskStatus::Failed, String::new(), Some(outcome::task_error(fault))),
             BranchEnd::Cancelled => {
                 let message = "another element of the `pmap` failed".to_owned();
-                let error = TaskError {
+                let error = ErrorDetail {
                     code: fusee_journal::event::ErrorCode::Cancelled,
                     reason: "cancelled".to_owned(),
                     message,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use fusee_journal::event::{ErrorCode, Event, TaskComplete, TaskError, TaskStarted, TaskStatus, TurnType};
+use fusee_journal::event::{ErrorCode, ErrorDetail, Event, TaskComplete, TaskStarted, TaskStatus, TurnType};
 use fusee_journal::{Branch, DurableRun, RunAborted};
 use fusee_lang::{Callable, Compiled, EvaluationLimits as LanguageLimits, Machine, Program, compile};
 use fusee_model::{CancellationToken, Message};
@@ -144,10 +144,10 @@ pub(crate) async fn run(
     Ok(WorkflowExit::Ended(outcome))
 }
 
-fn machine(compiled: Compiled, inputs: &Map<String, Json>) -> Result<Machine, TaskError> {
+fn machine(compiled: Compiled, inputs: &Map<String, Json>) -> Result<Machine, ErrorDetail> {
     let problems = compiled.diagnostics.into_sorted();
     let first = problems.iter().find(|problem| problem.severity == Severity::Error);
-    let error = |reason: &str, message: String| TaskError {
+    let error = |reason: &str, message: String| ErrorDetail {
         code: ErrorCode::InitFailed,
         reason: reason.to_owned(),
         message,
@@ -189,7 +189,7 @@ fn reached(mut outcome: TaskOutcome, world: &WorkflowContext) -> TaskOutcome {
 
 fn cancelled(world: &WorkflowContext) -> TaskOutcome {
     let message = "the workflow was cancelled; resume the run to continue".to_owned();
-    let error = TaskError { code: ErrorCode::Cancelled, reason: "cancelled".to_owned(), message };
+    let error = ErrorDetail { code: ErrorCode::Cancelled, reason: "cancelled".to_owned(), message };
     let mut outcome = outcome::not_begun(error);
     outcome.status = TaskStatus::Cancelled;
     let used = world.used.lock().clone();

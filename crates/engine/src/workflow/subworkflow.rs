@@ -9,7 +9,7 @@ use super::outcome::ANSWER_BYTES;
 use super::pmap_element::PmapElement;
 use super::run::{WorkflowRun, compiled};
 use crate::agent::Facts;
-use crate::task_system::{Reason, TemplateTaskError};
+use crate::task_system::{Reason, TaskError};
 
 /// Maximum nesting of workflows; deeper nesting is most likely a cycle.
 const DEEPEST: u32 = 5;
@@ -22,22 +22,22 @@ impl WorkflowDriver<'_> {
         call: &TaskCall,
     ) -> Result<EffectAnswer, RunAborted> {
         let name = call.callee();
-        let failed = |error: TemplateTaskError| Ok(EffectAnswer::Go(ResumeInput::Reply(error.to_result(""))));
+        let failed = |error: TaskError| Ok(EffectAnswer::Go(ResumeInput::Reply(error.to_result(""))));
         if self.depth >= DEEPEST {
             let message = format!("cannot run `{name}`: workflows can be nested at most {DEEPEST} deep");
-            return failed(TemplateTaskError::failure(Reason::ExecutionHalted, message));
+            return failed(TaskError::failure(Reason::ExecutionHalted, message));
         }
         let Some(program) = compiled(workflow, &self.world.session).program else {
             let message =
                 format!("the workflow `{name}` has errors; run `fusee check {}` to see them", workflow.name);
-            return failed(TemplateTaskError::invalid(Reason::ConfigurationError, message));
+            return failed(TaskError::invalid(Reason::ConfigurationError, message));
         };
         let mut machine = match Machine::start(&program, &call.inputs, LanguageLimits::default()) {
             Ok(machine) => machine,
             Err(problems) => {
                 let messages: Vec<_> = problems.into_iter().map(|problem| problem.message).collect();
                 let message = format!("`{name}`: {}", messages.join("; "));
-                return failed(TemplateTaskError::invalid(Reason::InputValidationFailure, message));
+                return failed(TaskError::invalid(Reason::InputValidationFailure, message));
             }
         };
         let mut driver = WorkflowDriver {

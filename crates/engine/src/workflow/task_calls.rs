@@ -12,7 +12,7 @@ use super::budget::{LimitKind, TaskGrant, micros};
 use super::driver::{EffectAnswer, WorkflowDriver, at};
 use super::task_request::requested;
 use crate::agent::TaskOutcome;
-use crate::task_system::{ExecutionPath, Reason, TaskScope, TemplateTaskError};
+use crate::task_system::{ExecutionPath, Reason, TaskError, TaskScope};
 
 /// Maximum number of earlier results kept for later tasks; the oldest are dropped.
 const MOST_EARLIER: usize = 50;
@@ -88,7 +88,7 @@ impl WorkflowDriver<'_> {
         if outcome.status == TaskStatus::Cancelled {
             return EffectAnswer::Cancelled;
         }
-        let reason = TemplateTaskError::of(outcome).and_then(|error| error.reason);
+        let reason = TaskError::of(outcome).and_then(|error| error.reason);
         let exhausted = [
             // If the task's own limit is smaller, the task itself failed, not the region.
             (grant.turns.filter(|share| u64::from(outcome.total_turns) >= share.left), LimitKind::Turns),

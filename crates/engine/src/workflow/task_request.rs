@@ -6,11 +6,11 @@ use fusee_text::placeholder::{FORMS, PlaceholderSyntax, TextPart, parse};
 use serde_json::{Map, Value as Json};
 
 use crate::agent::SPAWN_SUBTASK;
-use crate::task_system::{Reason, SubtaskRequest, TemplateOrigin, TemplateTaskError};
+use crate::task_system::{HistoryConfig, Reason, SubtaskRequest, TaskError, TemplateOrigin};
 use crate::template::{InputType, Template, TemplateInput, shown};
 
 /// Builds the request of a call, and its template if the program has it.
-pub(super) fn requested(call: &TaskCall) -> Result<(SubtaskRequest, TemplateOrigin), TemplateTaskError> {
+pub(super) fn requested(call: &TaskCall) -> Result<(SubtaskRequest, TemplateOrigin), TaskError> {
     let mut request = request(call)?;
     let template = match &call.target {
         TaskTarget::Named(_) => return Ok((request, TemplateOrigin::Registry)),
@@ -31,13 +31,13 @@ pub(super) fn requested(call: &TaskCall) -> Result<(SubtaskRequest, TemplateOrig
 }
 
 /// Builds the template of a task that the program defines.
-fn template(atom: &Atom, given: &Map<String, Json>) -> Result<Template, TemplateTaskError> {
+fn template(atom: &Atom, given: &Map<String, Json>) -> Result<Template, TaskError> {
     let texts = [Some(&atom.instructions), atom.system.as_ref(), atom.description.as_ref()];
     for part in texts.into_iter().flatten().flat_map(|text| parse(text, PlaceholderSyntax::Braces)) {
         // Only texts that are computed get this far; the compiler checks the others.
         if let TextPart::Malformed { text, .. } = part {
             let message = format!("`{}` has an invalid placeholder `{text}`: {FORMS}", atom.name);
-            return Err(TemplateTaskError::invalid(Reason::InputValidationFailure, message));
+            return Err(TaskError::invalid(Reason::InputValidationFailure, message));
         }
     }
     let inputs = atom.params.iter().filter(|param| param.required || given.contains_key(&param.name));
@@ -73,7 +73,7 @@ fn input_type(kind: ParamType) -> InputType {
 }
 
 /// Builds the request from the inputs and settings of a call.
-fn request(call: &TaskCall) -> Result<SubtaskRequest, TemplateTaskError> {
+fn request(call: &TaskCall) -> Result<SubtaskRequest, TaskError> {
     let mut fields = Map::new();
     fields.insert("name".to_owned(), call.callee().into());
     fields.insert("inputs".to_owned(), Json::Object(call.inputs.clone()));
@@ -93,8 +93,14 @@ fn request(call: &TaskCall) -> Result<SubtaskRequest, TemplateTaskError> {
         };
         fields.insert(key.to_owned(), value);
     }
+    // How a task relates to the conversation is a setting of the program, not an input of the task.
+    let history = fields.get("history_config").cloned().map(serde_json::from_value::<HistoryConfig>);
+    if let Some(Err(error)) = history {
+        let message = format!("invalid `history_config`: {error}");
+        return Err(TaskError::failure(Reason::ConfigurationError, message));
+    }
     serde_json::from_value(Json::Object(fields)).map_err(|error| {
         let message = format!("invalid call of `{}`: {error}", call.callee());
-        TemplateTaskError::failure(Reason::InputValidationFailure, message)
+        TaskError::failure(Reason::InputValidationFailure, message)
     })
 }

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use fusee_journal::event::{
-    CallFate, ChangeKind, ErrorCode, FlowStageReport, PhaseSource, ReadCache, Role, StageStatus,
-    TaskComplete, TaskError, TaskReport, TaskStarted, TaskStatus, ToolResult, TurnType, Verification,
-    json_schema,
+    CallFate, ChangeKind, ErrorCode, ErrorDetail, FlowStageReport, PhaseSource, ReadCache, Role, StageStatus,
+    TaskComplete, TaskReport, TaskStarted, TaskStatus, ToolResult, TurnType, Verification, json_schema,
 };
 use fusee_journal::{Branch, Event, EventRecord};
 use serde_json::{Value, json};
@@ -148,7 +147,7 @@ fn every_event() -> Vec<Event> {
     ];
     let errors = codes.map(|code| Event::Error { code, message: text() });
     let ends = [TaskStatus::Completed, TaskStatus::Failed, TaskStatus::Cancelled].map(|status| {
-        let error = TaskError { code: ErrorCode::Timeout, reason: text(), message: text() };
+        let error = ErrorDetail { code: ErrorCode::Timeout, reason: text(), message: text() };
         Event::TaskComplete(TaskComplete {
             submission_id: text(),
             total_turns: 1,
@@ -286,7 +285,7 @@ fn what_is_no_event_is_not_valid() {
         status: TaskStatus::Failed,
         answer: String::new(),
         cost_usd: None,
-        error: Some(TaskError { code: ErrorCode::Budget, reason: String::new(), message: String::new() }),
+        error: Some(ErrorDetail { code: ErrorCode::Budget, reason: String::new(), message: String::new() }),
     }));
     assert!(validator.is_valid(&nested));
     nested["error"]["surplus"] = json!(1);

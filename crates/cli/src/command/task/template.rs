@@ -9,8 +9,7 @@ use fusee_engine::model::tokens;
 use fusee_engine::prompt;
 use fusee_engine::run::{ExitStatus, RunKind, TemplateRun};
 use fusee_engine::task_system::{
-    ErrorType, ExecutionPath, Reason, ResourceMetrics, SubtaskRequest, TemplateTaskError, check_tools,
-    preview, ready,
+    ErrorType, ExecutionPath, Reason, ResourceMetrics, SubtaskRequest, TaskError, check_tools, preview, ready,
 };
 use fusee_engine::template::{LoadedTemplates, RegisteredTemplate, TemplateMatch};
 use fusee_engine::text::{Severity, Source, xml};
@@ -44,7 +43,7 @@ pub(crate) enum TemplateInvocation {
 
 /// Why a task cannot run.
 pub(crate) struct TaskRejection {
-    error: TemplateTaskError,
+    error: TaskError,
     named: String,
     path: ExecutionPath,
 }
@@ -93,7 +92,7 @@ pub(super) fn asked(
         }
         TaskRef::Tool(name) => Ok(TemplateInvocation::Tool(name)),
         TaskRef::Ambiguous(several) => {
-            let error = TemplateTaskError::failure(Reason::TemplateNotFound, several);
+            let error = TaskError::failure(Reason::TemplateNotFound, several);
             Err(TaskRejection { error, named: named.to_owned(), path: ExecutionPath::Template })
         }
         // A single word is a name, and nothing has this name.
@@ -121,7 +120,7 @@ pub(super) fn asked(
 
 /// The errors of a skipped template with this name; it must not be replaced by another template of the same
 /// name.
-fn broken(named: &str, loaded: &LoadedTemplates) -> Option<TemplateTaskError> {
+fn broken(named: &str, loaded: &LoadedTemplates) -> Option<TaskError> {
     let calls_itself = |source: &&Source| {
         let (document, _) = xml::read(source);
         let root = document.root().map(|root| document.element(root));
@@ -139,15 +138,15 @@ fn broken(named: &str, loaded: &LoadedTemplates) -> Option<TemplateTaskError> {
         .filter(|problem| problem.file == *source.name() && problem.severity == Severity::Error)
         .map(|problem| format!("{}:{}: {}", problem.file, problem.start, problem.message))
         .collect();
-    let error = TemplateTaskError::invalid(Reason::XmlValidationFailure, told.join("; "));
+    let error = TaskError::invalid(Reason::XmlValidationFailure, told.join("; "));
     let kind = if xml::read(source).1.has_errors() { ErrorType::XmlParseError } else { error.kind };
-    (!told.is_empty()).then_some(TemplateTaskError { kind, ..error })
+    (!told.is_empty()).then_some(TaskError { kind, ..error })
 }
 
 /// A tool call as a workflow with one form.
 pub(super) fn tool_call(name: &str, inputs: &[String]) -> Result<String, TaskRejection> {
     tool::call(name, inputs, &standard_tools()).map_err(|problem| TaskRejection {
-        error: TemplateTaskError::failure(Reason::InputValidationFailure, problem),
+        error: TaskError::failure(Reason::InputValidationFailure, problem),
         named: name.to_owned(),
         path: ExecutionPath::Tool,
     })
@@ -169,14 +168,14 @@ fn not_found(named: &str, message: String, near: &[TemplateMatch]) -> TaskReject
         _ if message.ends_with('?') => message,
         listed => format!("{message}; similar templates: {}", listed.join(", ")),
     };
-    let error = TemplateTaskError::failure(Reason::TemplateNotFound, message);
+    let error = TaskError::failure(Reason::TemplateNotFound, message);
     TaskRejection { error, named: named.to_owned(), path: ExecutionPath::Template }
 }
 
 /// Prints the error, also as JSON if requested, and returns the exit code.
 pub(crate) fn refuse(
     json: bool,
-    error: &TemplateTaskError,
+    error: &TaskError,
     named: &str,
     path: ExecutionPath,
 ) -> Result<ExitStatus, CliError> {
@@ -188,11 +187,7 @@ pub(crate) fn refuse(
 }
 
 /// Prints the result of a task that could not start as JSON.
-pub(super) fn print_refusal(
-    error: &TemplateTaskError,
-    named: &str,
-    path: ExecutionPath,
-) -> Result<(), CliError> {
+pub(super) fn print_refusal(error: &TaskError, named: &str, path: ExecutionPath) -> Result<(), CliError> {
     let metrics = ResourceMetrics::default();
     let mut result = error.clone().measured(metrics).to_result("");
     result.note("template_used", named);
@@ -232,10 +227,10 @@ pub(crate) fn work(found: &RegisteredTemplate, words: &[String]) -> Result<RunKi
         Ok(_) if problems.is_empty() => check_tools(&standard_tools(), &found.template).map(|()| request),
         Ok(_) => {
             let message = format!("invalid inputs for `{name}`: {}", problems.join("; "));
-            Err(TemplateTaskError::failure(Reason::InputValidationFailure, message))
+            Err(TaskError::failure(Reason::InputValidationFailure, message))
         }
         Err(error) if error.reason == Some(Reason::InputValidationFailure) && !problems.is_empty() => {
-            Err(TemplateTaskError { message: format!("{}; {}", error.message, problems.join("; ")), ..error })
+            Err(TaskError { message: format!("{}; {}", error.message, problems.join("; ")), ..error })
         }
         Err(error) => Err(error),
     };

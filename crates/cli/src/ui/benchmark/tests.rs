@@ -1,12 +1,12 @@
 //! The exact output line.
 
 use fusee_engine::agent::Charges;
-use fusee_engine::journal::event::{ErrorCode, TaskError};
+use fusee_engine::journal::event::{ErrorCode, ErrorDetail};
 
 use super::*;
 
 fn outcome(status: TaskStatus, blocked: bool, error: Option<&str>) -> TaskOutcome {
-    let error = error.map(|message| TaskError {
+    let error = error.map(|message| ErrorDetail {
         code: ErrorCode::MaxTurns,
         reason: "turns".to_owned(),
         message: message.to_owned(),

@@ -1,7 +1,7 @@
 //! Hook that processes an answer before its task ends: it may accept it, reject it, or run another task on
 //! it.
 
-use fusee_journal::event::TaskError;
+use fusee_journal::event::ErrorDetail;
 use fusee_journal::{BoxFuture, RunAborted};
 use fusee_model::Message;
 
@@ -29,7 +29,7 @@ pub(crate) enum Conclusion {
         /// The answer.
         answer: String,
         /// Why the task failed.
-        error: TaskError,
+        error: ErrorDetail,
     },
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use fusee_journal::event::{ErrorCode, Event, FlowStageReport, StageStatus, TaskError, TaskStatus};
+use fusee_journal::event::{ErrorCode, Event, FlowStageReport, StageStatus, ErrorDetail, TaskStatus};
 use fusee_journal::{Branch, RunAborted};
 
 use super::phases::Phases;
@@ -293,7 +293,7 @@ impl<'a> StageRunner<'a> {
             return TaskOutcome { blocked: true, ..base };
         }
         let error = match outcome.error {
-            Some(error) => TaskError { message: format!("in `{part}`: {}", error.message), ..error },
+            Some(error) => ErrorDetail { message: format!("in `{part}`: {}", error.message), ..error },
             None => unmet(part, lacks),
         };
         let status =
@@ -343,8 +343,8 @@ fn is_final(outcome: &TaskOutcome) -> bool {
 }
 
 /// The error for a stage that did not complete and has no error of its own.
-fn unmet(part: &str, lacks: &[String]) -> TaskError {
-    TaskError {
+fn unmet(part: &str, lacks: &[String]) -> ErrorDetail {
+    ErrorDetail {
         code: ErrorCode::TurnFailed,
         reason: "subtask_failure".to_owned(),
         message: format!("the stage `{part}` did not complete: {}", lacks.join("; ")),

@@ -1,6 +1,6 @@
 //! Decisions of the turn machine, one behaviour per test.
 
-use fusee_journal::event::{ErrorCode, Event, TaskError};
+use fusee_journal::event::{ErrorCode, Event, ErrorDetail};
 use fusee_model::{ErrorKind, ModelError, Price, Reply, StopReason, ToolCall, Usage};
 
 use super::{
@@ -43,7 +43,7 @@ fn failure(kind: ErrorKind, after_ms: Option<u64>) -> TurnEvent {
     TurnEvent::Failed { error: ModelError::new(kind, "it broke"), after_ms }
 }
 
-fn failed(effect: Action) -> (TaskError, bool) {
+fn failed(effect: Action) -> (ErrorDetail, bool) {
     match effect {
         Action::End(TaskEnd::Failed { error, unreachable }) => (error, unreachable),
         other => panic!("not a failure: {other:?}"),

@@ -5,15 +5,12 @@ use crate::task_system::ErrorType;
 
 #[test]
 fn exit_codes_are_those_of_the_table() {
-    let of = |reason| ExitStatus::of_error(&TemplateTaskError::failure(reason, ""));
+    let of = |reason| ExitStatus::of_error(&TaskError::failure(reason, ""));
     assert_eq!(of(Reason::InputValidationFailure), ExitStatus::Failed);
     assert_eq!(of(Reason::TemplateNotFound), ExitStatus::Usage);
     assert_eq!(of(Reason::ConfigurationError), ExitStatus::Usage);
     assert_eq!(of(Reason::OutputFormatFailure), ExitStatus::Failed);
     assert_eq!(of(Reason::SubtaskFailure), ExitStatus::Failed);
-    let limit = TemplateTaskError {
-        kind: ErrorType::ResourceExhaustion,
-        ..TemplateTaskError::failure(Reason::Turns, "")
-    };
+    let limit = TaskError { kind: ErrorType::ResourceExhaustion, ..TaskError::failure(Reason::Turns, "") };
     assert_eq!(ExitStatus::of_error(&limit), ExitStatus::Limit);
 }
