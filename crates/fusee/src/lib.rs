@@ -49,7 +49,7 @@
 //! [`AgentBuilder::commands`]; commands then run in a sandbox. Without it every command is refused.
 //!
 //! The library prints nothing, reads no environment variables and knows no home directory: keys, paths and
-//! variables are passed in. The modules below re-export the engine it is built on.
+//! variables are passed in. [`engine`] is what it is built on, for what it does not cover.
 
 mod agent;
 mod agent_task;
@@ -78,7 +78,6 @@ pub use fusee_engine::run::{SandboxMode, SandboxOptions};
 pub use fusee_engine::tools::ForkServer;
 pub use fusee_engine::tools::sandbox::init;
 
-pub use fusee_engine::{
-    agent as engine, approval, journal, lang, model, prompt, run as runs, template, text, tools, undo,
-    workflow,
-};
+/// The engine: everything this crate is built on.
+pub use fusee_engine as engine;
+pub use fusee_engine::{approval, journal, lang, model, prompt, template, text, tools, undo, workflow};

@@ -1,5 +1,6 @@
 //! Agents and runs as a program sees them: ids, wire formats and keys, deltas, approvals, cancelling, resuming,
 //! replaying, and mistakes.
+#![expect(clippy::unwrap_used, reason = "a test panics when it fails")]
 
 use std::collections::HashSet;
 use std::path::Path;

@@ -167,11 +167,11 @@ pub(crate) async fn run(args: RunArgs, process: &Process) -> Result<ExitStatus, 
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let (earlier, words) = continues(args.continues.as_deref(), args.request.as_deref(), &project)?;
     if let Some(words) = args.task_words(words)? {
-        return task::of_run(args, words, earlier, project, process).await;
+        return Box::pin(task::of_run(args, words, earlier, project, process)).await;
     }
     let target = RunTarget::Request(request(words, &process.environment)?);
     let Launched { started, show } =
-        launch(args, target, earlier, JsonOutput::Events, project, process).await?;
+        Box::pin(launch(args, target, earlier, JsonOutput::Events, project, process)).await?;
     Ok(run_session::watch(started, &show, &[]).await?.0)
 }
 
@@ -185,7 +185,7 @@ pub(super) async fn review(
     let (earlier, words) = continues(args.continues.as_deref(), args.request.as_deref(), &project)?;
     let target = RunTarget::Review(Box::new(review), request(words, &process.environment)?);
     let Launched { started, show } =
-        launch(args, target, earlier, JsonOutput::Events, project, process).await?;
+        Box::pin(launch(args, target, earlier, JsonOutput::Events, project, process)).await?;
     Ok(run_session::watch(started, &show, &[]).await?.0)
 }
 

@@ -170,7 +170,7 @@ impl<'p> RunSetup<'p> {
         let builder = self.complete(builder)?;
         let header = RunHeader::of(&builder.spec);
         let run = run.map_or_else(clock::new_run_id, Ok)?;
-        Ok(StartedRun { running: builder.start(&run).await?, header })
+        Ok(StartedRun { running: Box::pin(builder.start(&run)).await?, header })
     }
 
     /// Resumes a run with these settings, model and servers; `approver` replaces the one of the UI.

@@ -173,7 +173,7 @@ async fn begun(
                     loaded,
                     notes: Vec::new(),
                 };
-                return run_task(&line, run, task, earlier, project, process).await;
+                return Box::pin(run_task(&line, run, task, earlier, project, process)).await;
             }
             Err(refusal) => return refusal.tell(json),
         }
@@ -208,7 +208,7 @@ async fn begun(
         loaded,
         notes: Vec::new(),
     };
-    run_task(&line, run, task, earlier, project, process).await
+    Box::pin(run_task(&line, run, task, earlier, project, process)).await
 }
 
 impl TaskLine {
@@ -229,7 +229,8 @@ async fn run_task(
 ) -> Result<ExitStatus, CliError> {
     let json = args.json && line.form == JsonOutput::Result;
     let target = RunTarget::Task(Box::new(task));
-    let Launched { started, show } = run::launch(args, target, earlier, line.form, project, process).await?;
+    let Launched { started, show } =
+        Box::pin(run::launch(args, target, earlier, line.form, project, process)).await?;
     let id = started.running.id().clone();
     let (exit, outcome) = run_session::watch(started, &show, &[]).await?;
     if json {
