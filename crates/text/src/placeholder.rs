@@ -55,13 +55,17 @@ impl Placeholder<'_> {
 
 /// Splits a text into its parts, in order. Every part but an escape covers its own bytes of the text.
 pub fn parse(text: &str, syntax: PlaceholderSyntax) -> Vec<TextPart<'_>> {
-    let (mark, read): (&str, fn(&str, usize) -> Option<(TextPart<'_>, usize)>) = match syntax {
-        PlaceholderSyntax::Braces => ("{{", braces),
-        PlaceholderSyntax::Dollar => ("$", dollar),
+    let mark = match syntax {
+        PlaceholderSyntax::Braces => "{{",
+        PlaceholderSyntax::Dollar => "$",
     };
     let (mut parts, mut plain, mut from) = (Vec::new(), 0, 0);
     while let Some(at) = text.get(from..).and_then(|rest| rest.find(mark)).map(|found| from + found) {
-        match read(text, at) {
+        let read = match syntax {
+            PlaceholderSyntax::Braces => braces(text, at),
+            PlaceholderSyntax::Dollar => dollar(text, at),
+        };
+        match read {
             Some((part, end)) => {
                 push_text(&mut parts, &text[plain..at]);
                 parts.push(part);

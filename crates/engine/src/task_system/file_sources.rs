@@ -110,12 +110,9 @@ impl ListedFile {
         most: usize,
     ) -> Result<Self, RunAborted> {
         let call =
-            StepRequest::new(&calling.branch, StepKind::Tool, "read_file").with_args(json!({ "path": path }));
+            StepRequest::new(calling.branch, StepKind::Tool, "read_file").with_args(json!({ "path": path }));
         let (context, secrets) = (calling.context("context"), &calling.session.secrets);
-        let body = async move {
-            let listed = Self::read(path, most, &context, secrets).await;
-            listed
-        };
+        let body = async move { Self::read(path, most, &context, secrets).await };
         Ok(calling.engine.step(call, body).await?.value)
     }
 
