@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fusee_engine::model::provider::{PROVIDERS, Provider};
+use fusee_engine::model::connection::provider::{PROVIDERS, Provider};
 use fusee_engine::model::{
     Connection, ConnectionOverrides, Model, ModelRef, Models, Recorder, ResolveError, ResolvedModel,
 };

@@ -24,8 +24,8 @@ mod tool_calls;
 
 pub use completion::answer_check::{AcceptedAnswer, AnswerCheck, JsonAnswer, json_wanted};
 pub(crate) use completion::finalize::{AnswerHandler, Conclusion};
-pub(crate) use conversation::carry_over::STEP as EARLIER_STEP;
 pub use conversation::carry_over::{CompactionSavings, PriorConversation};
+pub(crate) use conversation::carry_over::{RANKING_ARGUMENT, STEP as EARLIER_STEP};
 pub use conversation::compaction::compact_by_rule;
 pub(crate) use conversation::compaction::is_summary;
 pub(crate) use conversation::context_usage::size;
@@ -34,6 +34,7 @@ pub(crate) use facts::{Facts, ReportedEnd as FactsEnd, change_of};
 pub use interrupt::TurnInterrupt;
 pub use limits::cost::Charges;
 pub use limits::policy_change::{PolicyChange, RunPolicy};
+pub use limits::resource_metrics::ResourceMetrics;
 pub use limits::{Limits, RankBy, SummaryBy};
 pub(crate) use model_request::Slept;
 pub(crate) use model_request::attempt::{Attempt, AttemptResult, remember, within};

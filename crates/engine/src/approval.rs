@@ -13,8 +13,6 @@ use serde_json::Value;
 
 use self::rules::{ApprovalRules, RuleDecision};
 
-use crate::agent::RunPolicy;
-
 /// When to ask for approval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -155,12 +153,12 @@ impl ApprovalDecision {
 }
 
 impl ApprovalPolicy {
-    pub(crate) fn judge(terms: &RunPolicy, category: Access, runs_commands: bool) -> ApprovalDecision {
+    /// Decides about a call by the approval mode. `unconfined` is a command that no sandbox confines.
+    pub(crate) fn judge(mode: ApprovalMode, category: Access, unconfined: bool) -> ApprovalDecision {
         if category != Access::Write {
             return ApprovalDecision::Open;
         }
-        let unconfined = runs_commands && !terms.commands_settled;
-        match terms.approve {
+        match mode {
             ApprovalMode::Auto if unconfined => {
                 ApprovalDecision::Ask("commands run without a sandbox".to_owned())
             }

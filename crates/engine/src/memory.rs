@@ -7,11 +7,11 @@ mod bm25;
 mod entry;
 mod git_head;
 mod index;
-mod journaled_query;
-mod model_ranking;
+pub(crate) mod journaled_query;
 mod scan;
 mod symbols;
 mod tokenizer;
+
 #[cfg(feature = "grammars")]
 mod treesitter;
 
@@ -22,7 +22,6 @@ use serde::{Deserialize, Serialize};
 
 pub use entry::FileEntry;
 use index::{FileIndex, IndexError};
-pub(crate) use model_ranking::{ARGUMENT as RANKING, RankedSearch, unordered};
 pub use scan::MOST_FILES;
 
 #[cfg(test)]
@@ -145,7 +144,7 @@ fn answer(index: &FileIndex, query: &MemoryQuery) -> Result<MemoryAnswer, IndexE
 }
 
 /// Describes the matched files in one line, with the total number of files if it is known.
-fn summary(matches: &[FileMatch], of: Option<usize>) -> String {
+pub(crate) fn summary(matches: &[FileMatch], of: Option<usize>) -> String {
     if matches.is_empty() {
         return "no file fits".to_owned();
     }

@@ -17,6 +17,7 @@ mod placeholder;
 mod planning_strategy;
 mod prompt_file;
 mod render;
+pub(crate) mod review_sections;
 mod section;
 mod section_key;
 mod task_fields;

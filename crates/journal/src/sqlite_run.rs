@@ -1,6 +1,6 @@
 //! The in-process engine: a run on a SQLite journal.
 //!
-//! Writes are batched (`pending.rs`) and committed before anything becomes visible outside: before a model
+//! Writes are batched (`pending_writes.rs`) and committed before anything becomes visible outside: before a model
 //! request, before a command starts, and at the end. A turn with one command therefore costs two commits.
 //! `asked.rs` implements the [`DurableRun`] trait on top of this.
 
@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::Notify;
 
-use self::pending::PendingWrites;
+use self::pending_writes::PendingWrites;
 use crate::broadcast::Broadcast;
 use crate::lock::RunLock;
 use crate::ops::WriteOp;
@@ -23,7 +23,7 @@ use crate::{
 };
 
 mod fan_out;
-mod pending;
+mod pending_writes;
 mod steps;
 
 /// How a run treats steps that are not in the journal.

@@ -40,7 +40,7 @@ pub enum EffectKind {
     /// Run a task; answered with [`ResumeInput::Reply`].
     Task(Box<TaskCall>),
     /// Call a tool; answered with [`ResumeInput::Reply`].
-    Tool(ToolCall),
+    Tool(ToolEffect),
     /// Query context; answered with [`ResumeInput::Json`], an object `{ summary, matches }`.
     Context(JsonMap<String, Json>),
     /// Evaluate elements concurrently; answered with [`ResumeInput::Branches`].
@@ -228,7 +228,7 @@ pub enum CallForm {
 
 /// A tool call with all arguments evaluated.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ToolCall {
+pub struct ToolEffect {
     /// Canonical name of the tool.
     pub name: Text,
     /// Arguments by parameter name.

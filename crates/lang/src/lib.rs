@@ -30,13 +30,13 @@ pub use compile::{Compiled, FileLoader, NoFiles, compile, params};
 pub use defatom::{Atom, OutputFormat, OutputKind};
 pub use effect::{
     CallForm, Effect, EffectFailure, EffectKind, LimitsId, ResumeInput, RunLimits, TaskCall, TaskTarget,
-    ToolCall, Yield,
+    ToolEffect, Yield,
 };
 pub use form::SpecialForm;
 pub use fuel::EvaluationLimits;
 pub use function::{Cell, Closure};
 pub use layout::{format, indent};
-pub use machine::{FanOut, InputProblem, Machine};
+pub use machine::{FanOut, Machine, ParameterProblem};
 pub use param::{Param, ParamType};
 pub use result::{ResultValue, Status, TaskResult};
 pub use runtime_error::{RuntimeError, SourceLocation, TraceEntry};

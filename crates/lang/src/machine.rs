@@ -30,7 +30,7 @@ use crate::value::{Text, Value};
 pub use fan_out::FanOut;
 pub(crate) use higher_order::{HigherOrderCall, ItemAction, NativeStart};
 use memory::Cells;
-pub use start::InputProblem;
+pub use start::ParameterProblem;
 
 /// A running workflow, or one element of a `pmap`.
 pub struct Machine {

@@ -5,12 +5,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::provider::{PROVIDERS, Provider, UrlError};
+use crate::connection::provider::{PROVIDERS, Provider, UrlError};
 use crate::{
     Dialect, ModelRef, ModelTraits, OpenError, Price, Prices, Profile, Profiles, RequestOptions, Secret,
     ToolFormat, Wire,
 };
 
+pub mod provider;
 #[cfg(test)]
 mod tests;
 

@@ -95,3 +95,13 @@ impl ErrorKind {
         self.retriable()
     }
 }
+
+/// The first characters of `text`, on one line, for error messages.
+pub(crate) fn excerpt(text: &str, chars: usize) -> String {
+    let mut short: String =
+        text.trim().chars().take(chars).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if short.len() < text.trim().len() {
+        short.push('…');
+    }
+    short
+}

@@ -5,7 +5,7 @@ mod error_phrases;
 
 use serde_json::Value;
 
-use crate::wire::stream::excerpt;
+use crate::error::excerpt;
 use crate::{ErrorKind, ModelError};
 
 /// Maximum length of a message; some servers echo the entire request.

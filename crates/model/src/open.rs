@@ -9,15 +9,15 @@ use std::time::SystemTime;
 use parking_lot::Mutex;
 
 use crate::cassette::Cassette;
+use crate::connection::provider::{PROVIDERS, Provider};
 use crate::http::HttpModel;
 use crate::http::endpoint::Endpoint;
 use crate::http::list_models::{self, ServedModel};
-use crate::provider::{PROVIDERS, Provider};
 use crate::script::Script;
 use crate::{Connection, ErrorKind, Model, ModelError};
 
 /// Wall clock, injected by the app; needed only for `Retry-After` dates.
-pub type Clock = fn() -> SystemTime;
+pub type WallClock = fn() -> SystemTime;
 
 /// A model as named by the user.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -54,7 +54,7 @@ pub enum OpenError {
 /// Opens models and owns what they share: one connection pool and rate gate per endpoint, one cursor per
 /// script. There is one instance per process.
 pub struct Models {
-    clock: Clock,
+    clock: WallClock,
     shared: Mutex<SharedEndpoint>,
 }
 
@@ -66,7 +66,7 @@ struct SharedEndpoint {
 
 impl Models {
     /// Creates an empty registry. `clock` is used only if a server sends a date without a `Date` header.
-    pub fn new(clock: Clock) -> Self {
+    pub fn new(clock: WallClock) -> Self {
         Models { clock, shared: Mutex::default() }
     }
 
@@ -131,7 +131,7 @@ impl SharedEndpoint {
         &mut self,
         base_url: &str,
         settings: &Connection,
-        clock: Clock,
+        clock: WallClock,
     ) -> Result<Arc<Endpoint>, OpenError> {
         let key = (base_url.to_owned(), settings.clone());
         if let Some(endpoint) = self.endpoints.get(&key) {

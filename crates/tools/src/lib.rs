@@ -15,7 +15,7 @@ pub mod workspace;
 #[cfg(test)]
 mod test_support;
 
-pub use crate::tool::image::Image;
+pub use crate::tool::image::ToolImage;
 pub use crate::tool::read_file::{NotShown, WholeFile, read_whole};
 pub use crate::workspace::content::{ContentHash, DirectoryChange, FileChange, SeenVersion};
 pub use crate::workspace::glob::matching;

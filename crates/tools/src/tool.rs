@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::tool::image::Image;
+use crate::tool::image::ToolImage;
 use crate::workspace::Workspace;
 use crate::workspace::content::{DirectoryChange, FileChange, SeenVersion};
 
@@ -295,7 +295,7 @@ pub struct ToolOutput {
     pub aborted: bool,
     /// Images shown to the model along with `content`.
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
-    pub images: Box<[Image]>,
+    pub images: Box<[ToolImage]>,
 }
 
 impl ToolOutput {

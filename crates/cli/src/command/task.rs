@@ -10,7 +10,7 @@ mod workflow_source;
 use clap::Args;
 use fusee_engine::lang::{EvaluationLimits, Machine};
 use fusee_engine::run::{ExitStatus, JsonOutput, RunKind, RunOutcome, WorkflowRun};
-use fusee_engine::task_system::{ExecutionPath, Reason, TaskResult, TaskError};
+use fusee_engine::task_system::{ExecutionPath, Reason, TaskError, TaskResult};
 use fusee_engine::workflow::standard_tools;
 use serde_json::Value as Json;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use fusee_engine::model::provider::{self, UrlError};
+use fusee_engine::model::connection::provider::{self, UrlError};
 use fusee_engine::text::suggest;
 use serde::de::DeserializeOwned;
 use serde_json::json;

@@ -4,6 +4,7 @@ pub(crate) mod cost;
 pub(crate) mod loop_detector;
 pub(crate) mod meter;
 pub(crate) mod policy_change;
+pub(crate) mod resource_metrics;
 
 use fusee_model::{Price, RetryPolicy};
 use serde::{Deserialize, Serialize};

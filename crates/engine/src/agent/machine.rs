@@ -2,7 +2,7 @@
 //! the actions and reports what came of them. Every limit and every end of a task is decided here and nowhere
 //! else.
 
-use fusee_journal::event::{ErrorCode, Event, ErrorDetail};
+use fusee_journal::event::{ErrorCode, ErrorDetail, Event};
 use fusee_model::{ErrorKind, ModelError, Reply, StopReason, ToolCall};
 
 use super::limits::Limits;

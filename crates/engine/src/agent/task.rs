@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use fusee_journal::event::{Event, TaskComplete, ErrorDetail, TaskReport, TaskStarted, TaskStatus, TurnType};
+use fusee_journal::event::{ErrorDetail, Event, TaskComplete, TaskReport, TaskStarted, TaskStatus, TurnType};
 use fusee_journal::{Branch, DurableRun, RunAborted};
 use fusee_model::{CancellationToken, Message, Usage};
 use parking_lot::Mutex;
@@ -21,8 +21,8 @@ use crate::agent::conversation::carry_over::PriorConversation;
 use crate::agent::conversation::sectioned_prompt::SectionedPrompt;
 use crate::agent::flow::{Phases, TaskRules};
 use crate::agent::limits::cost::Charges;
+use crate::agent::limits::resource_metrics::ResourceMetrics;
 use crate::agent::tool_calls::subtask_tool::{self, Spent};
-use crate::task_system::ResourceMetrics;
 
 /// A task that a model works through.
 pub struct AgentTask {
@@ -124,7 +124,7 @@ pub struct TaskOutcome {
     /// Largest context size, in tokens.
     pub peak_context_tokens: u64,
     /// Full result of a template or a workflow.
-    pub result: Option<Box<crate::task_system::TaskResult>>,
+    pub result: Option<Box<fusee_lang::TaskResult>>,
 }
 
 impl TaskOutcome {

@@ -307,6 +307,6 @@ pub(crate) fn emit_result(run: &Execution<'_>, call: &ToolCall, called: &CallRec
 }
 
 /// Converts the images of a tool result to those of the conversation.
-pub(crate) fn images(shown: Box<[fusee_tools::Image]>) -> Vec<Image> {
-    shown.into_iter().map(|fusee_tools::Image { media_type, data }| Image { media_type, data }).collect()
+pub(crate) fn images(shown: Box<[fusee_tools::ToolImage]>) -> Vec<Image> {
+    shown.into_iter().map(|fusee_tools::ToolImage { media_type, data }| Image { media_type, data }).collect()
 }

@@ -14,21 +14,21 @@ const SYMBOLS: usize = 12;
 
 /// Whether descriptions of the files are included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Details {
+pub(crate) enum Details {
     Left,
     Told,
 }
 
 /// The result, with a description per file if requested.
 #[derive(Default, Serialize, Deserialize)]
-pub(super) struct QueryRecord {
-    pub(super) found: MemoryAnswer,
+pub(crate) struct QueryRecord {
+    pub(crate) found: MemoryAnswer,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) about: BTreeMap<String, String>,
+    pub(crate) about: BTreeMap<String, String>,
 }
 
 /// Runs the query as a step; the inner error says why the index could not answer.
-pub(super) async fn asked(
+pub(crate) async fn asked(
     memory: &Arc<MemorySystem>,
     engine: &dyn DurableRun,
     branch: &Branch,

@@ -29,7 +29,7 @@ const OVERRIDABLE: [(&str, &str); 4] =
 
 /// Returns the overridable sections of all built-in prompts.
 fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
-    OVERRIDABLE.into_iter().chain(crate::review::OVERRIDABLE)
+    OVERRIDABLE.into_iter().chain(super::review_sections::OVERRIDABLE)
 }
 
 /// Selects the variant of the default prompt.

@@ -30,21 +30,6 @@ pub struct CodeReviewTask {
     pub focus: Option<String>,
 }
 
-const GUIDANCE: &str = include_str!("guidance.md");
-
-const PLANNING: &str = include_str!("planning.md");
-
-const WORKSPACE: &str = "You can look at every file of the project: list, find, search and read. You cannot change \
-                         anything, and no commands run.";
-
-const REFERENCE: &str =
-    "Documents that the project is to be held to. Read those that matter for what you review.";
-
-/// Sections whose text a project can override, with the built-in text. The schema of findings is always
-/// appended to the guidance.
-pub(crate) const OVERRIDABLE: [(&str, &str); 4] =
-    [("guidance", GUIDANCE), ("planning", PLANNING), ("workspace", WORKSPACE), ("reference", REFERENCE)];
-
 /// Returns the prompt of a review, bound to its task, and notices for the user.
 pub(crate) fn disclosure(
     review: &CodeReview,

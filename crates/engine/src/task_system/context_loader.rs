@@ -17,12 +17,13 @@ use super::context::{self, ContextSettings};
 use super::error::{ErrorType, Reason, TaskError};
 use super::file_sources::{LISTING_BYTES, ListedFile, ListingShell, SkipReason};
 use super::handler::Handler;
+use super::model_ranking::{RankedSearch, unordered};
 use super::prompt::{PreparedContext, SourceFile};
 use super::request::SubtaskRequest;
 use super::run_script::printed;
 use crate::agent::{CallRecord, RankBy, Spent, ToolExecutor, UNANSWERED_ADVICE};
-use crate::approval::{ApprovalDecision, ApprovalPolicy, ApprovalQuestion};
-use crate::memory::{MemoryAnswer, MemoryQuery, RankedSearch, unordered};
+use crate::approval::{ApprovalDecision, ApprovalQuestion};
+use crate::memory::{MemoryAnswer, MemoryQuery};
 use crate::template::{FilePaths, FreshContext, Template, shown};
 
 /// Default share of the context window that the prepared context may fill.
@@ -254,7 +255,7 @@ impl ContextLoader<'_> {
         if definition.category == Access::Write {
             let terms =
                 self.handler.context.terms_at(self.branch(), self.system.engine.position(self.branch()));
-            match ApprovalPolicy::judge(&terms, definition.category, runs_commands) {
+            match terms.judge(definition.category, runs_commands) {
                 ApprovalDecision::Open => {}
                 ApprovalDecision::Shut(why) => return Err(refused(&why)),
                 ApprovalDecision::Ask(reason) => {

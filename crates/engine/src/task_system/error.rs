@@ -5,7 +5,7 @@ use fusee_journal::event::ErrorCode;
 use fusee_lang::{Status, TaskResult};
 use serde::{Deserialize, Serialize};
 
-use crate::agent::TaskOutcome;
+use crate::agent::{ResourceMetrics, TaskOutcome};
 use crate::template::output::Mismatch;
 
 /// Failure of a task. An inner failure is kept as the cause, never flattened.
@@ -95,67 +95,6 @@ pub enum ErrorCause {
     Error(TaskError),
     /// An answer that does not match the declared format.
     Mismatch(Mismatch),
-}
-
-/// Resources used by a task.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct ResourceMetrics {
-    /// Number of assistant messages.
-    pub turns: u32,
-    /// Input tokens of all model calls, as reported.
-    pub input_tokens: u64,
-    /// Output tokens of all model calls, as reported.
-    pub output_tokens: u64,
-    /// Largest context size, in tokens.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub peak_context_tokens: u64,
-    /// Active time in milliseconds: the duration of all steps, without waiting for the user.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub active_ms: u64,
-    /// Part of the active time spent on model calls, in milliseconds.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub model_ms: u64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
-impl ResourceMetrics {
-    /// Extracts the metrics of a finished task.
-    pub fn of(outcome: &TaskOutcome) -> Self {
-        let usage = outcome.usage();
-        Self {
-            turns: outcome.total_turns,
-            input_tokens: usage.input_tokens,
-            output_tokens: usage.output_tokens,
-            peak_context_tokens: outcome.peak_context_tokens,
-            active_ms: outcome.active_ms,
-            model_ms: outcome.model_ms,
-        }
-    }
-
-    /// Notes the metrics in a result: all of them for a failure, else only what is the same in every run.
-    pub fn note_in(self, result: &mut TaskResult) {
-        let same = Self { peak_context_tokens: 0, active_ms: 0, model_ms: 0, ..self };
-        result.note("metrics", if result.is_ok() { same } else { self });
-    }
-
-    /// Adds two metrics.
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        Self {
-            turns: self.turns + other.turns,
-            input_tokens: self.input_tokens + other.input_tokens,
-            output_tokens: self.output_tokens + other.output_tokens,
-            // The contexts of two tasks are separate, so the larger one is the peak.
-            peak_context_tokens: self.peak_context_tokens.max(other.peak_context_tokens),
-            active_ms: self.active_ms + other.active_ms,
-            model_ms: self.model_ms + other.model_ms,
-        }
-    }
 }
 
 impl Reason {

@@ -7,7 +7,7 @@ use fusee_journal::RunAborted;
 
 use super::TaskSystem;
 use super::handler::{Handler, may_spawn};
-use super::output_handling::{OutputJudge, result_of};
+use super::output_judge::{OutputJudge, result_of};
 use super::prompt::{HandlerPayload, PreparedContext};
 use super::request::SubtaskRequest;
 use super::subtasks::Subtasks;

@@ -8,7 +8,8 @@ use fusee_journal::{DurableRun, RunAborted};
 use fusee_text::suggest;
 use fusee_tools::{Tool, Toolbox};
 
-use super::error::{Reason, ResourceMetrics, TaskError};
+use super::ResourceMetrics;
+use super::error::{Reason, TaskError};
 use super::pipeline::{TaskScope, TaskSystem};
 use super::prompt::{HandlerPayload, PreparedContext};
 use super::request::SubtaskRequest;

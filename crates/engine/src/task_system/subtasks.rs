@@ -10,7 +10,8 @@ use fusee_tools::{ContentHash, ToolOutput};
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use super::error::{ErrorType, Reason, ResourceMetrics, TaskError};
+use super::ResourceMetrics;
+use super::error::{ErrorType, Reason, TaskError};
 use super::lookup::{ExecutionPath, TemplateOrigin};
 use super::pipeline::{TaskScope, TaskSystem};
 use super::prompt::Handover;

@@ -5,7 +5,8 @@ use fusee_lang::{EffectFailure, ResumeInput};
 use serde_json::{Map, Value as Json};
 
 use super::driver::{EffectAnswer, WorkflowDriver};
-use crate::memory::{FileMatch, MemoryQuery, RankedSearch, unordered};
+use crate::memory::{FileMatch, MemoryQuery};
+use crate::task_system::model_ranking::{RankedSearch, unordered};
 
 /// Default number of files.
 const USUAL: usize = 5;

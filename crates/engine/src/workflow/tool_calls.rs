@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use fusee_journal::event::{CallFate, Event, ToolResult};
 use fusee_journal::{RunAborted, StepKind};
-use fusee_lang::{ResumeInput, Status, TaskResult, ToolCall};
+use fusee_lang::{ResumeInput, Status, TaskResult, ToolEffect};
 use fusee_tools::tool::arguments;
 use fusee_tools::{RetrySafety, Tool, ToolOutput};
 use serde_json::{Map, Value as Json, json};
 
 use super::driver::{EffectAnswer, WorkflowDriver};
 use crate::agent::{CallRecord, ReviewRuling, ToolExecutor, change_of};
-use crate::approval::{ApprovalDecision, ApprovalMode, ApprovalPolicy, ApprovalQuestion};
+use crate::approval::{ApprovalDecision, ApprovalMode, ApprovalQuestion};
 use crate::task_system::run_script::{self, RunScript};
 
 impl WorkflowDriver<'_> {
-    pub(super) async fn tool(&mut self, call: ToolCall) -> Result<EffectAnswer, RunAborted> {
+    pub(super) async fn tool(&mut self, call: ToolEffect) -> Result<EffectAnswer, RunAborted> {
         let call_id = format!("{}:{}", self.branch, self.effects);
-        let ToolCall { name, arguments } = call;
+        let ToolEffect { name, arguments } = call;
         let asked = Json::Object(arguments);
         let (id, tool_name) = (call_id.clone(), name.to_string());
         self.emit(Event::ToolCall { call_id: id, name: tool_name, arguments: asked.clone() });
@@ -90,7 +90,7 @@ impl WorkflowDriver<'_> {
         let session = &self.world.session;
         let terms = session.terms_at(&self.branch, self.world.engine.position(&self.branch));
         let decided = session.gatekeeper.rules.decide(&definition.name, arguments);
-        let policy = ApprovalPolicy::judge(&terms, definition.category, tool.repeat() == RetrySafety::Never);
+        let policy = terms.judge(definition.category, tool.repeat() == RetrySafety::Never);
         let policy = policy.with_rules(decided, terms.approve);
         // Nobody explains a workflow's call or counts it, so review mode only asks whether it may run at all.
         let policy =

@@ -9,7 +9,7 @@ use crate::builtin::json::not_json;
 use crate::bytecode::{Argument, ArgumentRole, CallSite, LimitKey, SiteTarget};
 use crate::catalog::CallableKind;
 use crate::defatom::{Atom, OutputFormat};
-use crate::effect::{EffectKind, LimitsId, RunLimits, TaskCall, TaskTarget, ToolCall};
+use crate::effect::{EffectKind, LimitsId, RunLimits, TaskCall, TaskTarget, ToolEffect};
 use crate::param::{Param, ParamType};
 use crate::runtime_error::UnlocatedError;
 use crate::value::{Results, Text, Value, brief, encode};
@@ -83,7 +83,7 @@ fn request(site: &CallSite, values: &[Value]) -> Result<(EffectKind, PendingEffe
         SiteTarget::Named(callable) => {
             let name = Text::from(callable.name.as_str());
             if callable.kind == CallableKind::Tool {
-                let call = ToolCall { name: name.clone(), arguments: given.inputs };
+                let call = ToolEffect { name: name.clone(), arguments: given.inputs };
                 return Ok((EffectKind::Tool(call), PendingEffect::Reply(name)));
             }
             TaskTarget::Named(name)

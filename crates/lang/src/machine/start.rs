@@ -13,7 +13,7 @@ use crate::value::Value;
 
 /// An invalid input of a workflow.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InputProblem {
+pub struct ParameterProblem {
     /// Name of the parameter, or the unknown name.
     pub name: String,
     /// One-sentence description.
@@ -26,7 +26,7 @@ impl Machine {
         program: &Arc<Program>,
         inputs: &JsonMap<String, Json>,
         limits: EvaluationLimits,
-    ) -> Result<Machine, Vec<InputProblem>> {
+    ) -> Result<Machine, Vec<ParameterProblem>> {
         let mut globals = vec![Value::UNSET; program.globals.len()];
         let mut problems = Vec::new();
         for (param, index) in &program.params {
@@ -34,14 +34,14 @@ impl Machine {
                 Some(value) => value,
                 None => {
                     let message = format!("missing parameter `{}` ({})", param.name, param.kind.name());
-                    problems.push(InputProblem { name: param.name.clone(), message });
+                    problems.push(ParameterProblem { name: param.name.clone(), message });
                     continue;
                 }
             };
             let given = inputs.contains_key(&param.name);
             if given && !param.kind.accepts(value) {
                 let message = format!("the parameter `{}` must be of type {}", param.name, param.kind.name());
-                problems.push(InputProblem { name: param.name.clone(), message });
+                problems.push(ParameterProblem { name: param.name.clone(), message });
             }
             if let Some(global) = globals.get_mut(*index as usize) {
                 *global = Value::from_json(value.clone());
@@ -53,7 +53,7 @@ impl Machine {
                 "unknown parameter `{name}`{}",
                 help.map_or(String::new(), |help| format!("; {help}"))
             );
-            problems.push(InputProblem { name: name.clone(), message });
+            problems.push(ParameterProblem { name: name.clone(), message });
         }
         if !problems.is_empty() {
             return Err(problems);

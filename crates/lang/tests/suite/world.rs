@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use fusee_lang::{
     Callable, Catalog, Compiled, EffectFailure, EffectKind, EvaluationLimits, FanOut, FileLoader, Machine,
-    Param, ParamType, Program, ResumeInput, RuntimeError, Status, TaskCall, TaskResult, TaskTarget, ToolCall,
-    Value, Yield, compile,
+    Param, ParamType, Program, ResumeInput, RuntimeError, Status, TaskCall, TaskResult, TaskTarget,
+    ToolEffect, Value, Yield, compile,
 };
 use fusee_text::Source;
 use serde_json::{Map as JsonMap, Value as Json, json};
@@ -177,7 +177,7 @@ fn failed(why: &str) -> TaskResult {
     TaskResult { status: Status::Failed, content: "partial".into(), parsed_content: None, notes }
 }
 
-fn tool(call: &ToolCall) -> ResumeInput {
+fn tool(call: &ToolEffect) -> ResumeInput {
     let reply = match &*call.name {
         "read_files" => {
             let paths = call.arguments.get("paths").and_then(Json::as_array).cloned().unwrap_or_default();

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{CassetteHeader, VERSION};
-use crate::wire::stream::excerpt;
+use crate::error::excerpt;
 use crate::{
     BoxFuture, CancellationToken, Conversation, Dialect, ErrorKind, Message, Model, ModelError, OpenError,
     Reply, ReplyDelta, RequestOptions, StopReason, Usage,

@@ -14,7 +14,7 @@ use rustls::pki_types::pem::PemObject as _;
 
 use super::rate_gate::RateGate;
 use super::root_cause;
-use crate::{Clock, Connection, ErrorKind, ModelError, OpenError, Secret, Wire};
+use crate::{Connection, ErrorKind, ModelError, OpenError, Secret, WallClock, Wire};
 
 const CONNECT_TIME: Duration = Duration::from_secs(10);
 /// Detects connections whose peer has silently gone away.
@@ -32,11 +32,15 @@ pub(crate) struct Endpoint {
     pub(super) shown: String,
     pub(super) silence: Duration,
     pub(super) gate: RateGate,
-    pub(super) clock: Clock,
+    pub(super) clock: WallClock,
 }
 
 impl Endpoint {
-    pub(crate) fn new(base_url: &str, settings: &Connection, clock: Clock) -> Result<Endpoint, OpenError> {
+    pub(crate) fn new(
+        base_url: &str,
+        settings: &Connection,
+        clock: WallClock,
+    ) -> Result<Endpoint, OpenError> {
         let base = parse_base(base_url, settings.wire)?;
         let mut shown = base.clone();
         // These fail only for addresses without a host.

@@ -30,7 +30,10 @@ fn every_entry_of_the_table_has_a_provider_and_a_sensible_price() {
         assert!(!names.provider.is_empty(), "{names:?}");
         for name in &names.provider {
             // An in-process model has no provider.
-            assert!(name == "local" || crate::provider::Provider::named(name).is_some(), "{name}");
+            assert!(
+                name == "local" || crate::connection::provider::Provider::named(name).is_some(),
+                "{name}"
+            );
         }
         assert!((0.0..=100.0).contains(&price.input) && price.input <= price.output, "{names:?}");
         assert!(price.cached.is_none_or(|cached| cached < price.input), "{names:?}");

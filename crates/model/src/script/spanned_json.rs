@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::wire::stream::excerpt;
+use crate::error::excerpt;
 
 /// A problem in a line, at a byte offset.
 #[derive(Debug, PartialEq, Eq)]

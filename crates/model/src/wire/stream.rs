@@ -5,6 +5,7 @@
 pub mod accumulator;
 
 use self::accumulator::ReplyAccumulator;
+use crate::error::excerpt;
 use crate::sse::{SseError, SseParser};
 use crate::wire::DecodeState;
 use crate::{ErrorKind, ModelError, Reply, ReplyDelta, Wire};
@@ -136,16 +137,6 @@ pub(crate) fn not_a_reply(text: &str) -> ModelError {
 pub(crate) fn broken(text: &str) -> ModelError {
     let message = format!("invalid event in the server's stream: {}", excerpt(text, 200));
     ModelError::new(ErrorKind::Cut, message)
-}
-
-/// The first characters of `text`, on one line.
-pub(crate) fn excerpt(text: &str, chars: usize) -> String {
-    let mut short: String =
-        text.trim().chars().take(chars).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if short.len() < text.trim().len() {
-        short.push('…');
-    }
-    short
 }
 
 impl From<SseError> for ModelError {

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::tool::image::{self, Image, ImageDisplay, ImageInfo};
+use crate::tool::image::{self, ImageDisplay, ImageInfo, ToolImage};
 use crate::tool::{CallLimits, ToolOutput};
 
 /// Converts the `result` of a `tools/call` response.
@@ -36,7 +36,7 @@ pub(super) fn answer(result: &Value, limits: &CallLimits) -> ToolOutput {
 struct ResultImages {
     /// Remaining byte budget; 0 if the model does not accept images.
     left: usize,
-    taken: Vec<Image>,
+    taken: Vec<ToolImage>,
 }
 
 impl ResultImages {

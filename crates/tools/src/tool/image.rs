@@ -13,7 +13,7 @@ const MOST_PIXELS: u32 = 8_000;
 
 /// An image for the model, carried by a tool output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Image {
+pub struct ToolImage {
     /// Media type, such as `image/png`.
     pub media_type: String,
     /// The file's bytes in base64.
@@ -33,7 +33,7 @@ pub(crate) struct ImageInfo {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ImageDisplay {
     /// The image is sent.
-    Yes(Image),
+    Yes(ToolImage),
     /// The image is not sent, with the reason.
     No(String),
 }
@@ -64,7 +64,7 @@ impl ImageInfo {
                 "no side may be longer than {MOST_PIXELS} pixels; make a smaller copy"
             ));
         }
-        ImageDisplay::Yes(Image {
+        ImageDisplay::Yes(ToolImage {
             media_type: self.media_type.to_owned(),
             data: STANDARD.encode(content).into(),
         })

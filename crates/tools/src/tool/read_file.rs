@@ -16,7 +16,7 @@ use std::fmt::Write;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::tool::image::{Image, ImageDisplay, ImageInfo};
+use crate::tool::image::{ImageDisplay, ImageInfo, ToolImage};
 use crate::tool::read_tool::{ReadTool, ReadToolAdapter};
 use crate::tool::{Access, CallContext, Tool, ToolDefinition, ToolOutput};
 use crate::workspace::content::SeenVersion;
@@ -175,7 +175,7 @@ struct Read {
     /// `None` for a file that is not text or is too large to be edited.
     seen: Option<SeenVersion>,
     /// The image, if the file is one and the model accepts images.
-    image: Option<Image>,
+    image: Option<ToolImage>,
 }
 
 impl Read {

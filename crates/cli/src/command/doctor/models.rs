@@ -1,6 +1,6 @@
 //! Checks every source of models, and whether one can be used.
 
-use fusee_engine::model::provider::{PROVIDERS, Provider};
+use fusee_engine::model::connection::provider::{PROVIDERS, Provider};
 use fusee_engine::model::{ModelRef, has_local_models};
 
 use super::{CheckState, DoctorCheck, probe};

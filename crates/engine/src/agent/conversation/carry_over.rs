@@ -25,8 +25,11 @@ use crate::agent::plan::Plan;
 use crate::agent::tool_calls::control_tools;
 use crate::agent::tool_calls::images;
 use crate::agent::tool_calls::tool_executor::CallRecord;
-use crate::memory;
 use crate::prompt::EnvironmentSnapshot;
+
+/// Argument name that marks a request to rank files; no other model request uses it, and it is not part of the
+/// conversation.
+pub(crate) const RANKING_ARGUMENT: &str = "rank";
 
 /// Callee of the step that stores this state.
 pub(crate) const STEP: &str = "earlier";
@@ -182,7 +185,7 @@ impl Fold {
             }
             // Model requests outside the conversation.
             (StepKind::Model, _) if step.args.get(model_summary::ARGUMENT).is_some() => {}
-            (StepKind::Model, _) if step.args.get(memory::RANKING).is_some() => {}
+            (StepKind::Model, _) if step.args.get(RANKING_ARGUMENT).is_some() => {}
             (StepKind::Model, _) => self.asked(&step.args, result)?,
             (StepKind::Tool, callee) => self.called(callee, &step.args, result),
             _ => {}

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use fusee_journal::event::{ErrorCode, Event, FlowStageReport, StageStatus, ErrorDetail, TaskStatus};
+use fusee_journal::event::{ErrorCode, ErrorDetail, Event, FlowStageReport, StageStatus, TaskStatus};
 use fusee_journal::{Branch, RunAborted};
 
 use super::phases::Phases;

@@ -6,9 +6,9 @@ use fusee_model::{Price, Reply};
 
 use super::Limits;
 use super::cost::{Charges, Cost};
+use crate::agent::limits::resource_metrics::ResourceMetrics;
 use crate::agent::machine::LimitUsage;
 use crate::agent::tool_calls::subtask_tool::Spent;
-use crate::task_system::ResourceMetrics;
 
 /// Resources used by one task.
 #[derive(Debug, Default)]

@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 
 use fusee_journal::Branch;
+use fusee_tools::Access;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::limits::Limits;
-use crate::approval::ApprovalMode;
+use crate::approval::{ApprovalDecision, ApprovalMode, ApprovalPolicy};
 
 /// The policy for the calls and requests of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,6 +21,13 @@ pub struct RunPolicy {
     pub approve: ApprovalMode,
     /// Whether commands are sandboxed, or the user has allowed them to run unsandboxed.
     pub commands_settled: bool,
+}
+
+impl RunPolicy {
+    /// Decides about a call by its access; `runs_commands` is a tool that starts programs.
+    pub(crate) fn judge(&self, access: Access, runs_commands: bool) -> ApprovalDecision {
+        ApprovalPolicy::judge(self.approve, access, runs_commands && !self.commands_settled)
+    }
 }
 
 /// A policy change and its position.

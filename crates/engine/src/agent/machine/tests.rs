@@ -1,6 +1,6 @@
 //! Decisions of the turn machine, one behaviour per test.
 
-use fusee_journal::event::{ErrorCode, Event, ErrorDetail};
+use fusee_journal::event::{ErrorCode, ErrorDetail, Event};
 use fusee_model::{ErrorKind, ModelError, Price, Reply, StopReason, ToolCall, Usage};
 
 use super::{

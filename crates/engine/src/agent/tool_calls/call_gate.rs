@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::tool_executor::CallRecord;
 use crate::agent::execution::Execution;
 use crate::agent::review_policy::ReviewRuling;
-use crate::approval::{ApprovalDecision, ApprovalMode, ApprovalPolicy, ApprovalQuestion};
+use crate::approval::{ApprovalDecision, ApprovalMode, ApprovalQuestion};
 
 /// What the gate must know about the task.
 #[derive(Clone, Copy)]
@@ -48,7 +48,7 @@ fn judge(
     let (definition, approve) = (tool.definition(), run.policy.approve);
     let decided = run.approvals.decide(&definition.name, arguments);
     let never = tool.repeat() == RetrySafety::Never;
-    let policy = ApprovalPolicy::judge(&run.policy, definition.category, never).with_rules(decided, approve);
+    let policy = run.policy.judge(definition.category, never).with_rules(decided, approve);
     let Some(review) = &run.session().review else { return policy };
     match review.judge(&definition.name, definition.category, history.calls) {
         ReviewRuling::Allowed => policy,

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use fusee_journal::event::{CallFate, Event, EventDelta};
 use fusee_journal::{
-    BoxFuture, Branch, DurableRun, Intention, OnceOutcome, RunAborted, StepKind, StepMeta, StepRequest, step_body,
+    BoxFuture, Branch, DurableRun, Intention, OnceOutcome, RunAborted, StepKind, StepMeta, StepRequest,
+    step_body,
 };
 use fusee_model::CancellationToken;
 use fusee_tools::{CallContext, InterruptedOutcome, PreparedCall, RetrySafety, Secrets, Tool, ToolOutput};

@@ -9,7 +9,8 @@ use fusee_model::Message;
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use super::error::{ErrorCause, ErrorType, Reason, ResourceMetrics, TaskError};
+use super::ResourceMetrics;
+use super::error::{ErrorCause, ErrorType, Reason, TaskError};
 use super::request::SubtaskRequest;
 use super::subtasks::{FinishedSubtask, Subtasks, history};
 use crate::agent::{AnswerHandler, Conclusion, Remaining, Spent, TaskOutcome};

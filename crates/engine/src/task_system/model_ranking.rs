@@ -10,13 +10,10 @@ use fusee_journal::{Branch, DurableRun, RunAborted, StepKind, StepMeta, StepRequ
 use fusee_model::{CancellationToken, Conversation, Message, Reply, StopReason};
 use serde_json::{Value, json};
 
-use super::journaled_query::{self, Details, QueryRecord};
-use super::{FileMatch, MemoryAnswer, MemoryQuery, MemorySystem};
-use crate::agent::{Attempt, AttemptResult, RankBy, Spent, TaskContext, within};
+use crate::agent::{Attempt, AttemptResult, RANKING_ARGUMENT, RankBy, Spent, TaskContext, within};
+use crate::memory::journaled_query::{self, Details, QueryRecord};
+use crate::memory::{FileMatch, MemoryAnswer, MemoryQuery, MemorySystem};
 use crate::template::{OutputFormat, OutputKind, output};
-
-/// Argument name that marks a ranking request; no other model request uses it.
-pub(crate) const ARGUMENT: &str = "rank";
 
 /// Number of candidates shown to the model per requested file.
 const CANDIDATES: usize = 4;
@@ -103,14 +100,14 @@ impl RankedSearch<'_> {
             Err(problem) => Some(problem),
         };
         found.matches.truncate(wanted);
-        found.summary = super::summary(&found.matches, None);
+        found.summary = crate::memory::summary(&found.matches, None);
         Ok(SearchResult { found: Ok(found), spent, problem, looked_ms: 0 })
     }
 
     async fn ask(&self, request: String) -> Result<(Attempt, StepMeta), RunAborted> {
         let session = self.session;
         let call = StepRequest::new(&self.branch, StepKind::Model, session.model.name())
-            .with_args(json!({ ARGUMENT: request }));
+            .with_args(json!({ RANKING_ARGUMENT: request }));
         let (cancel, silence_ms) = (self.cancel.clone(), session.limits.timeout_s.saturating_mul(1000));
         let send = async move {
             let mut conversation = Conversation::new(session.model.dialect(), SYSTEM.to_owned(), Vec::new());
