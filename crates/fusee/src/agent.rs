@@ -11,7 +11,9 @@ use fusee_engine::journal::{Journal, JournalOptions, RunId};
 use fusee_engine::model::{
     Connection, ConnectionOverrides, Dialect, Model, Models, RequestOptions, ResolvedModel, Secret, Wire,
 };
-use fusee_engine::run::{self, ActiveSandbox, RunBuilder, SandboxMode, SandboxOptions, TemplateSource};
+use fusee_engine::run::{
+    self, ActiveSandbox, RunBuilder, SandboxMode, SandboxOptions, StartError, TemplateSource,
+};
 use fusee_engine::template::{RegisteredTemplate, TemplateLayer, TemplateRegistry, TemplateText};
 use fusee_engine::tools::{CommandEnvironment, CommandSettings, ForkServer, Secrets, Tool, Toolbox};
 use schemars::JsonSchema;
@@ -336,7 +338,11 @@ impl AgentBuilder {
             }
         };
         check_tools(&self.tools)?;
-        let file = self.journal_file.unwrap_or_else(|| self.workspace.join(".fusee/journal.db"));
+        // The path is journaled, and a run may be resumed from another directory.
+        let workspace = self.workspace.canonicalize().map_err(|error| {
+            StartError::Workspace(format!("cannot use workspace {}: {error}", self.workspace.display()))
+        })?;
+        let file = self.journal_file.unwrap_or_else(|| workspace.join(".fusee/journal.db"));
         let journal = match self.journal {
             Some(journal) => journal,
             None => Journal::open(&file, JournalOptions::default(), Arc::new(SystemClock))?,
@@ -352,7 +358,7 @@ impl AgentBuilder {
                 resolved,
                 model,
                 journal,
-                workspace: self.workspace,
+                workspace,
                 tools: self.tools,
                 templates,
                 limits: self.limits,

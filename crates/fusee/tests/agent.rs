@@ -272,6 +272,8 @@ async fn mistakes_are_errors_of_their_own_kind() {
         Err(Error::Model(ResolveError::MissingKey { .. }))
     ));
     assert!(matches!(Agent::builder("gpt-5").build(), Err(Error::Model(ResolveError::NoServer { .. }))));
+    let nowhere = here().workspace(directory.path().join("missing")).build();
+    assert!(matches!(nowhere, Err(Error::Start(_))));
     let number = tool("add", "Adds.", |n: i64| async move { Ok(n) });
     assert!(matches!(here().tool(number).build(), Err(Error::Tool { .. })));
     let taken = tool("read_file", "Reads.", |Add { a, .. }| async move { Ok(a) });
