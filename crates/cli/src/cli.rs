@@ -33,7 +33,7 @@ impl Cli {
     /// Runs the command, or the chat if there is none.
     pub(crate) async fn perform(self, process: &Process) -> Result<ExitStatus, CliError> {
         match self.command {
-            Some(command) => command.perform(process).await,
+            Some(command) => Box::pin(command.perform(process)).await,
             None => chat::entry::chat(self.conversation, short_help_text(), process).await,
         }
     }

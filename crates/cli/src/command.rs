@@ -104,7 +104,7 @@ impl Command {
             Self::Run(args) => run::run(args, process).await,
             Self::Task(args) => task::task(args, process).await,
             Self::Review(args) => review::review(args, process).await,
-            Self::Resume(args) => resume::resume(args, process).await,
+            Self::Resume(args) => Box::pin(resume::resume(args, process)).await,
             Self::Runs(args) => runs::runs(args, process).await,
             Self::Show(args) => show::show(&args, process),
             Self::Replay(args) => replay::replay(args, process).await,

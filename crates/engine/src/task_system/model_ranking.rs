@@ -106,7 +106,7 @@ impl RankedSearch<'_> {
 
     async fn ask(&self, request: String) -> Result<(Attempt, StepMeta), RunAborted> {
         let session = self.session;
-        let call = StepRequest::new(&self.branch, StepKind::Model, session.model.name())
+        let call = StepRequest::new(self.branch, StepKind::Model, session.model.name())
             .with_args(json!({ RANKING_ARGUMENT: request }));
         let (cancel, silence_ms) = (self.cancel.clone(), session.limits.timeout_s.saturating_mul(1000));
         let send = async move {
