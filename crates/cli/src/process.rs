@@ -1,4 +1,4 @@
-//! What a command gets from its process: environment, fork server, clock and standard streams, and the errors
+//! The process as a command sees it: environment, fork server, clock and standard streams, and the errors
 //! that end it.
 
 pub(crate) mod clock;

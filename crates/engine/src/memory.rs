@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 pub use entry::FileEntry;
 use index::{FileIndex, IndexError};
-pub use scan::MOST_FILES;
+pub use scan::MAX_FILES;
 
 #[cfg(test)]
 mod tests;
@@ -65,7 +65,7 @@ pub struct IndexUpdate {
     pub read: usize,
     /// Number of files removed from the index.
     pub removed: usize,
-    /// Whether files were left out because of [`MOST_FILES`].
+    /// Whether files were left out because of [`MAX_FILES`].
     pub cut: bool,
 }
 

@@ -17,7 +17,7 @@ use serde_json::Value;
 const MOST_BYTES: u64 = 64 << 20;
 
 /// Maximum bytes restored at once.
-const MOST_AT_ONCE: usize = 512 << 20;
+const MAX_AT_ONCE: usize = 512 << 20;
 
 /// Mode of a restored file whose permissions are unknown.
 const PLAIN_FILE: u32 = 0o100644;
@@ -175,7 +175,7 @@ impl UndoPlan {
             RestoreSource::Git(id, _) => Some(*id),
             RestoreSource::Nowhere | RestoreSource::Kept(..) => None,
         });
-        let objects = git::blobs(workspace.root(), &wanted.collect::<Vec<_>>(), MOST_AT_ONCE);
+        let objects = git::blobs(workspace.root(), &wanted.collect::<Vec<_>>(), MAX_AT_ONCE);
         let mut bytes = 0;
         for (path, now, source) in pending {
             let before = match source {
@@ -190,7 +190,7 @@ impl UndoPlan {
                 },
             };
             bytes += before.as_ref().map_or(0, |(content, _)| content.len());
-            if bytes > MOST_AT_ONCE {
+            if bytes > MAX_AT_ONCE {
                 let why = "too much to restore at once; undo again for the rest";
                 self.left.push((path, why.to_owned()));
                 continue;

@@ -17,7 +17,7 @@ impl Clock for Ticking {
     }
 }
 
-/// What a workflow returned, and the requests and tool names sent to the model.
+/// Result of a workflow, with the requests and tool names sent to the model.
 struct Ran {
     result: Value,
     asked: Vec<String>,

@@ -9,7 +9,7 @@ use fusee::Agent;
 struct Review {
     /// From 1 (poor) to 5 (excellent).
     score: u8,
-    /// What should be changed.
+    /// Proposed change.
     suggestions: Vec<String>,
 }
 

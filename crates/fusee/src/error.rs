@@ -27,7 +27,7 @@ pub enum Error {
     Tool {
         /// Name of the tool.
         name: String,
-        /// What is wrong with it.
+        /// Description of the problem.
         problem: String,
     },
     /// A workflow has mistakes; the text lists them with their source lines.

@@ -1,4 +1,4 @@
-//! What an agent is to do: a request, a workflow or a template.
+//! The work of a run: a request, a workflow or a template.
 
 use std::collections::BTreeMap;
 

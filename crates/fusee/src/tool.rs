@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// What a tool does outside the conversation. It decides whether a call needs approval, whether it is allowed in a
+/// Effect of a tool outside the conversation. It decides whether a call needs approval, whether it is allowed in a
 /// review, and what happens to a call that a crash interrupted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

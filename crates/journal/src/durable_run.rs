@@ -121,7 +121,7 @@ pub struct StepResult<T = Value> {
     pub replayed: bool,
 }
 
-/// What is known about a step besides its value.
+/// Time, duration and origin of a step, without its value.
 pub type StepMeta = StepResult<()>;
 
 impl StepResult {

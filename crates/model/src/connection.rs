@@ -128,7 +128,7 @@ impl Connection {
     }
 }
 
-/// What a caller sets about a model; everything else is looked up.
+/// Settings that override what is looked up for a model.
 #[derive(Clone, Debug, Default)]
 pub struct ConnectionOverrides {
     /// Base URL of its server, including the version path.
@@ -240,7 +240,7 @@ pub enum ResolveError {
     Url {
         /// Name of the variable.
         variable: String,
-        /// What is wrong with its value.
+        /// Description of the problem.
         problem: UrlError,
     },
 }

@@ -36,7 +36,7 @@ const AHEAD: usize = 64;
 /// How long a cancellation waits for inference to stop; it stops at its next token in any case.
 const STOP_TIME: Duration = Duration::from_secs(1);
 /// Maximum number of threads; with more, they wait for each other longer than they compute.
-const MOST_THREADS: usize = 16;
+const MAX_THREADS: usize = 16;
 
 /// A model loaded from a file.
 pub(crate) struct LocalModel {
@@ -58,7 +58,7 @@ impl LocalModel {
         let held = ModelHandle {
             path: path.canonicalize().unwrap_or_else(|_| path.to_owned()),
             context_tokens: settings.context_tokens,
-            threads: settings.threads.unwrap_or(cores).clamp(1, MOST_THREADS),
+            threads: settings.threads.unwrap_or(cores).clamp(1, MAX_THREADS),
         };
         let asking = in_memory(held)
             .map_err(|error| OpenError::Settings(format!("cannot start a thread for the model: {error}")))?;

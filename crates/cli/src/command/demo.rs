@@ -31,7 +31,7 @@ use crate::ui::line::{Style, StyledLine};
 const RUN: &str = "demo";
 
 /// Maximum number of events read.
-const MOST_EVENTS: usize = 100_000;
+const MAX_EVENTS: usize = 100_000;
 
 /// Watch a complete task: a small project with a bug, a recorded model, real tools.
 ///
@@ -231,7 +231,7 @@ fn look_back(
 ) -> Result<(Option<TaskReport>, RunTotals), CliError> {
     let journal = Project::find(Some(project), environment)?.journal_with_runs()?;
     let (mut report, mut work) = (None, RunTotals { wall, ..RunTotals::default() });
-    for stamped in journal.events(&run_id()?, 0, u64::MAX, MOST_EVENTS)? {
+    for stamped in journal.events(&run_id()?, 0, u64::MAX, MAX_EVENTS)? {
         match stamped.event {
             Event::TaskReport(it) => {
                 work.calls = it.tool_calls_total;

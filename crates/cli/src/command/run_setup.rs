@@ -29,7 +29,7 @@ use crate::project::saved_rules::SavedRules;
 use crate::project::{Project, template_source};
 use crate::ui::{RunHeader, UiOptions};
 
-/// What the runs of a command or a chat share.
+/// Shared setup of the runs of a command or a chat.
 pub(crate) struct RunSetup<'p> {
     pub(crate) process: &'p Process,
     pub(crate) project: Project,
@@ -43,7 +43,7 @@ pub(crate) struct RunSetup<'p> {
     pub(crate) journal: Journal,
 }
 
-/// What is to run.
+/// The work to start.
 pub(crate) enum RunTarget {
     /// A request in plain words.
     Request(String),

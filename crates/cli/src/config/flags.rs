@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use crate::config::{self, APIS, APPROVALS, FlagValue, SANDBOX_MODES, Value};
 
 /// Upper bound for timeouts; larger than any practical value and still representable in milliseconds.
-const MOST_SECONDS: u64 = u32::MAX as u64;
+const MAX_SECONDS: u64 = u32::MAX as u64;
 
 /// The working directory.
 #[derive(Args, Clone, Default)]
@@ -123,7 +123,7 @@ pub(crate) struct LimitFlags {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=i64::MAX as u64))]
     pub(crate) max_tokens: Option<u64>,
     /// Maximum working time of the task in seconds, not counting time spent waiting for the user
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=MOST_SECONDS))]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=MAX_SECONDS))]
     pub(crate) timeout: Option<u64>,
     /// Maximum cost of the task in US dollars, computed from the model's known price
     #[arg(long, value_name = "USD")]

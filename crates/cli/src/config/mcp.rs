@@ -7,7 +7,7 @@ use super::ValueOrigin;
 use super::spanned_tree::{Entry, Leaf, Node};
 
 /// Maximum length of a server name; it is the prefix of its tools' names.
-const MOST_NAME: usize = 32;
+const MAX_NAME: usize = 32;
 const FIELDS: [&str; 8] = ["command", "args", "env", "url", "headers", "allow", "block", "timeout_s"];
 
 /// A server as configured. Variables in its values are expanded when it is used.
@@ -34,10 +34,10 @@ pub(super) type Problems = Vec<(Span, String)>;
 /// Reads one entry.
 pub(super) fn read(name: &str, at: Span, value: &Node, origin: ValueOrigin) -> Result<McpEntry, Problems> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if name.is_empty() || name.len() > MOST_NAME || !name.chars().all(plain) {
+    if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(plain) {
         return Err(vec![(
             at,
-            format!("invalid server name `{name}`: must be 1 to {MOST_NAME} of A-Z a-z 0-9 _ -"),
+            format!("invalid server name `{name}`: must be 1 to {MAX_NAME} of A-Z a-z 0-9 _ -"),
         )]);
     }
     let Leaf::Table(fields) = &value.value else {

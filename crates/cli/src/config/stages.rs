@@ -9,7 +9,7 @@ use super::spanned_tree::{Leaf, Node, parse_json};
 use super::value::{TypeMismatch, Value};
 
 /// Maximum number of stages.
-const MOST_STAGES: usize = 50;
+const MAX_STAGES: usize = 50;
 
 /// An error in a list of stages.
 #[derive(Debug)]
@@ -35,8 +35,8 @@ pub(crate) fn read(list: &Node) -> Result<Value, Vec<StageError>> {
         check(item, &stage, &stages, &mut complaints);
         stages.push(nested(stage));
     }
-    if items.is_empty() || items.len() > MOST_STAGES {
-        let message = format!("`flow` has {} stages; it must have 1 to {MOST_STAGES}", items.len());
+    if items.is_empty() || items.len() > MAX_STAGES {
+        let message = format!("`flow` has {} stages; it must have 1 to {MAX_STAGES}", items.len());
         complaints.push(StageError { code: "wrong-value", at: list.span, message, help: None });
     }
     if complaints.is_empty() { Ok(Value::Stages(stages.into())) } else { Err(complaints) }

@@ -1,4 +1,4 @@
-//! What every step of a running task shares: its journal branch, the policy in force, what it has used, and
+//! State shared by every step of a running task: its journal branch, the policy in force, its usage, and
 //! how the user stops it. The parts of a task take it as an argument to do their steps.
 
 use fusee_journal::event::Event;

@@ -7,7 +7,7 @@ use serde_json::Value;
 mod text;
 
 /// Maximum number of tasks; longer plans are not useful and would fill the context.
-const MOST_TASKS: usize = 50;
+const MAX_TASKS: usize = 50;
 
 /// Status of a planned task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,8 +126,8 @@ impl Plan {
         if drafts.is_empty() {
             return Err("`create` needs `tasks`: a list of { description, goal?, priority? }.".to_owned());
         }
-        if drafts.len() > MOST_TASKS {
-            return Err(format!("A plan has at most {MOST_TASKS} tasks; this one has {}.", drafts.len()));
+        if drafts.len() > MAX_TASKS {
+            return Err(format!("A plan has at most {MAX_TASKS} tasks; this one has {}.", drafts.len()));
         }
         let mut tasks: Vec<PlannedTask> = Vec::with_capacity(drafts.len());
         for (n, draft) in drafts.into_iter().enumerate() {

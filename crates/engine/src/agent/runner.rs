@@ -113,7 +113,7 @@ impl<'t> TaskRunner<'t> {
         }
     }
 
-    /// What happens before the first request.
+    /// Prepares the task before the first request.
     async fn prepare(&mut self) -> Result<TurnEvent, RunAborted> {
         self.files.list(&mut self.run).await?;
         self.runtime().preload().await?;

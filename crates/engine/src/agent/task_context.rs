@@ -17,7 +17,7 @@ use crate::approval::ApprovalPolicy;
 /// A model and the price of its tokens, if known.
 #[derive(Clone)]
 pub struct PricedModel {
-    /// The model.
+    /// Answers the requests.
     pub model: Arc<dyn Model>,
     /// Price of its tokens.
     pub price: Option<Price>,

@@ -19,12 +19,12 @@ const WEIGHTS: [f64; 3] = [3.0, 2.0, 1.0];
 /// Raw BM25 sum that maps to a score of 0.5.
 const HALF: f64 = 8.0;
 /// Maximum number of query words that are scored.
-const MOST_WORDS: usize = 64;
+const MAX_WORDS: usize = 64;
 /// Minimum number of files to rank, if as many match.
 const CANDIDATES: usize = 200;
 /// Maximum number of occurrences searched for candidates, counting each word once per file. Words beyond it,
 /// the most common ones, only count in the scores. The rarest word is always searched.
-const MOST_OCCURRENCES: usize = 40_000;
+const MAX_OCCURRENCES: usize = 40_000;
 
 /// A query word.
 struct QueryWord {
@@ -70,7 +70,7 @@ pub(super) fn rank(index: &FileIndex, question: &str, limit: usize) -> rusqlite:
 fn named(index: &FileIndex, question: &str) -> rusqlite::Result<Vec<String>> {
     let beside = |c: char| !(c.is_alphanumeric() || matches!(c, '/' | '_' | '.' | '-'));
     let mut found: Vec<String> = Vec::new();
-    for word in question.split_whitespace().take(MOST_WORDS * 4) {
+    for word in question.split_whitespace().take(MAX_WORDS * 4) {
         let word = word.trim_matches(beside);
         for path in [word, word.trim_end_matches('.'), word.trim_start_matches("./")] {
             if !found.iter().any(|other| other == path) && index.entry(path)?.is_some() {
@@ -84,7 +84,7 @@ fn named(index: &FileIndex, question: &str) -> rusqlite::Result<Vec<String>> {
 fn asked(index: &FileIndex, question: &str) -> rusqlite::Result<Vec<QueryWord>> {
     let mut seen = HashSet::new();
     let words = tokenizer::split(question).into_iter().map(|word| (stem(&word), word));
-    let words = words.filter(|(stem, _)| seen.insert(stem.clone())).take(MOST_WORDS);
+    let words = words.filter(|(stem, _)| seen.insert(stem.clone())).take(MAX_WORDS);
     words.map(|(stem, word)| Ok(QueryWord { files: index.files_with(&stem)?, word, stem })).collect()
 }
 
@@ -95,7 +95,7 @@ fn candidates(index: &FileIndex, asked: &[QueryWord], most: usize) -> rusqlite::
     let mut occurrences = 0;
     let searched = rarest.iter().enumerate().take_while(|(at, asked)| {
         occurrences += asked.files;
-        *at == 0 || occurrences <= MOST_OCCURRENCES
+        *at == 0 || occurrences <= MAX_OCCURRENCES
     });
     let searched: Vec<String> = searched.map(|(_, asked)| format!("\"{}\"", asked.stem)).collect();
     if searched.is_empty() {

@@ -151,7 +151,7 @@ impl FileIndex {
 
     /// Reads what a walk needs to know of every file.
     fn known(&self) -> rusqlite::Result<KnownFiles> {
-        let mut known = KnownFiles::with_capacity(self.totals()?.files.min(scan::MOST_FILES));
+        let mut known = KnownFiles::with_capacity(self.totals()?.files.min(scan::MAX_FILES));
         let mut statement = self.0.prepare("SELECT path, size, mtime, hash FROM file")?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {

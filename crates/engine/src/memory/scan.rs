@@ -14,7 +14,7 @@ use super::index::KnownFiles;
 use super::tokenizer;
 
 /// Maximum number of files in an index; the update reports when there are more.
-pub const MOST_FILES: usize = 500_000;
+pub const MAX_FILES: usize = 500_000;
 /// Bytes read per file: enough for its symbols.
 const HEAD: u64 = 256 * 1024;
 /// Maximum number of scanner threads.
@@ -29,7 +29,7 @@ pub(super) struct ScanResult {
     pub(super) entries: Vec<FileEntry>,
     /// Files with a new mtime but unchanged content.
     pub(super) touched: Vec<(String, i64)>,
-    /// Whether files were left out because of [`MOST_FILES`].
+    /// Whether files were left out because of [`MAX_FILES`].
     pub(super) cut: bool,
 }
 
@@ -67,7 +67,7 @@ pub(super) fn walk(root: &Path, known: &KnownFiles, commit: Option<&str>) -> Res
             if !found.file_type().is_some_and(|kind| kind.is_file()) {
                 return WalkState::Continue;
             }
-            if files.fetch_add(1, Ordering::Relaxed) >= MOST_FILES {
+            if files.fetch_add(1, Ordering::Relaxed) >= MAX_FILES {
                 mine.walked.cut = true;
                 return WalkState::Quit;
             }

@@ -16,10 +16,10 @@ const PLACE: &str =
 pub(super) const SPAWNING: &str = "spawn_subtask";
 
 /// Maximum length of the request and of the plan in a recap, in characters.
-const MOST_CHARACTERS: usize = 2000;
+const MAX_CHARACTERS: usize = 2000;
 
 /// Maximum number of files of each kind named in a recap.
-const MOST_FILES: usize = 40;
+const MAX_FILES: usize = 40;
 
 /// Prompt of the tasks that a prompt delegates.
 #[derive(Clone, Debug, Default)]
@@ -59,14 +59,14 @@ impl Recap {
 }
 
 fn named(files: &[String]) -> Option<(String, String)> {
-    let rest = files.len().saturating_sub(MOST_FILES);
+    let rest = files.len().saturating_sub(MAX_FILES);
     let rest = if rest == 0 { String::new() } else { format!(" and {rest} more") };
-    let named = files.iter().take(MOST_FILES).map(|file| format!("`{file}`")).collect::<Vec<_>>().join(", ");
+    let named = files.iter().take(MAX_FILES).map(|file| format!("`{file}`")).collect::<Vec<_>>().join(", ");
     (!files.is_empty()).then_some((named, rest))
 }
 
 fn shortened(text: &str) -> String {
-    match text.char_indices().nth(MOST_CHARACTERS) {
+    match text.char_indices().nth(MAX_CHARACTERS) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.to_owned(),
     }

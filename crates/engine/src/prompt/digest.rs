@@ -14,7 +14,7 @@ mod tests;
 pub const DIGEST_FILE: &str = "memory.digest";
 
 /// Maximum number of files scanned. Larger projects are described by the first ones, and the digest says so.
-const MOST_FILES: usize = 20_000;
+const MAX_FILES: usize = 20_000;
 
 /// Maximum number of rows in each part.
 const LANGUAGES: usize = 8;
@@ -104,8 +104,8 @@ pub fn workspace_digest(
 
 /// Describes the files, and returns the fingerprint of the scan for the cache.
 fn page(root: &Path) -> (String, WalkFingerprint) {
-    let (files, ground) = walk::tree_under(root, MOST_FILES);
-    let more = if files.len() == MOST_FILES { " (the first of more)" } else { "" };
+    let (files, ground) = walk::tree_under(root, MAX_FILES);
+    let more = if files.len() == MAX_FILES { " (the first of more)" } else { "" };
     let mut text = format!("{} files{more}.\n", files.len());
     text.push_str(&format!("\nLanguages: {}.\n", languages(&files)));
     text.push_str(&format!("\nLayout:\n{}", layout(&files)));

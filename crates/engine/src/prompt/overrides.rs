@@ -16,7 +16,7 @@ use super::environment::{EnvironmentSnapshot, ReadExtent, read_within};
 const MOST_BYTES: usize = 32 * 1024;
 
 /// Maximum number of files of the folder that are read.
-const MOST_FILES: usize = 64;
+const MAX_FILES: usize = 64;
 
 /// Number of hash characters that identify a text.
 const HASH: usize = 12;
@@ -48,7 +48,7 @@ pub(super) fn read(folder: &Path, root: &Path) -> (Vec<SectionOverride>, Vec<Str
     let Ok(entries) = std::fs::read_dir(folder) else { return (found, notices) };
     let mut names: Vec<String> = entries
         .flatten()
-        .take(MOST_FILES)
+        .take(MAX_FILES)
         .filter_map(|entry| entry.file_name().into_string().ok())
         .filter(|name| name.ends_with(".md"))
         .collect();

@@ -17,9 +17,9 @@ use crate::approval::NonInteractive;
 /// A run that is not started yet. Settings that concern the run alone are set on `spec`; the methods keep
 /// `spec` and `deps` consistent.
 pub struct RunBuilder {
-    /// What is journaled.
+    /// Persisted as step 0 of the run.
     pub spec: RunSpec,
-    /// What this process contributes.
+    /// Provided by this process.
     pub deps: RunDeps,
 }
 

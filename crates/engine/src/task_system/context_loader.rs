@@ -33,7 +33,7 @@ const FRACTION: f64 = 0.5;
 const TOKEN_BYTES: f64 = 4.0;
 
 /// Maximum number of listed files.
-const MOST_FILES: usize = 200;
+const MAX_FILES: usize = 200;
 
 /// How often an interrupted file-listing command is run again.
 const LISTED_AGAIN: usize = 3;
@@ -86,9 +86,9 @@ impl ContextLoader<'_> {
         let mut listed = self.listed(template, request).await?;
         listed.extend(prepared.inherited.files.iter().cloned());
         dedup(&mut listed);
-        if listed.len() > MOST_FILES {
+        if listed.len() > MAX_FILES {
             let message = format!(
-                "{} files are listed, but at most {MOST_FILES} can be included; list fewer in `<file_paths>`",
+                "{} files are listed, but at most {MAX_FILES} can be included; list fewer in `<file_paths>`",
                 listed.len()
             );
             return Err(TaskError::failure(Reason::ContextRetrievalFailure, message).into());
@@ -157,7 +157,7 @@ impl ContextLoader<'_> {
         }
         if output.truncated {
             let message = format!(
-                "the file-listing command `{command}` printed more than {} KiB; let it list at most {MOST_FILES} files",
+                "the file-listing command `{command}` printed more than {} KiB; let it list at most {MAX_FILES} files",
                 LISTING_BYTES / 1024
             );
             return Err(failed(message).into());

@@ -82,7 +82,7 @@ impl PreparedContext {
     }
 }
 
-/// What a handler sends first, independent of the provider.
+/// The first request of a handler, independent of the provider.
 #[derive(Clone)]
 pub struct HandlerPayload {
     /// System prompt.

@@ -14,7 +14,7 @@ use super::{Template, TemplateText};
 const DEEPEST: usize = 16;
 
 /// Maximum number of files; more are reported and not read.
-const MOST_FILES: usize = 20_000;
+const MAX_FILES: usize = 20_000;
 
 /// A folder of templates and its layer.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ pub fn load(folders: &[TemplateFolder]) -> LoadedTemplates {
     for folder in folders {
         let mut files = Vec::new();
         if !find(&folder.path, 0, &mut files) {
-            let message = format!("more than {MOST_FILES} files; the rest is ignored");
+            let message = format!("more than {MAX_FILES} files; the rest is ignored");
             let file = folder.path.display().to_string();
             loaded.problems.push(Diagnostic::file_error("too-many-templates", file, message));
         }
@@ -119,7 +119,7 @@ fn find(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> bool {
             && path.extension().is_some_and(|extension| extension == "xml")
             && path.is_file()
         {
-            if files.len() >= MOST_FILES {
+            if files.len() >= MAX_FILES {
                 return false;
             }
             files.push(path);

@@ -13,7 +13,7 @@ use super::registry::RegisteredTemplate;
 const LIKENESS: f64 = 0.6;
 
 /// Maximum number of query words; the rest is ignored.
-const MOST_WORDS: usize = 200;
+const MAX_WORDS: usize = 200;
 
 /// Requirements for a match.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -151,7 +151,7 @@ pub(crate) fn words(text: &str) -> HashSet<String> {
     let all = text
         .split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty())
-        .take(MOST_WORDS)
+        .take(MAX_WORDS)
         .map(str::to_lowercase);
     let (empty, telling): (Vec<String>, Vec<String>) =
         all.partition(|word| EMPTY_WORDS.contains(&word.as_str()));

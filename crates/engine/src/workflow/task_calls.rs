@@ -15,7 +15,7 @@ use crate::agent::TaskOutcome;
 use crate::task_system::{ExecutionPath, Reason, TaskError, TaskScope};
 
 /// Maximum number of earlier results kept for later tasks; the oldest are dropped.
-const MOST_EARLIER: usize = 50;
+const MAX_EARLIER: usize = 50;
 
 impl WorkflowDriver<'_> {
     pub(super) async fn task(
@@ -55,7 +55,7 @@ impl WorkflowDriver<'_> {
         let result =
             outcome.result.take().map_or_else(|| TaskResult::complete(&outcome.answer), |result| *result);
         if kept {
-            if self.earlier.len() == MOST_EARLIER {
+            if self.earlier.len() == MAX_EARLIER {
                 self.earlier.remove(0);
             }
             self.earlier.push((call.callee().to_owned(), result.clone()));

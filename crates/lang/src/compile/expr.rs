@@ -11,7 +11,7 @@ use crate::form::{Special, SpecialForm};
 use crate::value::Value;
 
 /// Maximum number of problems that get a "did you mean" suggestion.
-const MOST_PROPOSALS: usize = 100;
+const MAX_PROPOSALS: usize = 100;
 
 impl<'t> Compiler<'t> {
     pub(super) fn expression(&mut self, node: NodeId, tail: TailPosition) {
@@ -181,7 +181,7 @@ impl<'t> Compiler<'t> {
     /// Suggests known names similar to `name`. Only for the first problems: comparing with every known name
     /// costs more than all other checks.
     pub(super) fn near_name(&self, name: &str) -> Option<String> {
-        if self.diagnostics.len() >= MOST_PROPOSALS {
+        if self.diagnostics.len() >= MAX_PROPOSALS {
             return None;
         }
         let library =

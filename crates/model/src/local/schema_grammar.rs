@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 
 /// Counts above this become unbounded: llama.cpp expands counts into rules and refuses to create too many.
-const MOST_COUNTED: u64 = 1_000;
+const MAX_COUNTED: u64 = 1_000;
 /// Maximum nesting of schemas; deeper ones accept any JSON.
 const DEEPEST: usize = 64;
 
@@ -220,8 +220,8 @@ impl<'s> Rules<'s> {
         }
         let item = self.of(fields.get("items").unwrap_or(&Value::Null), &format!("{name}-item"));
         let item = self.name(format!("{name}-item"), item);
-        let least = count(fields, "minItems").unwrap_or_default().min(MOST_COUNTED);
-        let most = count(fields, "maxItems").filter(|most| *most <= MOST_COUNTED);
+        let least = count(fields, "minItems").unwrap_or_default().min(MAX_COUNTED);
+        let most = count(fields, "maxItems").filter(|most| *most <= MAX_COUNTED);
         let fewest = least.saturating_sub(1);
         let more = match most {
             Some(0) => return "\"[\" space \"]\" space".to_owned(),
@@ -235,8 +235,8 @@ impl<'s> Rules<'s> {
     }
 
     fn string(&mut self, fields: &Map<String, Value>) -> String {
-        let least = count(fields, "minLength").unwrap_or_default().min(MOST_COUNTED);
-        let most = count(fields, "maxLength").filter(|most| *most <= MOST_COUNTED);
+        let least = count(fields, "minLength").unwrap_or_default().min(MAX_COUNTED);
+        let most = count(fields, "maxLength").filter(|most| *most <= MAX_COUNTED);
         let times = match (least, most) {
             (0, None) => return self.basic("string"),
             (least, None) => format!("{{{least},}}"),

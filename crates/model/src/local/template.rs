@@ -16,7 +16,7 @@ const CHATML: &str = "{% for message in messages %}<|im_start|>{{ message.role }
 
 const NAME: &str = "chat";
 /// Fuel limit for rendering; no sane template needs more.
-const MOST_WORK: u64 = 50_000_000;
+const MAX_WORK: u64 = 50_000_000;
 
 /// A rendered prompt.
 #[derive(Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl ChatTemplate {
         environment.set_trim_blocks(true);
         environment.set_lstrip_blocks(true);
         environment.set_keep_trailing_newline(false);
-        environment.set_fuel(Some(MOST_WORK));
+        environment.set_fuel(Some(MAX_WORK));
         environment.set_unknown_method_callback(unknown_method_callback);
         environment.add_filter("tojson", to_json);
         environment.add_function("raise_exception", |why: String| -> Result<Value, Error> {

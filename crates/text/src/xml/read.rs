@@ -20,7 +20,7 @@ pub const LARGEST: usize = 1 << 20;
 const DEEPEST: usize = 64;
 
 /// Maximum number of elements; the first one beyond it is reported, and all further ones are skipped.
-const MOST_ELEMENTS: usize = 20_000;
+const MAX_ELEMENTS: usize = 20_000;
 
 /// Reads `source`. If errors are reported, the document holds whatever could be read.
 pub fn read(source: &Source) -> (XmlDocument, Diagnostics) {
@@ -168,9 +168,9 @@ impl<'s> Reader<'s> {
             self.report("xml-too-deep", span, message, None);
             return false;
         }
-        if self.document.elements.len() >= MOST_ELEMENTS {
+        if self.document.elements.len() >= MAX_ELEMENTS {
             if !self.full {
-                let message = format!("more than {MOST_ELEMENTS} elements; ignored from `<{name}>` on");
+                let message = format!("more than {MAX_ELEMENTS} elements; ignored from `<{name}>` on");
                 self.report("xml-too-many", span, message, None);
             }
             self.full = true;

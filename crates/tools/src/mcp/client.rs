@@ -16,9 +16,9 @@ use super::{ServerSettings, ToolList, Transport};
 pub(super) const PROTOCOL: &str = "2025-06-18";
 
 /// Maximum connection attempts per process; a server that keeps exiting is given up.
-const MOST_CONNECTS: u32 = 5;
+const MAX_CONNECTS: u32 = 5;
 /// Maximum pages of a tool list.
-const MOST_PAGES: usize = 20;
+const MAX_PAGES: usize = 20;
 /// Time limit for connecting; generous because a package runner may have to download the program first.
 const CONNECT_TIME: Duration = Duration::from_secs(60);
 
@@ -104,7 +104,7 @@ impl McpClient {
     /// Lists the server's tools, filtered and sanitized.
     pub async fn offer(&self) -> Result<ToolList, McpError> {
         let (mut offer, mut cursor) = (ToolList::default(), None);
-        for _ in 0..MOST_PAGES {
+        for _ in 0..MAX_PAGES {
             let params = cursor.map_or_else(|| json!({}), |cursor: Value| json!({ "cursor": cursor }));
             let mut page = self.ask("tools/list", &params).await.map_err(|fault| self.error(&fault))?;
             if let Some(tools) = page.get("tools").and_then(Value::as_array) {
@@ -115,7 +115,7 @@ impl McpClient {
                 return Ok(offer);
             }
         }
-        offer.left_out.push(format!("the list of tools has more than {MOST_PAGES} pages"));
+        offer.left_out.push(format!("the list of tools has more than {MAX_PAGES} pages"));
         Ok(offer)
     }
 
@@ -143,8 +143,8 @@ impl McpClient {
         if let Some(link) = &connection.link {
             return Ok(Arc::clone(link));
         }
-        if connection.connects >= MOST_CONNECTS {
-            let why = format!("it has ended {MOST_CONNECTS} times and is not started again");
+        if connection.connects >= MAX_CONNECTS {
+            let why = format!("it has ended {MAX_CONNECTS} times and is not started again");
             return Err(RequestFailure::Gone(why));
         }
         connection.connects += 1;

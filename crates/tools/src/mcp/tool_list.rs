@@ -9,13 +9,13 @@ use crate::tool::Access;
 use super::ToolLists;
 
 /// Maximum bytes of a tool description; the rest is cut.
-const MOST_DESCRIPTION: usize = 2048;
+const MAX_DESCRIPTION: usize = 2048;
 /// Maximum bytes of a tool's argument schema; tools with a larger one are left out.
-const MOST_SCHEMA: usize = 16 * 1024;
+const MAX_SCHEMA: usize = 16 * 1024;
 /// Maximum tools per server; the rest are left out.
-const MOST_TOOLS: usize = 128;
+const MAX_TOOLS: usize = 128;
 /// Maximum length of a tool name for a model.
-const MOST_NAME: usize = 64;
+const MAX_NAME: usize = 64;
 
 /// A tool that a server offered when a run started. It is stored with the run, so replay and resume see the
 /// same tools.
@@ -53,8 +53,8 @@ impl ToolList {
             if !allowed || lists.block.iter().any(|known| known == name) {
                 continue;
             }
-            if self.tools.len() >= MOST_TOOLS {
-                self.left_out.push(format!("`{name}`: more than {MOST_TOOLS} tools"));
+            if self.tools.len() >= MAX_TOOLS {
+                self.left_out.push(format!("`{name}`: more than {MAX_TOOLS} tools"));
                 continue;
             }
             match offered(tool, name, server) {
@@ -74,13 +74,13 @@ fn offered(tool: &Value, name: &str, server: &str) -> Result<OfferedTool, String
         _ => serde_json::json!({ "type": "object" }),
     };
     let size = parameters.to_string().len();
-    if size > MOST_SCHEMA {
-        return Err(format!("its schema has {size} bytes, more than {MOST_SCHEMA}"));
+    if size > MAX_SCHEMA {
+        return Err(format!("its schema has {size} bytes, more than {MAX_SCHEMA}"));
     }
     let mut description = tool.get("description").and_then(Value::as_str).unwrap_or(name).to_owned();
-    if description.len() > MOST_DESCRIPTION {
+    if description.len() > MAX_DESCRIPTION {
         let end =
-            (0..=MOST_DESCRIPTION).rev().find(|at| description.is_char_boundary(*at)).unwrap_or_default();
+            (0..=MAX_DESCRIPTION).rev().find(|at| description.is_char_boundary(*at)).unwrap_or_default();
         description.truncate(end);
         description.push('…');
     }
@@ -103,7 +103,7 @@ fn callable(server: &str, tool: &str) -> String {
             .collect()
     };
     let mut name = format!("{}_{}", plain(server), plain(tool));
-    name.truncate(MOST_NAME);
+    name.truncate(MAX_NAME);
     name
 }
 

@@ -26,11 +26,11 @@ const MOUNTED: &str = "/sys/fs/cgroup";
 /// Name prefix of a cgroup; the PID of the fork server follows.
 const NAME: &str = "fusee-";
 /// Maximum number of leftover cgroups that are removed at a time.
-const MOST_SWEPT: usize = 64;
+const MAX_SWEPT: usize = 64;
 /// Minimum limit on processes and threads: several commands at a time, each within its own limit.
 const LEAST_TASKS: u64 = 4096;
 /// Maximum length of an error message, in bytes.
-const MOST_WORDS: usize = 2000;
+const MAX_WORDS: usize = 2000;
 
 /// Limits on the usage of all commands of a fork server together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,7 +109,7 @@ pub(super) fn answer(keeper: Option<Pid>, bounds: CgroupLimits, received: Vec<Ow
             }
             answer
         }
-        Err(words) => [0].into_iter().chain(words.bytes().take(MOST_WORDS)).collect(),
+        Err(words) => [0].into_iter().chain(words.bytes().take(MAX_WORDS)).collect(),
     };
     let _ = send_with_descriptors(&control, &answer, &[], SendFlags::DONTWAIT);
 }
@@ -269,7 +269,7 @@ fn make(place: &CgroupParent, keeper: Pid, bounds: CgroupLimits) -> io::Result<P
 fn sweep(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(NAME));
-    for entry in ours.take(MOST_SWEPT) {
+    for entry in ours.take(MAX_SWEPT) {
         let _ = fs::remove_dir(entry.path());
     }
 }

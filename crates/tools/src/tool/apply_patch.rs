@@ -32,9 +32,9 @@ use crate::workspace::content::{ContentHash, FileChange};
 use section::{FileSection, SectionAction};
 
 /// Maximum files of one patch; more than any model's patch touches.
-const MOST_FILES: usize = 500;
+const MAX_FILES: usize = 500;
 /// Maximum problems reported at once.
-const MOST_PROBLEMS: usize = 5;
+const MAX_PROBLEMS: usize = 5;
 /// Maximum lines of each changed region shown in an answer.
 const REGION_LINES: usize = 30;
 
@@ -107,8 +107,8 @@ fn plan_sections(
     sections: &[FileSection],
     source: &dyn FileSource,
 ) -> Result<Vec<PlannedChange>, Vec<String>> {
-    if sections.len() > MOST_FILES {
-        return Err(vec![format!("the patch touches more than {MOST_FILES} files; make several of it")]);
+    if sections.len() > MAX_FILES {
+        return Err(vec![format!("the patch touches more than {MAX_FILES} files; make several of it")]);
     }
     let mut files = PatchedFiles { source, files: BTreeMap::new() };
     let mut problems = Vec::new();
@@ -335,11 +335,11 @@ impl FileSource for WorkspaceFiles<'_> {
 
 fn refusal(problems: Vec<String>) -> String {
     let mut answer = String::from("The patch was not applied; no file was changed.");
-    for problem in problems.iter().take(MOST_PROBLEMS) {
+    for problem in problems.iter().take(MAX_PROBLEMS) {
         let _ = write!(answer, "\n- {}", problem.trim_end_matches('.'));
     }
-    if problems.len() > MOST_PROBLEMS {
-        let _ = write!(answer, "\n- and {} more problems", problems.len() - MOST_PROBLEMS);
+    if problems.len() > MAX_PROBLEMS {
+        let _ = write!(answer, "\n- and {} more problems", problems.len() - MAX_PROBLEMS);
     }
     answer
 }

@@ -14,13 +14,13 @@ use crate::tool::line_numbers;
 /// Maximum lines shown of the passage.
 const SHOWN_LINES: usize = 30;
 /// Maximum lines of a file compared by similarity.
-const MOST_COMPARED: usize = 20_000;
+const MAX_COMPARED: usize = 20_000;
 /// Maximum characters of a line compared by similarity.
 const COMPARED_CHARACTERS: usize = 160;
 /// Lines below this similarity count as unrelated.
 const LEAST_LIKENESS: f64 = 0.5;
 /// Lines that occur more often than this do not vote.
-const MOST_VOTES_OF_A_LINE: usize = 64;
+const MAX_VOTES_OF_A_LINE: usize = 64;
 
 /// A passage of a file, with the text it is compared to.
 #[derive(Debug, PartialEq)]
@@ -63,7 +63,7 @@ fn by_votes(lines: &[&str], wanted: &[&str]) -> Option<usize> {
     }
     let mut votes: HashMap<usize, usize> = HashMap::new();
     for (offset, line) in wanted.iter().enumerate() {
-        let Some(places) = standing.get(line.trim()).filter(|places| places.len() <= MOST_VOTES_OF_A_LINE)
+        let Some(places) = standing.get(line.trim()).filter(|places| places.len() <= MAX_VOTES_OF_A_LINE)
         else {
             continue;
         };
@@ -84,7 +84,7 @@ fn rank_by_similarity(lines: &[&str], wanted: &[&str]) -> Option<usize> {
     }
     let mut pairs = Bigrams::of(telling);
     let mut best: Option<(f64, usize)> = None;
-    for (at, line) in lines.iter().take(MOST_COMPARED).enumerate() {
+    for (at, line) in lines.iter().take(MAX_COMPARED).enumerate() {
         let likeness = pairs.similarity(clipped(line));
         if likeness >= LEAST_LIKENESS && best.is_none_or(|(known, _)| likeness > known) {
             best = Some((likeness, at));

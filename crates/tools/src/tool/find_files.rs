@@ -20,8 +20,8 @@ use crate::workspace::glob::NamePattern;
 use crate::workspace::{OpenedPath, WorkspacePath};
 
 /// Maximum hidden and ignored entries visited when nothing else matched.
-const MOST_IGNORED_ENTRIES: usize = 50_000;
-const MOST_IGNORED_SHOWN: usize = 5;
+const MAX_IGNORED_ENTRIES: usize = 50_000;
+const MAX_IGNORED_SHOWN: usize = 5;
 
 pub(crate) fn find_files() -> impl Tool {
     ReadToolAdapter::<FindFiles>::new(ToolDefinition {
@@ -149,8 +149,8 @@ fn nothing(start: &WorkspacePath, pattern: &NamePattern, given: &str, context: &
     let mut ignored: Vec<String> = Vec::new();
     let mut builder = crate::workspace::walk::builder(&top, true);
     builder.ignore(false).git_ignore(false).git_exclude(false).parents(false);
-    for entry in builder.build().flatten().take(MOST_IGNORED_ENTRIES) {
-        if context.cancel.is_cancelled() || ignored.len() == MOST_IGNORED_SHOWN {
+    for entry in builder.build().flatten().take(MAX_IGNORED_ENTRIES) {
+        if context.cancel.is_cancelled() || ignored.len() == MAX_IGNORED_SHOWN {
             break;
         }
         let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
 /// Maximum width and height; servers reject larger images.
-const MOST_PIXELS: u32 = 8_000;
+const MAX_PIXELS: u32 = 8_000;
 
 /// An image for the model, carried by a tool output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,9 +59,9 @@ impl ImageInfo {
                 "there is room for {most} bytes of images in one answer; make a smaller copy, or read it alone"
             ));
         }
-        if self.width.max(self.height) > MOST_PIXELS {
+        if self.width.max(self.height) > MAX_PIXELS {
             return ImageDisplay::No(format!(
-                "no side may be longer than {MOST_PIXELS} pixels; make a smaller copy"
+                "no side may be longer than {MAX_PIXELS} pixels; make a smaller copy"
             ));
         }
         ImageDisplay::Yes(ToolImage {

@@ -21,7 +21,7 @@ use crate::tool::{Access, CallContext, Tool, ToolDefinition, ToolOutput};
 use crate::workspace::{OpenedPath, PathProblem, WorkspacePath};
 
 /// Maximum hidden and ignored names in each closing line.
-const MOST_UNLISTED: usize = 20;
+const MAX_UNLISTED: usize = 20;
 
 pub(crate) fn list_dir() -> impl Tool {
     ReadToolAdapter::<ListDir>::new(ToolDefinition {
@@ -183,9 +183,9 @@ fn push_unlisted(out: &mut String, unlisted: &BTreeSet<String>) {
         if names.is_empty() {
             continue;
         }
-        let listed: Vec<&str> = names.iter().take(MOST_UNLISTED).map(|name| name.as_str()).collect();
-        let more = if names.len() > MOST_UNLISTED {
-            format!(" and {} more", names.len() - MOST_UNLISTED)
+        let listed: Vec<&str> = names.iter().take(MAX_UNLISTED).map(|name| name.as_str()).collect();
+        let more = if names.len() > MAX_UNLISTED {
+            format!(" and {} more", names.len() - MAX_UNLISTED)
         } else {
             String::new()
         };

@@ -16,9 +16,9 @@ use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 /// Maximum number of symlinks followed, as in the kernel.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 /// Retries when a component changes its type concurrently.
-const MOST_RACES: usize = 64;
+const MAX_RACES: usize = 64;
 
 const DIRECTORY: OFlags =
     OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -79,7 +79,7 @@ fn open_by_kernel(
     flags: OFlags,
     resolve: ResolveFlags,
 ) -> io::Result<OwnedFd> {
-    for _ in 0..MOST_RACES {
+    for _ in 0..MAX_RACES {
         match rustix::fs::openat2(root, path, flags, Mode::empty(), resolve) {
             // A concurrent rename kept the kernel from verifying the path.
             Err(Errno::AGAIN | Errno::INTR) => {}
@@ -90,7 +90,7 @@ fn open_by_kernel(
 }
 
 fn open_by_hand(root: BorrowedFd<'_>, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    for _ in 0..MOST_RACES {
+    for _ in 0..MAX_RACES {
         let end = walk(root, path)?;
         let Some(name) = &end.name else {
             return Ok(rustix::fs::openat(
@@ -184,7 +184,7 @@ pub(super) fn walk(root: BorrowedFd<'_>, path: &Path) -> io::Result<ResolvedPath
         match rustix::fs::readlinkat(end.directory(root), &name, Vec::new()) {
             Ok(target) => {
                 links += 1;
-                if links > MOST_LINKS {
+                if links > MAX_LINKS {
                     return Err(Errno::LOOP.into());
                 }
                 let target = OsString::from_vec(target.into_bytes());
@@ -211,7 +211,7 @@ pub(super) fn walk(root: BorrowedFd<'_>, path: &Path) -> io::Result<ResolvedPath
         match rustix::fs::openat(end.directory(root), &name, DIRECTORY, Mode::empty()) {
             Ok(directory) => end.directories.push((name, directory)),
             // Gone, or replaced by a symlink meanwhile: try again. A regular file is an error.
-            Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) if races < MOST_RACES => {
+            Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) if races < MAX_RACES => {
                 races += 1;
                 if is_plain_file(end.directory(root), &name) {
                     return Err(Errno::NOTDIR.into());

@@ -26,10 +26,10 @@ use scan::{FileStamp, ScanRoot, ScannedFile};
 const READ_BYTES: u64 = 16 << 20;
 
 /// Maximum number of files tracked; changes to files beyond it are not detected.
-const MOST_FILES: usize = 400_000;
+const MAX_FILES: usize = 400_000;
 
 /// Maximum number of created and removed directories recorded between two calls of `take_directory_changes_of`.
-const MOST_MOVED: usize = 10_000;
+const MAX_MOVED: usize = 10_000;
 
 /// Up to this many entries, scanning inline is faster than waking another thread.
 const FEW_FILES: usize = 64;
@@ -199,7 +199,7 @@ impl WorkspaceTracker {
             let known = self.directories.entry(path.clone()).or_default();
             known.stamp = directory.stamp;
             for (name, stamp) in directory.files {
-                if known.files.contains_key(&name) || self.files >= MOST_FILES {
+                if known.files.contains_key(&name) || self.files >= MAX_FILES {
                     continue;
                 }
                 let full = join(&path, &name);
@@ -222,7 +222,7 @@ impl WorkspaceTracker {
 }
 
 fn note(moved: &mut Vec<DirectoryChange>, change: DirectoryChange) {
-    if moved.len() < MOST_MOVED {
+    if moved.len() < MAX_MOVED {
         moved.push(change);
     }
 }

@@ -6,15 +6,15 @@ use super::{Workspace, WorkspacePath};
 use crate::suggestions;
 
 /// Maximum entries visited, so that a wrong path does not cost a walk through everything.
-const MOST_ENTRIES: usize = 20_000;
-const MOST_SUGGESTIONS: usize = 3;
+const MAX_ENTRIES: usize = 20_000;
+const MAX_SUGGESTIONS: usize = 3;
 
 pub(super) fn paths(workspace: &Workspace, missing: &WorkspacePath) -> Vec<String> {
     let wanted = missing.file_name();
     let (mut same_name, mut siblings) = (Vec::new(), Vec::new());
     let parent = missing.parent();
     let walk = crate::workspace::walk::builder(workspace.root(), true).build();
-    for entry in walk.flatten().take(MOST_ENTRIES) {
+    for entry in walk.flatten().take(MAX_ENTRIES) {
         let Some(path) = relative(workspace.root(), entry.path()) else { continue };
         if path.file_name() == wanted {
             same_name.push(path);
@@ -23,12 +23,12 @@ pub(super) fn paths(workspace: &Workspace, missing: &WorkspacePath) -> Vec<Strin
         }
     }
     same_name.sort();
-    let near = suggestions::names(wanted, siblings.iter().map(WorkspacePath::file_name), MOST_SUGGESTIONS);
+    let near = suggestions::names(wanted, siblings.iter().map(WorkspacePath::file_name), MAX_SUGGESTIONS);
     same_name
         .iter()
         .map(|path| path.to_string())
         .chain(near.iter().map(|name| parent.join(name).to_string()))
-        .take(MOST_SUGGESTIONS)
+        .take(MAX_SUGGESTIONS)
         .collect()
 }
 

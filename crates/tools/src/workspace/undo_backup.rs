@@ -13,7 +13,7 @@ use crate::workspace::diff::{CopyLimits, InitialSnapshot, WorkspaceTracker};
 /// Maximum bytes of one backed-up file.
 const MOST_FILE: usize = 4 << 20;
 /// Maximum bytes of all backups of a run, counted in this process.
-const MOST_RUN: usize = 64 << 20;
+const MAX_RUN: usize = 64 << 20;
 
 /// Before the first command: maximum bytes of one backed-up file.
 const FIRST_FILE: u64 = 1 << 20;
@@ -110,7 +110,7 @@ impl Workspace {
             }
             let Ok(Some(current)) = self.current(&change.path, most) else { continue };
             let length = current.content.len();
-            let content = if length > MOST_FILE || keeping.bytes + length > MOST_RUN {
+            let content = if length > MOST_FILE || keeping.bytes + length > MAX_RUN {
                 BackupContent::TooLarge(length as u64)
             } else {
                 keeping.bytes += length;
@@ -126,7 +126,7 @@ impl Workspace {
         let mut keeping = self.keeping.lock();
         let room = CopyLimits {
             file_bytes: FIRST_FILE,
-            bytes: FIRST_ALL.min((MOST_RUN - keeping.bytes) as u64),
+            bytes: FIRST_ALL.min((MAX_RUN - keeping.bytes) as u64),
             files: FIRST_FILES,
             except: &|path| keeping.known.contains(path),
         };

@@ -8,15 +8,15 @@ use super::Figure;
 use super::measure::Programs;
 
 /// Maximum ratio to `rg` on 50 000 files.
-const MOST_RATIO: f64 = 1.5;
+const MAX_RATIO: f64 = 1.5;
 /// Maximum milliseconds the sandbox adds to a command.
-const MOST_MS: f64 = 3.0;
+const MAX_MS: f64 = 3.0;
 
 /// Our time divided by the time of `rg`, on the same tree in the same run.
 pub(crate) fn search(programs: &Programs) -> Vec<Figure> {
     let told = told(&programs.search_cost);
     told.into_iter()
-        .map(|(name, ratio)| Figure::at_most(format!("{name} relative to rg"), ratio, "x", MOST_RATIO))
+        .map(|(name, ratio)| Figure::at_most(format!("{name} relative to rg"), ratio, "x", MAX_RATIO))
         .collect()
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn sandbox(programs: &Programs) -> Vec<Figure> {
     let bare = told.first().map_or(0.0, |(_, bare)| *bare);
     let figures = told.into_iter().map(|(name, ms)| match name.as_str() {
         "in the namespace sandbox" | "in the Landlock sandbox" => {
-            Figure::at_most(format!("command {name}, overhead"), ms - bare, "ms", MOST_MS)
+            Figure::at_most(format!("command {name}, overhead"), ms - bare, "ms", MAX_MS)
         }
         _ => Figure::shown(format!("command {name}"), ms, "ms"),
     });

@@ -28,7 +28,7 @@ const LOOKED_BACK: usize = 10_000;
 const LISTED: usize = 20;
 
 /// Maximum number of rows in a reply; more are only counted.
-const MOST_ROWS: usize = 2_000;
+const MAX_ROWS: usize = 2_000;
 
 impl Chat<'_> {
     /// Replies to a command. Commands that start or end something are handled by the UI.
@@ -78,9 +78,9 @@ impl Chat<'_> {
             | SlashCommand::Resume(_)
             | SlashCommand::Quit => Vec::new(),
         };
-        let more = rows.len().saturating_sub(MOST_ROWS);
+        let more = rows.len().saturating_sub(MAX_ROWS);
         if more > 0 {
-            rows.truncate(MOST_ROWS);
+            rows.truncate(MAX_ROWS);
             rows.push(StyledLine::of(Style::Dim, &format!("… {}", format::count(more as u64, "more line"))));
         }
         Ok(rows)

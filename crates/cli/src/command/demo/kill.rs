@@ -12,7 +12,7 @@ use fusee_engine::journal::event::{CallFate, Event};
 use fusee_engine::journal::{Journal, StepKind};
 use fusee_engine::run::ExitStatus;
 
-use super::{MOST_EVENTS, RUN, perform, run_id};
+use super::{MAX_EVENTS, RUN, perform, run_id};
 use crate::command::demo::sample::summary::{KillReport, heading};
 use crate::process::Process;
 use crate::process::error::CliError;
@@ -117,7 +117,7 @@ fn has_come(events: &[Event]) -> bool {
 }
 
 fn events(journal: &Journal) -> Result<Vec<Event>, CliError> {
-    let events = journal.events(&run_id()?, 0, u64::MAX, MOST_EVENTS)?;
+    let events = journal.events(&run_id()?, 0, u64::MAX, MAX_EVENTS)?;
     Ok(events.into_iter().map(|stamped| stamped.event).collect())
 }
 

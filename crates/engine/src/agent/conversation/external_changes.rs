@@ -16,7 +16,7 @@ use crate::agent::task_context::TaskContext;
 const MOST_BYTES: u64 = 16 << 20;
 
 /// Maximum number of files named.
-const MOST_NAMES: usize = 20;
+const MAX_NAMES: usize = 20;
 
 /// File contents known to the run; `None` is a file it deleted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -50,7 +50,7 @@ impl FileSnapshot {
             let now = current(workspace, path).filter(|now| now != known)?;
             (told.0.get(path) != Some(&now)).then(|| (path.clone(), now))
         });
-        Self(differing.take(MOST_NAMES).collect())
+        Self(differing.take(MAX_NAMES).collect())
     }
 
     /// Adds the entries of `more`, replacing existing ones.

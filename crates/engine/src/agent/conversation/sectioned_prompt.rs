@@ -21,7 +21,7 @@ use crate::prompt::{
 };
 
 /// Maximum number of expansions per task; each one invalidates the server's prefix cache.
-const MOST_EXPANSIONS: usize = 10;
+const MAX_EXPANSIONS: usize = 10;
 
 /// Maximum bytes returned by `read_section`; more would crowd out the work.
 const READ_BYTES: usize = 48 * 1024;
@@ -155,9 +155,9 @@ impl<'t> RenderedPrompt<'t> {
 
     fn open(&self, keys: &[String], reason: &str, room: usize) -> Result<Expansion, OpenProblem> {
         let problem = |code, message| OpenProblem { code, message, section_path: None };
-        if self.expansions + self.fresh.len() >= MOST_EXPANSIONS {
+        if self.expansions + self.fresh.len() >= MAX_EXPANSIONS {
             let message = format!(
-                "This task has opened sections {MOST_EXPANSIONS} times, which is the most. Go on with what you see."
+                "This task has opened sections {MAX_EXPANSIONS} times, which is the most. Go on with what you see."
             );
             return Err(problem("too_many_expansions", message));
         }

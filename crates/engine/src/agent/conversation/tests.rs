@@ -1,4 +1,4 @@
-//! What a conversation sends and how it is measured.
+//! Requests built from a conversation, and their measured size.
 
 use fusee_model::{Message, Reply, Usage, Wire};
 use serde_json::json;

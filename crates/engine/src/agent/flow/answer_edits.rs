@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::settings::FlowEditFormat;
 
 /// Maximum number of edits in one answer; more are treated as a mistake.
-const MOST_EDITS: usize = 50;
+const MAX_EDITS: usize = 50;
 
 /// One edit, as a call to the tool that applies it.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,8 +37,8 @@ pub(crate) fn edits(
         FlowEditFormat::Whole => whole(answer, targets)?,
         FlowEditFormat::Blocks => blocks(answer, targets)?,
     };
-    if edits.len() > MOST_EDITS {
-        return Err(format!("The answer holds {} edits; at most {MOST_EDITS} are taken.", edits.len()));
+    if edits.len() > MAX_EDITS {
+        return Err(format!("The answer holds {} edits; at most {MAX_EDITS} are taken.", edits.len()));
     }
     Ok(edits)
 }

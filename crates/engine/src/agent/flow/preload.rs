@@ -14,10 +14,10 @@ const FILE_BYTES: usize = 48 * 1024;
 const ALL_BYTES: usize = 160 * 1024;
 
 /// Maximum number of files; more cannot be what a stage is about.
-const MOST_FILES: usize = 40;
+const MAX_FILES: usize = 40;
 
 /// If a request names no file and the project has more sources than this, there is no target.
-const MOST_GUESSED: usize = 6;
+const MAX_GUESSED: usize = 6;
 
 /// A file as shown to the model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,7 +53,7 @@ pub(crate) fn read(named: &[String], request: &str, workspace: &Workspace) -> Ve
     }
     let mut left = ALL_BYTES;
     let mut materials = Vec::new();
-    for (path, target) in paths.into_iter().take(MOST_FILES) {
+    for (path, target) in paths.into_iter().take(MAX_FILES) {
         if let Some(material) = material(workspace, path, target, left.min(FILE_BYTES)) {
             left = left.saturating_sub(material.text.len());
             materials.push(material);
@@ -68,7 +68,7 @@ fn targets(subject: &RequestFiles, all: &[String]) -> Vec<String> {
         return subject.named.clone();
     }
     let sources: Vec<String> = all.iter().filter(|path| is_source(path) && !is_test(path)).cloned().collect();
-    if sources.len() <= MOST_GUESSED { sources } else { Vec::new() }
+    if sources.len() <= MAX_GUESSED { sources } else { Vec::new() }
 }
 
 fn tests(subject: &RequestFiles, all: &[String]) -> Vec<String> {
@@ -76,7 +76,7 @@ fn tests(subject: &RequestFiles, all: &[String]) -> Vec<String> {
         return subject.tests.clone();
     }
     let tests: Vec<String> = all.iter().filter(|path| is_source(path) && is_test(path)).cloned().collect();
-    if tests.len() <= MOST_GUESSED { tests } else { Vec::new() }
+    if tests.len() <= MAX_GUESSED { tests } else { Vec::new() }
 }
 
 /// Whether a path looks like a source file.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::request_files::is_test;
 
 /// Maximum number of files, and of bytes in total, that can be restored; test suites are smaller.
-const MOST_FILES: usize = 2000;
+const MAX_FILES: usize = 2000;
 const MOST_BYTES: usize = 8 << 20;
 
 /// The original tests.
@@ -49,7 +49,7 @@ impl ProtectedTests {
     pub(crate) fn take(workspace: &Workspace) -> Self {
         let mut left = MOST_BYTES;
         let mut files = Vec::new();
-        for path in workspace.files(200_000).into_iter().filter(|path| is_test(path)).take(MOST_FILES) {
+        for path in workspace.files(200_000).into_iter().filter(|path| is_test(path)).take(MAX_FILES) {
             let Some(bytes) = read(workspace, &path, left) else { continue };
             left -= bytes.len();
             let content = match String::from_utf8(bytes) {

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use super::task_rules::RequiredReads;
 
 /// Maximum number of named files; more are a list, not the subject of a task.
-const MOST_NAMED: usize = 8;
+const MAX_NAMED: usize = 8;
 
 /// Maximum number of words of a request that are examined.
-const MOST_WORDS: usize = 4000;
+const MAX_WORDS: usize = 4000;
 
 /// The files in the workspace that a request is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,10 +29,10 @@ impl RequestFiles {
     /// Finds the files in the workspace.
     pub(crate) fn find(request: &str, workspace: &Workspace) -> Self {
         let mut named: Vec<String> = Vec::new();
-        for word in request.split_whitespace().take(MOST_WORDS) {
+        for word in request.split_whitespace().take(MAX_WORDS) {
             let word = word.trim_matches(|c: char| !c.is_alphanumeric() && !"._-/".contains(c));
             let word = word.trim_end_matches(['.', ',', ':', ';']);
-            if named.len() < MOST_NAMED
+            if named.len() < MAX_NAMED
                 && (word.contains('.') || word.contains('/'))
                 && let Some(path) = text_file(workspace, word)
                 && !named.contains(&path)
@@ -51,7 +51,7 @@ impl RequestFiles {
                 }
             }
         }
-        found.truncate(MOST_NAMED);
+        found.truncate(MAX_NAMED);
         let anything = !named.is_empty() || !found.is_empty() || workspace.has_files();
         Self { named, tests: found, anything }
     }

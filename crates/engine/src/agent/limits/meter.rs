@@ -1,4 +1,4 @@
-//! What a task has used so far: working time, model time, tokens, cost, and the counters of the current turn.
+//! Usage of a task so far: working time, model time, tokens, cost, and the counters of the current turn.
 
 use fusee_journal::StepResult;
 use fusee_journal::event::Event;

@@ -1,6 +1,6 @@
 //! The plan as text that the user edits: one line per task, followed by its details.
 
-use super::{MOST_TASKS, Plan, PlanStatus, PlannedTask};
+use super::{MAX_TASKS, Plan, PlanStatus, PlannedTask};
 
 #[cfg(test)]
 mod tests;
@@ -40,8 +40,8 @@ impl Plan {
             };
             problems.extend(told.err().map(|problem| format!("line {}: {problem}", n + 1)));
         }
-        if tasks.len() > MOST_TASKS {
-            problems.push(format!("a plan has at most {MOST_TASKS} tasks; this one has {}", tasks.len()));
+        if tasks.len() > MAX_TASKS {
+            problems.push(format!("a plan has at most {MAX_TASKS} tasks; this one has {}", tasks.len()));
         }
         if problems.is_empty() { Ok(Self { tasks }) } else { Err(problems) }
     }

@@ -10,7 +10,7 @@ use crate::agent::execution::Execution;
 use crate::agent::review_policy::ReviewRuling;
 use crate::approval::{ApprovalDecision, ApprovalMode, ApprovalQuestion};
 
-/// What the gate must know about the task.
+/// Progress of the task that the gate decides by.
 #[derive(Clone, Copy)]
 pub(crate) struct CallHistory<'a> {
     /// Number of calls so far.

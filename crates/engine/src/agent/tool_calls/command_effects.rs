@@ -13,7 +13,7 @@ use crate::agent::flow::{ProtectedTests, protected_answer};
 use crate::agent::tool_calls::tool_executor::CallRecord;
 
 /// Maximum number of files named.
-const MOST_NAMES: usize = 20;
+const MAX_NAMES: usize = 20;
 
 /// Performs a call. For commands, the workspace is examined before and after.
 pub(crate) async fn perform(
@@ -75,7 +75,7 @@ pub(crate) async fn recover_interrupted(
     called.output.changed = watching(workspace, Workspace::scan_changes).await;
     called.output.directories = workspace.take_directory_changes().into();
     let names: Vec<&str> =
-        called.output.changed.iter().map(|change| change.path.as_str()).take(MOST_NAMES).collect();
+        called.output.changed.iter().map(|change| change.path.as_str()).take(MAX_NAMES).collect();
     if !names.is_empty() {
         let told = format!("\n[These files changed since it began: {}.]", names.join(", "));
         called.output.content.push_str(&told);

@@ -6,7 +6,7 @@ use crate::Span;
 
 /// Maximum number of attributes per element; beyond it, an error is reported and the rest of the tag is
 /// skipped.
-const MOST_ATTRIBUTES: usize = 256;
+const MAX_ATTRIBUTES: usize = 256;
 
 impl<'s> Reader<'s> {
     /// Reads one piece of markup. The remaining text starts with `<`.
@@ -168,15 +168,15 @@ impl<'s> Reader<'s> {
                 self.at += 2;
                 break true;
             }
-            if rest.is_empty() || rest.starts_with('<') || attributes.len() >= MOST_ATTRIBUTES {
-                let message = match attributes.len() >= MOST_ATTRIBUTES {
+            if rest.is_empty() || rest.starts_with('<') || attributes.len() >= MAX_ATTRIBUTES {
+                let message = match attributes.len() >= MAX_ATTRIBUTES {
                     true => {
-                        format!("`<{name}` has more than {MOST_ATTRIBUTES} attributes; the rest is ignored")
+                        format!("`<{name}` has more than {MAX_ATTRIBUTES} attributes; the rest is ignored")
                     }
                     false => format!("the tag `<{name}` is missing its `>`"),
                 };
                 self.report("xml-tag", Span::new(start, self.at), message, None);
-                if attributes.len() >= MOST_ATTRIBUTES {
+                if attributes.len() >= MAX_ATTRIBUTES {
                     let end = rest.find('>').unwrap_or(rest.len());
                     self.at += (end + 1).min(rest.len());
                     break rest[..end].ends_with('/');

@@ -21,9 +21,9 @@ use crate::sandbox::policy::{CreatedPathAction, Network, Owner, Policy};
 pub(crate) const MOST: usize = 192 * 1024;
 /// Maximum number of descriptors of a message: control, output, working directory, input, and the three
 /// namespaces and the Landlock ruleset of a namespace sandbox.
-pub(crate) const MOST_DESCRIPTORS: usize = 8;
+pub(crate) const MAX_DESCRIPTORS: usize = 8;
 /// Maximum number of protected paths in a policy; each is one byte in messages.
-pub(crate) const MOST_GUARDED: usize = 240;
+pub(crate) const MAX_GUARDED: usize = 240;
 
 /// A decoded request, borrowing from its message.
 pub(crate) enum DecodedRequest<'m> {

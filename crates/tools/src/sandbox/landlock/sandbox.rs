@@ -26,7 +26,7 @@ pub(crate) use crate::sandbox::landlock::settings_backup::Kept;
 /// Candidate parents of a run's private directories; the first writable one is used.
 const PLACES: [&str; 2] = ["/tmp", "/var/tmp"];
 /// Maximum number of names tried there.
-const MOST_NAMES: u32 = 10_000;
+const MAX_NAMES: u32 = 10_000;
 
 /// The Landlock ruleset for the commands of a run, built when it is first needed.
 #[derive(Debug)]
@@ -82,8 +82,8 @@ impl LandlockSandbox {
 
 impl BuiltRuleset {
     fn of(policy: &Policy) -> Result<Self, CommandFailure> {
-        if policy.guarded.len() > protocol::MOST_GUARDED {
-            let words = format!("the policy has more than {} protected paths", protocol::MOST_GUARDED);
+        if policy.guarded.len() > protocol::MAX_GUARDED {
+            let words = format!("the policy has more than {} protected paths", protocol::MAX_GUARDED);
             return Err(CommandFailure::NotConfined(words));
         }
         let version = usable_version().map_err(CommandFailure::NotConfined)?;
@@ -147,7 +147,7 @@ impl PrivateDirectory {
 /// Creates a new directory that only this user can access.
 fn make(place: &Path) -> io::Result<PathBuf> {
     let process = std::process::id();
-    for number in 0..MOST_NAMES {
+    for number in 0..MAX_NAMES {
         let path = place.join(format!("fusee-{process}-{number}"));
         match std::fs::DirBuilder::new().mode(0o700).create(&path) {
             Ok(()) => return Ok(path),

@@ -18,7 +18,7 @@ use crate::sandbox::protected_paths::{Undone, revert_at, sanitize_nested};
 /// Maximum size of a backup, in total and per file. Settings and hooks take a few kilobytes.
 const MOST_BYTES: u64 = 4 << 20;
 /// Maximum number of directory entries examined.
-const MOST_ENTRIES: usize = 4096;
+const MAX_ENTRIES: usize = 4096;
 
 /// Files that git reads settings from, anywhere in a repository.
 const SETTINGS: [&str; 4] = ["config", "config.worktree", "commondir", "gitdir"];
@@ -81,7 +81,7 @@ impl<'p> Kept<'p> {
                 continue;
             }
             self.entries += 1;
-            if self.entries > MOST_ENTRIES {
+            if self.entries > MAX_ENTRIES {
                 return Err(too_much());
             }
             let path = directory.join(name);

@@ -96,8 +96,8 @@ impl BuiltSandbox {
 }
 
 async fn ask_for(policy: &Policy, keeper: &ForkServer) -> Result<BuiltSandbox, CommandFailure> {
-    if policy.guarded.len() > protocol::MOST_GUARDED {
-        let words = format!("the policy has more than {} protected paths", protocol::MOST_GUARDED);
+    if policy.guarded.len() > protocol::MAX_GUARDED {
+        let words = format!("the policy has more than {} protected paths", protocol::MAX_GUARDED);
         return Err(CommandFailure::NotConfined(words));
     }
     let message = protocol::encode_room(policy)

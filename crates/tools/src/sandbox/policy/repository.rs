@@ -9,7 +9,7 @@ use crate::sandbox::protected_paths::submodules;
 const MOST: u64 = 256 * 1024;
 
 /// Maximum number of repositories inside the work tree that are protected in advance.
-const MOST_INSIDE: usize = 32;
+const MAX_INSIDE: usize = 32;
 
 /// User settings that commands may see: none of them names a program to run.
 const KEPT: [(&str, &str); 4] =
@@ -64,7 +64,7 @@ pub(super) fn above(workspace: &Path, home: Option<&Path>) -> Vec<PathBuf> {
 /// The `.git` of each repository that the index of the work tree links to and that has its own settings,
 /// outside the directory where the work tree keeps those of its submodules.
 ///
-/// At most `MOST_INSIDE` are protected in advance. In the others, the first command causes settings beyond
+/// At most `MAX_INSIDE` are protected in advance. In the others, the first command causes settings beyond
 /// those of a new repository to be set aside.
 pub(super) fn inside(workspace: &Path) -> Vec<PathBuf> {
     let modules =
@@ -78,7 +78,7 @@ pub(super) fn inside(workspace: &Path) -> Vec<PathBuf> {
         for directory in submodules::linked(&tree).unwrap_or_default() {
             let git = directory.join(".git");
             let Ok(status) = git.symlink_metadata() else { continue };
-            if found.len() < MOST_INSIDE && (status.is_dir() || !is_usual(&git)) {
+            if found.len() < MAX_INSIDE && (status.is_dir() || !is_usual(&git)) {
                 found.push(git);
             }
             ahead.push(directory);

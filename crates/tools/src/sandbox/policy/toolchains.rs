@@ -82,7 +82,7 @@ const IN_HOME: [&str; 39] = [
 ];
 
 /// Maximum number of entries examined in a directory on the search path. A user's own one has fewer.
-const MOST_LINKS: usize = 512;
+const MAX_LINKS: usize = 512;
 
 /// The trees that toolchains need. Those in the workspace are part of it already.
 pub(super) fn roots(
@@ -169,7 +169,7 @@ fn tree_of(program: &Path, home: Option<&Path>, workspace: &Path) -> PathBuf {
 fn link_targets(directory: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
     entries
-        .take(MOST_LINKS)
+        .take(MAX_LINKS)
         .flatten()
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()))
         .filter_map(|entry| entry.path().canonicalize().ok())

@@ -14,10 +14,10 @@ use crate::sandbox::policy::CreatedPathAction;
 use crate::workspace::bounded_read;
 
 /// Maximum size in bytes of repository settings that are parsed; a new repository has about 100 bytes.
-const MOST_SETTINGS: u64 = 64 * 1024;
+const MAX_SETTINGS: u64 = 64 * 1024;
 
 /// Maximum number of names tried for what is set aside.
-const MOST_ASIDE: u32 = 100;
+const MAX_ASIDE: u32 = 100;
 
 /// Settings that a repository created by a command may contain: none of them names a program or a file.
 const TAME: [(&str, &[&str]); 6] = [
@@ -155,7 +155,7 @@ pub(in crate::sandbox) fn revert_at(path: &Path, made: CreatedPathAction) -> Und
 /// Renames a file to a name without meaning. It is not deleted, because the user may have created it while
 /// the command ran.
 fn set_aside(path: &Path) {
-    for number in 1..=MOST_ASIDE {
+    for number in 1..=MAX_ASIDE {
         let mut aside = path.as_os_str().to_owned();
         aside.push(".refused");
         if number > 1 {
@@ -188,7 +188,7 @@ fn without_hooks(directory: &Path) -> Undone {
 }
 
 fn is_sanitized(path: &Path) -> bool {
-    bounded_read::read(path, MOST_SETTINGS).is_ok_and(|text| has_only_safe_settings(&text))
+    bounded_read::read(path, MAX_SETTINGS).is_ok_and(|text| has_only_safe_settings(&text))
 }
 
 fn has_only_safe_settings(text: &[u8]) -> bool {

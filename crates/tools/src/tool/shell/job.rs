@@ -24,9 +24,9 @@ use crate::tool::shell::capture::Capture;
 use crate::tool::{Access, CallContext, PreparedCall, RetrySafety, Tool, ToolDefinition, ToolOutput};
 
 /// Maximum number of running jobs per run; more are refused.
-const MOST_RUNNING: usize = 16;
+const MAX_RUNNING: usize = 16;
 /// Maximum number of finished jobs that are kept; the oldest are removed first.
-const MOST_FINISHED: usize = 32;
+const MAX_FINISHED: usize = 32;
 /// Maximum time that a poll waits for new output.
 const POLL_WAIT: Duration = Duration::from_secs(2);
 /// Time that a start waits for an early end, which usually means a mistake in the command line.
@@ -78,14 +78,14 @@ impl Jobs {
 
     fn add(&self, job: &Arc<Job>) -> Result<(), String> {
         let mut jobs = self.jobs.lock();
-        if jobs.iter().filter(|job| job.is_running()).count() >= MOST_RUNNING {
+        if jobs.iter().filter(|job| job.is_running()).count() >= MAX_RUNNING {
             return Err(format!(
-                "There are {MOST_RUNNING} jobs running already. End one with shell_kill first."
+                "There are {MAX_RUNNING} jobs running already. End one with shell_kill first."
             ));
         }
         // A retried call replaces its first attempt.
         jobs.retain(|known| known.name != job.name);
-        while jobs.len() >= MOST_RUNNING + MOST_FINISHED {
+        while jobs.len() >= MAX_RUNNING + MAX_FINISHED {
             let Some(oldest) = jobs.iter().position(|job| !job.is_running()) else { break };
             jobs.remove(oldest);
         }

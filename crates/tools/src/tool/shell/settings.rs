@@ -1,4 +1,4 @@
-//! What the command tools need besides a workspace. [`super::Shell`] and the job tools share one copy.
+//! Dependencies of the command tools besides a workspace. [`super::Shell`] and the job tools share one copy.
 
 use crate::redact::Secrets;
 use crate::sandbox::{CommandEnvironment, ForkServer, ResourceLimits, Sandbox};

@@ -13,9 +13,9 @@ use rustix::fs::{AtFlags, Dir, Mode, OFlags};
 /// Maximum size of one file in bytes; the rest is not saved.
 const MOST_BYTES: u64 = 16 << 20;
 /// Maximum number of files in the directory; the oldest are removed first.
-const MOST_FILES: usize = 64;
+const MAX_FILES: usize = 64;
 /// Maximum number of file names tried for one call; after that, nothing is saved.
-const MOST_NAMES: usize = 100;
+const MAX_NAMES: usize = 100;
 
 /// Destination for long output.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ impl Spool {
     fn begin(&self) -> Option<State> {
         make_room(&self.folder);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        for number in 1..=MOST_NAMES {
+        for number in 1..=MAX_NAMES {
             let name = if number == 1 {
                 format!("{}.txt", self.stem)
             } else {
@@ -132,7 +132,7 @@ fn make_room(folder: &OwnedFd) {
         })
         .collect();
     files.sort();
-    let over = (files.len() + 1).saturating_sub(MOST_FILES);
+    let over = (files.len() + 1).saturating_sub(MAX_FILES);
     for (_, name) in files.drain(..over) {
         let _ = rustix::fs::unlinkat(folder, name, AtFlags::empty());
     }

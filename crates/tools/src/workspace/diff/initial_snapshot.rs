@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::scan::{FileStamp, ScanRoot, ScannedFile};
 use super::tracked_files::{self, TrackedFiles};
-use super::{ContentId, MOST_FILES, READ_BYTES, TrackedDirectory, TrackedFile, WorkspaceTracker, join};
+use super::{ContentId, MAX_FILES, READ_BYTES, TrackedDirectory, TrackedFile, WorkspaceTracker, join};
 use crate::workspace::content::ContentHash;
 
 /// Limits for the copies of files that git could not restore.
@@ -41,7 +41,7 @@ impl WorkspaceTracker {
     pub(crate) fn begin(root: &Path, room: &CopyLimits<'_>) -> Option<(Self, InitialSnapshot)> {
         let root = ScanRoot::open(root)?;
         let index = tracked_files::read(root.path());
-        let mut listed = root.list_all(MOST_FILES);
+        let mut listed = root.list_all(MAX_FILES);
         if let Some(index) = &index {
             root.add_tracked(index.paths(), &mut listed);
         }

@@ -10,7 +10,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 use super::scan::{FileStamp, ScanRoot};
-use super::{ContentId, MOST_FILES, TrackedDirectory, TrackedFile, WorkspaceTracker};
+use super::{ContentId, MAX_FILES, TrackedDirectory, TrackedFile, WorkspaceTracker};
 use crate::workspace::content::ContentHash;
 
 /// Magic bytes with the format version.
@@ -18,7 +18,7 @@ const MARK: &[u8] = b"fusee look 2\n";
 
 /// Maximum number of snapshot files kept for runs that were killed and never resumed; the oldest is deleted
 /// first.
-const MOST_KEPT: usize = 16;
+const MAX_KEPT: usize = 16;
 
 /// Larger snapshot files are not read.
 const MOST_BYTES: u64 = 1 << 30;
@@ -73,7 +73,7 @@ impl WorkspaceTracker {
             let path = String::from_utf8(rest.bytes()?.to_vec()).ok()?;
             let stamp = rest.stamp()?;
             let many = rest.number()? as usize;
-            let mut files = HashMap::with_capacity(many.min(MOST_FILES));
+            let mut files = HashMap::with_capacity(many.min(MAX_FILES));
             for _ in 0..many {
                 let name = OsString::from_vec(rest.bytes()?.to_vec());
                 let stamp = rest.stamp()??;
@@ -90,13 +90,13 @@ impl WorkspaceTracker {
     }
 }
 
-/// Deletes the oldest files so that one more stays within [`MOST_KEPT`].
+/// Deletes the oldest files so that one more stays within [`MAX_KEPT`].
 fn drop_oldest(folder: &Path) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<_> =
         entries.filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()))).collect();
     files.sort();
-    let surplus = (files.len() + 1).saturating_sub(MOST_KEPT);
+    let surplus = (files.len() + 1).saturating_sub(MAX_KEPT);
     for (_, path) in files.into_iter().take(surplus) {
         // A file that cannot be removed only wastes space.
         let _ = fs::remove_file(path);

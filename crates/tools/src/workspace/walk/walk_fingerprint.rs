@@ -16,7 +16,7 @@ const RULES: [&str; 2] = [".gitignore", ".ignore"];
 const MOST_BYTES: u64 = 1 << 20;
 
 /// Maximum number of directories recorded.
-const MOST_DIRECTORIES: usize = 8_192;
+const MAX_DIRECTORIES: usize = 8_192;
 
 /// The directories of a walk and the ignore files that applied to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,7 +53,7 @@ impl WalkFingerprint {
 
     /// Records a directory that the walk visits.
     pub(super) fn enter(&mut self, root: &Path, directory: &Path) {
-        if self.directories.len() == MOST_DIRECTORIES {
+        if self.directories.len() == MAX_DIRECTORIES {
             self.overflown = true;
             return;
         }

@@ -1,4 +1,4 @@
-//! What the model is told about a verification.
+//! Verification results as reported to the model.
 
 use super::{Verification, tail};
 use crate::agent::flow::{FlowState, TaskRules};

@@ -186,7 +186,7 @@ impl CallArguments {
                 && !files.iter().any(|known| known == file)
             {
                 files.push(file.to_owned());
-                if files.len() == MOST_PATCHED_FILES {
+                if files.len() == MAX_PATCHED_FILES {
                     break;
                 }
             }
@@ -233,7 +233,7 @@ impl<'de> Visitor<'de> for Named {
 }
 
 /// Maximum number of files taken from a patch; a summary shows fewer.
-const MOST_PATCHED_FILES: usize = 32;
+const MAX_PATCHED_FILES: usize = 32;
 
 fn enveloped_file(line: &str) -> Option<&str> {
     const MARKS: [&str; 4] = ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: "];

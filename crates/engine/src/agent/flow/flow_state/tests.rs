@@ -1,4 +1,4 @@
-//! What the rules of a task allow, part by part.
+//! Calls allowed by the rules of a task, part by part.
 
 use fusee_tools::{ContentHash, FileChange, SeenVersion, ToolOutput};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What a meter counts.
+//! Counting of turns, tokens, time and cost.
 
 use fusee_journal::StepResult;
 use fusee_journal::event::Event;

@@ -8,7 +8,7 @@ use super::line::squeezed;
 const PATH_BYTES: usize = 120;
 
 /// Maximum number of named files per turn; the rest are counted.
-const MOST_FILES: usize = 64;
+const MAX_FILES: usize = 64;
 
 const BETWEEN: &str = ", ";
 
@@ -29,7 +29,7 @@ impl FileNames {
     pub(super) fn add(&mut self, names: Vec<String>) {
         for name in names {
             let name = squeezed(&name, PATH_BYTES);
-            if self.names.len() == MOST_FILES {
+            if self.names.len() == MAX_FILES {
                 self.more = self.more.saturating_add(1);
             } else if !self.names.contains(&name) {
                 self.names.push(name);
