@@ -14,7 +14,8 @@ pub(crate) fn run() -> Outcome {
         cargo(),
         ["deny", "--locked", "check", "--hide-inclusion-graph", "licenses", "bans", "sources"],
     )?;
-    step::run("unused dependencies", cargo(), ["machete", "--skip-target-dir", "."])?;
+    // Called directly: as `cargo machete` inside `cargo run` it takes its own name for a path.
+    step::run("unused dependencies", "cargo-machete", ["--skip-target-dir", "."])?;
     step::run(
         "packages",
         cargo(),
