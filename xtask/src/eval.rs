@@ -1,5 +1,5 @@
-//! `cargo xtask effect`: compares the ways of prompting a small model. Ten small repair tasks
-//! (`testkit/effect`), each in every way, on an already running server with a real coding model. Not part of
+//! `cargo xtask eval`: compares the ways of prompting a small model. Ten small repair tasks
+//! (`testkit/eval_tasks`), each in every way, on an already running server with a real coding model. Not part of
 //! the tests: it takes long, and it measures the model as much as Fusee.
 
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use crate::{Outcome, root, step, target_dir};
 
-const USAGE: &str = "Usage: cargo xtask effect BASE_URL MODEL [WAY…]
+const USAGE: &str = "Usage: cargo xtask eval BASE_URL MODEL [WAY…]
 
 Requires a running server; testkit/real_model/serve.py MODEL.gguf PORT serves a GGUF file. Example BASE_URL:
 http://127.0.0.1:8080/v1, example MODEL: llama.cpp:qwen2.5-coder-1.5b. Ways: native, schema, staged, direct, and
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &[String]) -> Outcome {
 }
 
 fn tasks() -> Result<Vec<PathBuf>, String> {
-    let folder = root().join("testkit/effect");
+    let folder = root().join("testkit/eval_tasks");
     let entries = std::fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut tasks: Vec<PathBuf> =
         entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect();

@@ -31,7 +31,8 @@ const USAGE: &str = "Usage: cargo xtask COMMAND
   ci              Run what CI runs: lint, then test
   docs            Regenerate the reference pages and schemas
   bench [NAME…]   Measure figures against their targets; names select figures
-  effect URL MODEL [WAY…]   Run ten repair tasks with a real small model in each prompting mode";
+  eval URL MODEL [WAY…]
+                  Run ten repair tasks with a real small model in each prompting mode";
 
 /// The error is a message for the terminal.
 type Outcome = Result<(), String>;
@@ -47,7 +48,7 @@ fn main() -> ExitCode {
         Some("ci") => step::run("ci", root().join(".ci/run"), [""; 0]),
         Some("docs") => docs(),
         Some("bench") => bench::run(&rest),
-        Some("effect") => eval::run(&rest),
+        Some("eval") => eval::run(&rest),
         Some("help" | "--help" | "-h") => {
             println!("{USAGE}");
             Ok(())

@@ -1,7 +1,7 @@
 //! Matrix of fault × moment × recovery: its parts, and the number of combinations each one runs.
 //!
 //! The parts are tested in other modules: `http_faults` within a reply, `compacting` while a summary is
-//! requested, `between_replies` while waiting for the user, a command or a connection.
+//! requested, `approval_and_command_faults` while waiting for the user, a command or a connection.
 
 use std::path::Path;
 
