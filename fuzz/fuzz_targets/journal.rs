@@ -94,7 +94,7 @@ fn record(journal: &Journal, name: &str, value: &Value) {
                 StepRequest { branch: main.clone(), kind: StepKind::Tool, callee: "t".to_owned(), args: value.clone() };
             let result = value.clone();
             let body: StepBody<'_> = Box::new(|| Box::pin(async { result }));
-            engine.step(call, body).await.expect("it runs");
+            engine.record_step(call, body).await.expect("it runs");
             let (call_id, name) = (n.to_string(), "t".to_owned());
             engine.emit(&main, Event::ToolCall { call_id, name, arguments: value.clone() });
             engine.emit(&main, Event::Message { role: Role::User, text: format!("{n}") });

@@ -1,6 +1,6 @@
 //! Helpers shared by the fuzz targets of the three wire formats.
 
-use fusee_model::stream::Decoder;
+use fusee_model::wire::stream::Decoder;
 use fusee_model::{ReplyDelta, ModelError, Reply, Wire};
 
 /// Asserts that a response decodes to the same reply however it is chunked, that its deltas add up to the

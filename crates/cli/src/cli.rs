@@ -137,7 +137,7 @@ impl Cli {
     /// Whether the command needs the fork server for tools.
     pub(crate) fn tools(&self) -> ToolUse {
         // The chat runs tools, but without a terminal it may only print the help.
-        self.command.as_ref().map_or(ToolUse::Examined, Command::tools)
+        self.command.as_ref().map_or(ToolUse::Probed, Command::tools)
     }
 }
 

@@ -64,7 +64,7 @@ impl Command {
     pub(crate) fn tools(&self) -> ToolUse {
         match self {
             Self::Demo(_) | Self::Run(_) | Self::Task(_) | Self::Review(_) | Self::Resume(_) => ToolUse::Run,
-            Self::Doctor(_) => ToolUse::Examined,
+            Self::Doctor(_) => ToolUse::Probed,
             Self::Runs(_)
             | Self::Show(_)
             | Self::Replay(_)
@@ -93,7 +93,7 @@ pub(crate) enum ToolUse {
     /// Runs tools; a fork server that cannot start is an error.
     Run,
     /// Reports whether tools could run; a missing fork server is tolerated.
-    Examined,
+    Probed,
 }
 
 impl Command {

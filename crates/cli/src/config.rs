@@ -39,7 +39,7 @@ use crate::process::environment::Environment;
 use crate::process::error::CliError;
 pub(crate) use file::{FileOwner, MOST_BYTES};
 pub(crate) use flow_keys::{AGENT_KEYS, STAGE_KEYS};
-pub(crate) use key::{ALIASES, APIS, APPROVALS, KEYS, Key, KeyReach, MODEL_KEYS, SANDBOX_MODES, Unit};
+pub(crate) use key::{ALIASES, APIS, APPROVALS, KEYS, Key, KeyScope, MODEL_KEYS, SANDBOX_MODES, Unit};
 pub(crate) use mcp::{McpEntry, McpTransport as McpReach};
 pub(crate) use schema::json_schema;
 pub(crate) use value::{Kind, Value, switch, word};

@@ -31,16 +31,16 @@ fn main() -> ExitCode {
 }
 
 fn perform(typed: Cli) -> Result<fusee_engine::run::ExitStatus, CliError> {
-    let keeper = match typed.tools() {
+    let fork_server = match typed.tools() {
         ToolUse::None => None,
         // The fork server must be forked before the first thread starts.
         ToolUse::Run => {
             Some(sandbox::init().map_err(|error| CliError::failed(crate::process::error::chain(&error)))?)
         }
-        ToolUse::Examined => sandbox::init().ok(),
+        ToolUse::Probed => sandbox::init().ok(),
     };
     sandbox::setup_process();
-    let process = Process { environment: Environment::of_this_process()?, keeper };
+    let process = Process { environment: Environment::of_this_process()?, fork_server };
     // One worker thread: a run spends most of its time waiting, and a second worker costs memory and start-up
     // time. The journal's writer and the output have threads of their own, so neither a slow disk nor a slow
     // terminal blocks it. The chat draws on this thread, so there the worker is a separate one.

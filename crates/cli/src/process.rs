@@ -15,7 +15,7 @@ use environment::Environment;
 pub(crate) struct Process {
     pub(crate) environment: Environment,
     /// Fork server that spawns commands for tools; `None` for commands that run no tools.
-    pub(crate) keeper: Option<ForkServer>,
+    pub(crate) fork_server: Option<ForkServer>,
 }
 
 impl Process {

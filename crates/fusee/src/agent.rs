@@ -308,7 +308,7 @@ impl AgentBuilder {
         fork_server: ForkServer,
         variables: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Self {
-        self.commands.keeper = Some(fork_server);
+        self.commands.fork_server = Some(fork_server);
         self.commands.environment = CommandEnvironment::allowed(variables);
         self
     }

@@ -11,7 +11,7 @@ use fusee_tools::{CommandEnvironment, Sandbox};
 const ROUNDS: usize = 400;
 
 fn main() {
-    let keeper = init().unwrap();
+    let fork_server = init().unwrap();
     let environment = CommandEnvironment::allowed(std::env::vars_os());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     // Brings this process to its usual working size, which a plain fork would have to copy.
@@ -34,7 +34,7 @@ fn main() {
                 allowance: ResourceLimits::default(),
             };
             // Like the engine: on a worker, without communication between threads.
-            runtime.block_on(keeper.run(request, |_| {}, std::future::pending())).unwrap();
+            runtime.block_on(fork_server.run(request, |_| {}, std::future::pending())).unwrap();
         }));
     }
     assert!(ballast.len() > 1);

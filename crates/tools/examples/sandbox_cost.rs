@@ -21,7 +21,7 @@ const ROUNDS: usize = 300;
 const ROOMS: usize = 40;
 
 fn main() {
-    let keeper = init().unwrap();
+    let fork_server = init().unwrap();
     let environment = CommandEnvironment::allowed(std::env::vars_os());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let workspace = tempfile::tempdir().unwrap();
@@ -37,7 +37,7 @@ fn main() {
         };
         Policy::defaults(&surroundings).unwrap()
     };
-    let holds = runtime.block_on(probe(&keeper)).strength;
+    let holds = runtime.block_on(probe(&fork_server)).strength;
     let run = |sandbox: &Sandbox| {
         let directory = std::fs::File::open(&workspace).unwrap().into();
         let request = CommandRequest {
@@ -48,7 +48,7 @@ fn main() {
             sandbox,
             allowance: ResourceLimits::defaults(),
         };
-        runtime.block_on(keeper.run(request, |_| {}, std::future::pending())).unwrap();
+        runtime.block_on(fork_server.run(request, |_| {}, std::future::pending())).unwrap();
     };
     let [mut bare, mut kept, mut confined, mut fenced, mut first] = [const { Vec::new() }; 5];
     let (room, fence) = (Sandbox::namespaces(policy()), Sandbox::landlock(policy()));

@@ -72,5 +72,5 @@ pub struct ProgramSettings {
     /// File for the program's stderr; discarded if `None`.
     pub log: Option<PathBuf>,
     /// Starts the program, and ends it when this process exits.
-    pub keeper: ForkServer,
+    pub fork_server: ForkServer,
 }

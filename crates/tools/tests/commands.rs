@@ -24,21 +24,21 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use stage::Stage;
 
 fn main() -> ExitCode {
-    let keeper = fusee_tools::sandbox::init().unwrap();
+    let fork_server = fusee_tools::sandbox::init().unwrap();
     let words: Vec<String> = std::env::args().collect();
     if let [_, mode, directory] = words.as_slice() {
         match mode.as_str() {
-            "--victim" => return ends::be_killed(&Stage::at(keeper, directory.as_ref())),
-            "--lose-keeper" => return ends::lose_the_keeper(&Stage::at(keeper, directory.as_ref())),
+            "--victim" => return ends::be_killed(&Stage::at(fork_server, directory.as_ref())),
+            "--lose-keeper" => return ends::lose_the_keeper(&Stage::at(fork_server, directory.as_ref())),
             _ => {}
         }
     }
     let arguments = Arguments::from_args();
     let mut trials = Vec::new();
     for (name, test) in output::TESTS.iter().chain(ends::TESTS).chain(jobs::TESTS) {
-        let keeper = keeper.clone();
+        let fork_server = fork_server.clone();
         trials.push(Trial::test(*name, move || {
-            test(&Stage::new(keeper));
+            test(&Stage::new(fork_server));
             Ok::<(), Failed>(())
         }));
     }

@@ -30,13 +30,15 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use stage::Stage;
 
 fn main() -> ExitCode {
-    let keeper = fusee_tools::sandbox::init().unwrap();
+    let fork_server = fusee_tools::sandbox::init().unwrap();
     let words: Vec<String> = std::env::args().collect();
     if let [_, mode, directory] = words.as_slice() {
         match mode.as_str() {
-            "--victim" => return ends::be_killed(&Stage::at(keeper, directory.as_ref())),
-            "--abstract" => return machines::say_what_is_connected(&Stage::at(keeper, directory.as_ref())),
-            "--machine" => return machines::say_what_holds(&Stage::at(keeper, directory.as_ref())),
+            "--victim" => return ends::be_killed(&Stage::at(fork_server, directory.as_ref())),
+            "--abstract" => {
+                return machines::say_what_is_connected(&Stage::at(fork_server, directory.as_ref()));
+            }
+            "--machine" => return machines::say_what_holds(&Stage::at(fork_server, directory.as_ref())),
             _ => {}
         }
     }
@@ -49,9 +51,9 @@ fn main() -> ExitCode {
         .chain(limits::TESTS)
         .chain(fence::TESTS)
     {
-        let keeper = keeper.clone();
+        let fork_server = fork_server.clone();
         trials.push(Trial::test(*name, move || {
-            test(&Stage::new(keeper));
+            test(&Stage::new(fork_server));
             Ok::<(), Failed>(())
         }));
     }
@@ -67,9 +69,9 @@ fn main() -> ExitCode {
     for attempt in escapes::attempts() {
         let attempt = Arc::new(attempt);
         for within in attempt.tried_in() {
-            let (keeper, attempt) = (keeper.clone(), Arc::clone(&attempt));
+            let (fork_server, attempt) = (fork_server.clone(), Arc::clone(&attempt));
             trials.push(Trial::test(format!("{}{}", attempt.name, within.suffix()), move || {
-                attempt.fails_only_in_the_sandbox(&Stage::new(keeper), within);
+                attempt.fails_only_in_the_sandbox(&Stage::new(fork_server), within);
                 Ok::<(), Failed>(())
             }));
         }

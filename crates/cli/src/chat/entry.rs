@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::chat::session::{Chat, ChatOptions};
 use crate::chat::{plain, terminal};
-use crate::config::flags::{DirectoryFlag, GateFlags, LimitFlags, ModelFlags};
+use crate::config::flags::{ApprovalFlags, DirectoryFlag, LimitFlags, ModelFlags};
 use crate::process::Process;
 use crate::process::error::CliError;
 use crate::process::stdio;
@@ -35,7 +35,7 @@ pub(crate) struct ChatArgs {
     #[command(flatten)]
     pub(crate) model: ModelFlags,
     #[command(flatten)]
-    pub(crate) gates: GateFlags,
+    pub(crate) gates: ApprovalFlags,
     #[command(flatten)]
     pub(crate) limits: LimitFlags,
 }

@@ -18,7 +18,7 @@ use crate::cli;
 use crate::command::demo::sample::change::changes;
 use crate::command::demo::sample::summary::{DemoSummary, NextCommands, RunTotals, heading, paint, row};
 use crate::command::demo::sample::{UnpackedDemo, check};
-use crate::config::flags::{GateFlags, ModelFlags, name_of};
+use crate::config::flags::{ApprovalFlags, ModelFlags, name_of};
 use crate::process::Process;
 use crate::process::clock;
 use crate::process::environment::Environment;
@@ -59,7 +59,7 @@ pub(crate) struct DemoArgs {
     #[command(flatten)]
     model: ModelFlags,
     #[command(flatten)]
-    gates: GateFlags,
+    gates: ApprovalFlags,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -152,7 +152,7 @@ fn unpack(args: &DemoArgs, environment: &Environment) -> Result<UnpackedDemo, Cl
 fn commands(process: &Process) -> CommandSettings {
     let variables = process.environment.variables().map(|(name, value)| (name.clone(), value.clone()));
     CommandSettings {
-        keeper: process.keeper.clone(),
+        fork_server: process.fork_server.clone(),
         environment: fusee_engine::tools::CommandEnvironment::allowed(variables),
         ..CommandSettings::default()
     }

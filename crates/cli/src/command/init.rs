@@ -8,7 +8,7 @@ use clap::Args;
 use fusee_engine::run::ExitStatus;
 
 use crate::config::flags::DirectoryFlag;
-use crate::config::{KEYS, KeyReach};
+use crate::config::{KEYS, KeyScope};
 use crate::process::Process;
 use crate::process::error::CliError;
 use crate::process::stdio;
@@ -80,7 +80,7 @@ fn template() -> String {
          # Keys that reach outside the project (base_url, approve, sandbox, [models]) belong in your own file,\n\
          # ~/.config/fusee/config.toml; here they take effect only after `fusee trust`.\n",
     );
-    for key in KEYS.iter().filter(|key| key.reach == KeyReach::Workspace) {
+    for key in KEYS.iter().filter(|key| key.reach == KeyScope::Workspace) {
         let value = match (key.default, key.kind) {
             (None, crate::config::Kind::Text) => "\"\"".to_owned(),
             (None, kind) => format!("…  # {kind}"),

@@ -14,7 +14,7 @@ use super::run_setup::RunSetup;
 use super::task;
 use crate::command::run_session;
 use crate::config::Config;
-use crate::config::flags::{DirectoryFlag, GateFlags, LimitFlags, ModelFlags};
+use crate::config::flags::{ApprovalFlags, DirectoryFlag, LimitFlags, ModelFlags};
 use crate::model_selection;
 use crate::process::Process;
 use crate::process::environment::Environment;
@@ -44,7 +44,7 @@ pub(crate) struct ResumeArgs {
     #[command(flatten)]
     model: ModelFlags,
     #[command(flatten)]
-    gates: GateFlags,
+    gates: ApprovalFlags,
     #[command(flatten)]
     limits: LimitFlags,
 }

@@ -9,7 +9,7 @@ use fusee_engine::review::{CodeReview, FindingSeverity, FindingsFormat};
 use fusee_engine::run::{self, ExitStatus};
 
 use super::run::RunArgs;
-use crate::config::flags::{DirectoryFlag, GateFlags, LimitFlags, ModelFlags, NewRun, words};
+use crate::config::flags::{ApprovalFlags, DirectoryFlag, LimitFlags, ModelFlags, RunIdFlag, words};
 use crate::process::Process;
 use crate::process::error::CliError;
 use crate::project::Project;
@@ -49,11 +49,11 @@ pub(crate) struct ReviewArgs {
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     #[command(flatten)]
-    name: NewRun,
+    name: RunIdFlag,
     #[command(flatten)]
     model: ModelFlags,
     #[command(flatten)]
-    gates: GateFlags,
+    gates: ApprovalFlags,
     #[command(flatten)]
     limits: LimitFlags,
 }

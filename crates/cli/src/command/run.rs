@@ -12,7 +12,7 @@ use fusee_engine::run::{self, ExitStatus, JsonOutput, PromptText, RunSpec};
 use super::run_setup::{RunSetup, RunTarget, StartedRun};
 use super::task;
 use crate::command::run_session;
-use crate::config::flags::{DirectoryFlag, FlowFlags, GateFlags, LimitFlags, ModelFlags, NewRun};
+use crate::config::flags::{ApprovalFlags, DirectoryFlag, FlowFlags, LimitFlags, ModelFlags, RunIdFlag};
 use crate::config::{Config, Value};
 use crate::model_selection;
 use crate::process::Process;
@@ -68,13 +68,13 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) name: NewRun,
+    pub(crate) name: RunIdFlag,
     #[command(flatten)]
     pub(crate) model: ModelFlags,
     #[command(flatten)]
     pub(crate) flow: FlowFlags,
     #[command(flatten)]
-    pub(crate) gates: GateFlags,
+    pub(crate) gates: ApprovalFlags,
     #[command(flatten)]
     pub(crate) limits: LimitFlags,
 }

@@ -238,7 +238,7 @@ async fn activate(
     let folders = [process.environment.config_folder(), process.environment.state_folder()];
     let own: Vec<PathBuf> = folders.into_iter().flatten().collect();
     let commands = CommandSettings {
-        keeper: process.keeper.clone(),
+        fork_server: process.fork_server.clone(),
         environment: process.command_environment(),
         secrets: secrets(process),
         ..CommandSettings::default()

@@ -17,7 +17,7 @@ use serde_json::Value as Json;
 use super::run::{self, ContinuedRun, Launched, RunArgs};
 use super::run_setup::RunTarget;
 use crate::command::run_session;
-use crate::config::flags::{DirectoryFlag, GateFlags, LimitFlags, ModelFlags, NewRun};
+use crate::config::flags::{ApprovalFlags, DirectoryFlag, LimitFlags, ModelFlags, RunIdFlag};
 use crate::process::Process;
 use crate::process::error::CliError;
 use crate::process::stdio;
@@ -56,11 +56,11 @@ pub(crate) struct TaskArgs {
     #[arg(short, long)]
     help: bool,
     #[command(flatten)]
-    name: NewRun,
+    name: RunIdFlag,
     #[command(flatten)]
     model: ModelFlags,
     #[command(flatten)]
-    gates: GateFlags,
+    gates: ApprovalFlags,
     #[command(flatten)]
     limits: LimitFlags,
 }

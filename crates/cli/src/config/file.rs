@@ -9,7 +9,7 @@ use fusee_engine::tools::workspace::bounded_read;
 use toml::de::DeTable;
 
 use super::flow_keys::AGENT_KEYS;
-use super::key::{ALIASES, KEYS, Key, KeyReach, MODEL_KEYS, Unit};
+use super::key::{ALIASES, KEYS, Key, KeyScope, MODEL_KEYS, Unit};
 use super::mcp::{self, McpEntry};
 use super::rule;
 use super::spanned_tree::{Entry, Leaf, Node, parse_json};
@@ -167,7 +167,7 @@ impl FileReader<'_> {
     }
 
     fn value(&mut self, key: &'static Key, unit: Unit, path: &str, name: Span, value: &Node) {
-        if self.whose == FileOwner::Project && key.reach == KeyReach::Outside {
+        if self.whose == FileOwner::Project && key.reach == KeyScope::Outside {
             self.distrusted(name, path, key.flag);
             return;
         }

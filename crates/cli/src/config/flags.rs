@@ -84,7 +84,7 @@ impl FlowFlags {
 /// Approval and sandbox.
 #[derive(Args, Clone, Default)]
 #[command(next_help_heading = "Approval and sandbox")]
-pub(crate) struct GateFlags {
+pub(crate) struct ApprovalFlags {
     /// When to ask for approval: auto (only for calls that are not sandboxed, never with --sandbox off), ask
     /// (before every change), never (refuse instead of asking)
     #[arg(long, value_name = "WHEN", value_parser = words::<ApprovalMode>(APPROVALS))]
@@ -97,7 +97,7 @@ pub(crate) struct GateFlags {
     pub(crate) allow_net: bool,
 }
 
-impl GateFlags {
+impl ApprovalFlags {
     /// The configuration values set by these flags.
     pub(crate) fn values(&self) -> Vec<FlagValue> {
         let text = |name, value: Option<String>| value.map(|value| (name, Value::Text(value)));
@@ -156,7 +156,7 @@ pub(crate) struct RunArg {
 
 /// The id of a new run.
 #[derive(Args, Clone, Default)]
-pub(crate) struct NewRun {
+pub(crate) struct RunIdFlag {
     /// Id of the new run: 1 to 64 of A-Z a-z 0-9 . _ - [default: a new UUID]
     #[arg(long, value_name = "ID")]
     pub(crate) run_id: Option<RunId>,

@@ -16,14 +16,14 @@ pub(crate) struct Key {
     /// One-sentence description for help, schema and reference page.
     pub(crate) doc: &'static str,
     /// Which files may set it.
-    pub(crate) reach: KeyReach,
+    pub(crate) reach: KeyScope,
     /// The flag that sets it, if any.
     pub(crate) flag: Option<&'static str>,
 }
 
 /// How far the effect of a key reaches, which decides which files may set it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum KeyReach {
+pub(crate) enum KeyScope {
     /// Within the workspace: any file may set it.
     Workspace,
     /// Outside the workspace: a project's file may set it only once trusted, since its author is not the
@@ -240,7 +240,7 @@ impl Key {
 
     /// Keys that a project's file may set only once it is trusted.
     pub(crate) fn outside_keys() -> impl Iterator<Item = &'static Self> {
-        KEYS.iter().filter(|key| key.reach == KeyReach::Outside)
+        KEYS.iter().filter(|key| key.reach == KeyScope::Outside)
     }
 
     /// The environment variable that sets it.
@@ -254,7 +254,7 @@ impl Key {
     }
 
     const fn outside(mut self) -> Self {
-        self.reach = KeyReach::Outside;
+        self.reach = KeyScope::Outside;
         self
     }
 }
@@ -265,7 +265,7 @@ pub(super) const fn key(
     default: Option<&'static str>,
     doc: &'static str,
 ) -> Key {
-    Key { name, kind, default, doc, reach: KeyReach::Workspace, flag: None }
+    Key { name, kind, default, doc, reach: KeyScope::Workspace, flag: None }
 }
 
 const fn alias(name: &'static str, key: &'static str) -> Alias {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::mcp;
 use super::rule;
-use super::{AGENT_KEYS, ALIASES, KEYS, Key, KeyReach, Kind, MODEL_KEYS, STAGE_KEYS, Unit};
+use super::{AGENT_KEYS, ALIASES, KEYS, Key, KeyScope, Kind, MODEL_KEYS, STAGE_KEYS, Unit};
 
 /// The schema of `fusee.toml`, the user's file and agent files.
 pub(crate) fn json_schema() -> Value {
@@ -69,7 +69,7 @@ pub(super) fn stages() -> Value {
 
 fn described(key: &Key) -> Value {
     let mut schema = key.kind.schema();
-    let own = if key.reach == KeyReach::Outside { " In a project only after `fusee trust`." } else { "" };
+    let own = if key.reach == KeyScope::Outside { " In a project only after `fusee trust`." } else { "" };
     schema["description"] = format!("{}{own}", key.doc).into();
     if let Some(value) = key.default.and_then(|text| key.kind.read_text(text).ok()) {
         schema["default"] = Value::from(&value);

@@ -93,7 +93,7 @@ fn open(
                 environment: process.command_environment().with(given(env)),
                 directory: directory.to_owned(),
                 log: log.map(|folder| folder.join(format!("{}.log", entry.name))),
-                keeper: process.keeper.clone()?,
+                fork_server: process.fork_server.clone()?,
             })
         }
         McpReach::Address { url, headers } => {

@@ -66,7 +66,7 @@ impl RunHeader {
 /// How a command presents its output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UiOptions {
-    kind: Kind,
+    kind: UiKind,
     /// Whether stderr is coloured.
     pub(crate) colour: bool,
     glyphs: &'static Glyphs,
@@ -79,7 +79,7 @@ pub(crate) struct UiOptions {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum UiKind {
     Json,
     Plain,
     /// Like `PlainUi`, but without the answer on stdout.
@@ -95,9 +95,9 @@ impl UiOptions {
         // A CI log is read later as text, even if its stream looks like a terminal.
         let live = terminals.stderr && !dumb && environment.variable("CI").is_none();
         let kind = match (json, live) {
-            (true, _) => Kind::Json,
-            (false, true) => Kind::Live,
-            (false, false) => Kind::Plain,
+            (true, _) => UiKind::Json,
+            (false, true) => UiKind::Live,
+            (false, false) => UiKind::Plain,
         };
         Self {
             kind,
@@ -113,7 +113,7 @@ impl UiOptions {
     /// For a command whose stdout is its result: with `json`, nothing else is written there.
     pub(crate) fn for_result(json: bool, config: &Config, environment: &Environment) -> Self {
         let show = Self::new(false, config, environment);
-        if json { Self { kind: Kind::Quiet, ..show } } else { show }
+        if json { Self { kind: UiKind::Quiet, ..show } } else { show }
     }
 
     /// For a benchmark task: stdout carries only the result line.
@@ -143,7 +143,7 @@ impl UiOptions {
 
     /// Whether output is live on a terminal, so that the first ctrl-c should be explained.
     pub(crate) fn is_live(&self) -> bool {
-        self.kind == Kind::Live
+        self.kind == UiKind::Live
     }
 
     /// Creates the UI for a run.
@@ -156,23 +156,23 @@ impl UiOptions {
     /// line, or by the terminal that the live view is drawn on.
     fn phases_go_to_stdout(&self) -> bool {
         let free = match self.kind {
-            Kind::Json | Kind::Quiet => false,
-            Kind::Plain => true,
-            Kind::Live => !self.stdout_is_terminal,
+            UiKind::Json | UiKind::Quiet => false,
+            UiKind::Plain => true,
+            UiKind::Live => !self.stdout_is_terminal,
         };
         free && self.benchmark.is_none() && matches!(self.phase_log, PhaseLog::Stdout | PhaseLog::Both)
     }
 
     fn usual_face(&self, plan: RunHeader, cancel: CancellationToken) -> Box<dyn Ui> {
         match self.kind {
-            Kind::Json if self.benchmark.is_some() => Box::new(JsonLines::new(io::stderr())),
-            Kind::Json => Box::new(JsonLines::new(io::stdout())),
-            Kind::Plain if self.benchmark.is_some() => {
+            UiKind::Json if self.benchmark.is_some() => Box::new(JsonLines::new(io::stderr())),
+            UiKind::Json => Box::new(JsonLines::new(io::stdout())),
+            UiKind::Plain if self.benchmark.is_some() => {
                 Box::new(PlainUi::new(io::sink(), io::BufWriter::new(io::stderr()), plan))
             }
-            Kind::Plain => Box::new(PlainUi::new(io::stdout(), io::BufWriter::new(io::stderr()), plan)),
-            Kind::Quiet => Box::new(PlainUi::new(io::sink(), io::BufWriter::new(io::stderr()), plan)),
-            Kind::Live => {
+            UiKind::Plain => Box::new(PlainUi::new(io::stdout(), io::BufWriter::new(io::stderr()), plan)),
+            UiKind::Quiet => Box::new(PlainUi::new(io::sink(), io::BufWriter::new(io::stderr()), plan)),
+            UiKind::Live => {
                 let looks = Appearance {
                     colour: self.colour,
                     glyphs: self.glyphs,
@@ -190,7 +190,7 @@ impl UiOptions {
 
     /// Whether a user can be asked questions.
     pub(crate) fn can_ask(&self) -> bool {
-        self.kind == Kind::Live && self.stdin_is_terminal
+        self.kind == UiKind::Live && self.stdin_is_terminal
     }
 
     /// The approver for runs; without a terminal, requests are refused.

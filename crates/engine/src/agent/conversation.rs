@@ -21,7 +21,7 @@ use super::machine::TurnEvent;
 use super::model_request::{model_summary, said};
 use super::task::AgentTask;
 use super::tool_calls::subtask_tool;
-use compaction::Keep;
+use compaction::CompactionRetention;
 use context_usage::{ContextUsage, size};
 use history_window::HistoryWindow;
 use sectioned_prompt::{Expansion, RenderedPrompt};
@@ -198,7 +198,7 @@ impl<'t> Conversation<'t> {
     ) -> Result<TurnEvent, RunAborted> {
         let (before, max_tokens) = (self.tokens(), self.max_tokens(run.policy.limits.max_tokens));
         let limit = max_tokens as f64;
-        let keep = Keep {
+        let keep = CompactionRetention {
             first_user_messages: 1,
             request: run.task.input.last().map(Message::text),
             recent_tokens: (limit * KEEP_RECENT) as u64,

@@ -185,15 +185,15 @@ impl Facts {
     }
 
     /// Records a hint or refusal given to the model.
-    pub(crate) fn fed_back(&mut self, sort: &str) {
-        *self.feedback.entry(sort.to_owned()).or_default() += 1;
+    pub(crate) fn fed_back(&mut self, kind: &str) {
+        *self.feedback.entry(kind.to_owned()).or_default() += 1;
     }
 
     /// Files that differ from before the task, each with the kind of change.
     pub(crate) fn changed(&self) -> impl Iterator<Item = (&str, ChangeKind)> {
         self.files_changed
             .values()
-            .filter_map(|change| change_of(change).map(|sort| (change.path.as_str(), sort)))
+            .filter_map(|change| change_of(change).map(|kind| (change.path.as_str(), kind)))
     }
 
     /// Builds the report.

@@ -111,7 +111,7 @@ pub(crate) enum CallVerdict {
     /// The same call appears earlier in the same reply, at this index.
     Duplicate(usize),
     /// The call was repeated this many times in a row.
-    Circling(u32),
+    Repeated(u32),
 }
 
 /// How the task ended.
@@ -373,12 +373,12 @@ impl TurnMachine {
                 Some(first) => CallVerdict::Duplicate(first),
                 None => match self.guard.judge(&call.name, &call.arguments) {
                     LoopVerdict::Run => CallVerdict::Run,
-                    LoopVerdict::Hint { times } => CallVerdict::Circling(times),
+                    LoopVerdict::Hint { times } => CallVerdict::Repeated(times),
                     LoopVerdict::Halt { times } => {
                         self.halted = Some(format!(
                             "the model made the same call {times} times in a row with the same result"
                         ));
-                        CallVerdict::Circling(times)
+                        CallVerdict::Repeated(times)
                     }
                 },
             };
@@ -434,7 +434,7 @@ impl TurnMachine {
 
     fn rejected(&mut self, feedback: Feedback, files: u64) -> Action {
         if self.one_answer {
-            let reason = match feedback.sort {
+            let reason = match feedback.kind {
                 "verify_failed" => "tool_execution_error",
                 _ => "output_format_failure",
             };

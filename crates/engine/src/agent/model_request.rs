@@ -151,7 +151,7 @@ pub(crate) async fn rest(run: &mut Execution<'_>, after_ms: u64) -> Result<TurnE
     let pause = Duration::from_millis(after_ms.min(run.left_ms().unwrap_or(u64::MAX)));
     let body = async move {
         let slept = cancel.run_until_cancelled(tokio::time::sleep(pause)).await;
-        Slept { cancelled: slept.is_none() }
+        RetryWait { cancelled: slept.is_none() }
     };
     let recorded = run.engine().step(call, body).await?;
     run.meter.record(&recorded);
@@ -160,7 +160,7 @@ pub(crate) async fn rest(run: &mut Execution<'_>, after_ms: u64) -> Result<TurnE
 
 /// Result of waiting before a retry, as stored in the journal.
 #[derive(Deserialize, Serialize)]
-pub(crate) struct Slept {
+pub(crate) struct RetryWait {
     pub(crate) cancelled: bool,
 }
 

@@ -84,7 +84,7 @@ impl<'t> TaskRunner<'t> {
                     let answer = self.machine.answer().to_owned();
                     let (verification, mut runtime) = self.verification();
                     let rejected = verification.review(&mut runtime, &answer).await?;
-                    rejected.iter().for_each(|feedback| self.flow.facts.fed_back(feedback.sort));
+                    rejected.iter().for_each(|feedback| self.flow.facts.fed_back(feedback.kind));
                     TurnEvent::Reviewed { rejected, files: self.flow.facts.state() }
                 }
                 Action::Reject(Feedback { text, .. }) => self.ask_again(&text).await?,

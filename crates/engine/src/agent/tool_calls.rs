@@ -33,7 +33,7 @@ use tool_executor::CallRecord;
 /// How a call is handled.
 pub(crate) enum CallRoute {
     /// Not executed: the output is the result.
-    Answer { output: ToolOutput, sort: &'static str },
+    Answer { output: ToolOutput, kind: &'static str },
     /// A control tool.
     Control { output: ToolOutput, finish: Option<FinishCall> },
     /// A call about prompt sections.
@@ -47,9 +47,9 @@ pub(crate) enum CallRoute {
 }
 
 impl CallRoute {
-    /// A call that is answered with an error; `sort` is counted in the report.
-    pub(crate) fn refuse(content: impl Into<String>, sort: &'static str) -> Self {
-        Self::Answer { output: ToolOutput::error(content), sort }
+    /// A call that is answered with an error; `kind` is counted in the report.
+    pub(crate) fn refuse(content: impl Into<String>, kind: &'static str) -> Self {
+        Self::Answer { output: ToolOutput::error(content), kind }
     }
 
     /// A call whose arguments do not match the tool's definition.
@@ -79,7 +79,7 @@ impl TaskRunner<'_> {
             let route = match &verdict {
                 CallVerdict::Run => self.route(&call),
                 CallVerdict::Duplicate(first) => duplicate(ids.get(*first)),
-                CallVerdict::Circling(times) => circling(*times),
+                CallVerdict::Repeated(times) => circling(*times),
             };
             let (called, recorded) = self.make(&call, route, &mut results).await?;
             self.run.meter.record(&recorded);
@@ -94,8 +94,8 @@ impl TaskRunner<'_> {
 
     fn route(&mut self, call: &ToolCall) -> CallRoute {
         let (task, session) = (self.run.task, self.run.session());
-        if let Err(Feedback { text, sort }) = self.flow.open(session, &call.name) {
-            return CallRoute::refuse(text, sort);
+        if let Err(Feedback { text, kind }) = self.flow.open(session, &call.name) {
+            return CallRoute::refuse(text, kind);
         }
         let room = || {
             let max_tokens = self.conversation.max_tokens(self.run.policy.limits.max_tokens);
@@ -132,13 +132,13 @@ impl TaskRunner<'_> {
             "flow_stage_done" => {
                 return match flow.signal(arguments) {
                     Ok(output) => CallRoute::Control { output, finish: None },
-                    Err(Feedback { text, sort }) => CallRoute::refuse(text, sort),
+                    Err(Feedback { text, kind }) => CallRoute::refuse(text, kind),
                 };
             }
             // A blocker can always be reported; done is only what is verified.
             "finish" if arguments["status"] != "blocked" => {
-                if let Some(Feedback { text, sort }) = self.verification.unfinished(flow) {
-                    return CallRoute::refuse(text, sort);
+                if let Some(Feedback { text, kind }) = self.verification.unfinished(flow) {
+                    return CallRoute::refuse(text, kind);
                 }
             }
             _ => {}
@@ -161,8 +161,8 @@ impl TaskRunner<'_> {
     ) -> Result<(CallRecord, StepMeta), RunAborted> {
         let run = &mut self.run;
         match route {
-            CallRoute::Answer { output, sort } => {
-                self.flow.facts.fed_back(sort);
+            CallRoute::Answer { output, kind } => {
+                self.flow.facts.fed_back(kind);
                 run.answer(call, CallRecord::ended(output, CallFate::Refused)).await
             }
             CallRoute::Control { output, finish } => {
@@ -291,8 +291,8 @@ pub(crate) fn emit_call(run: &Execution<'_>, call: &ToolCall) {
 pub(crate) fn emit_result(run: &Execution<'_>, call: &ToolCall, called: &CallRecord, duration_ms: u64) {
     let CallRecord { output, fate, .. } = called;
     for change in &output.changed {
-        if let Some(sort) = change_of(change) {
-            run.emit(Event::FileChanged { path: change.path.clone(), change: sort });
+        if let Some(kind) = change_of(change) {
+            run.emit(Event::FileChanged { path: change.path.clone(), change: kind });
         }
     }
     run.emit(Event::ToolResult(ToolResult {

@@ -70,7 +70,7 @@ async fn strongest(
     commands: &CommandSettings,
     own: &[PathBuf],
 ) -> Result<(Sandbox, Option<String>), String> {
-    let fork_server = commands.keeper.as_ref().ok_or("the fork server is not running")?;
+    let fork_server = commands.fork_server.as_ref().ok_or("the fork server is not running")?;
     let probed = sandbox::probe(fork_server).await;
     let complaint = probed.missing_reason().unwrap_or_default();
     if probed.strength == SandboxStrength::None {

@@ -22,7 +22,7 @@ use super::budget::Budget;
 use super::pmap_element::PmapElement;
 use super::workflow_context::WorkflowContext;
 use crate::agent::Facts;
-use crate::agent::Slept;
+use crate::agent::RetryWait;
 use crate::task_system::TaskResult;
 
 /// End of a branch's evaluation.
@@ -182,7 +182,7 @@ impl<'w> WorkflowDriver<'w> {
         let cancel = &self.cancel;
         let body = async move {
             let slept = cancel.run_until_cancelled(tokio::time::sleep(pause)).await;
-            Slept { cancelled: slept.is_none() }
+            RetryWait { cancelled: slept.is_none() }
         };
         let recorded = self.world.engine.step(call, body).await?;
         self.active_ms += recorded.duration_ms;

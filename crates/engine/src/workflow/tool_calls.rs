@@ -115,8 +115,8 @@ impl WorkflowDriver<'_> {
     fn conclude(&mut self, call_id: &str, output: &ToolOutput, fate: Option<CallFate>, duration_ms: u64) {
         self.world.session.workspace.record_output(output);
         for change in &output.changed {
-            if let Some(sort) = change_of(change) {
-                self.emit(Event::FileChanged { path: change.path.clone(), change: sort });
+            if let Some(kind) = change_of(change) {
+                self.emit(Event::FileChanged { path: change.path.clone(), change: kind });
             }
         }
         self.emit(Event::ToolResult(ToolResult {

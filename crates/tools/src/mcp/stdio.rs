@@ -164,7 +164,7 @@ async fn run(
                 sandbox: &Sandbox::Off,
                 allowance: ResourceLimits::default(),
             };
-            match settings.keeper.run_reading(request, input, heard, stop.cancelled()).await {
+            match settings.fork_server.run_reading(request, input, heard, stop.cancelled()).await {
                 Ok(finished) => ended(finished.ending, &settings),
                 Err(failure) => failure.to_string(),
             }

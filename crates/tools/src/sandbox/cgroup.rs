@@ -78,9 +78,9 @@ impl Cgroup {
     }
 }
 
-async fn ask(keeper: &ForkServer, bounds: CgroupLimits) -> Result<Cgroup, String> {
+async fn ask(fork_server: &ForkServer, bounds: CgroupLimits) -> Result<Cgroup, String> {
     let (answer, _) =
-        keeper.ask(&protocol::encode_bounds(bounds)).await.map_err(|error| error.to_string())?;
+        fork_server.ask(&protocol::encode_bounds(bounds)).await.map_err(|error| error.to_string())?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     match answer.split_first() {
         Some((1, rest)) => {
@@ -94,11 +94,11 @@ async fn ask(keeper: &ForkServer, bounds: CgroupLimits) -> Result<Cgroup, String
 }
 
 /// Creates the cgroup in a supervisor, and answers with the limited resources and the created directories.
-pub(super) fn answer(keeper: Option<Pid>, bounds: CgroupLimits, received: Vec<OwnedFd>) {
+pub(super) fn answer(fork_server: Option<Pid>, bounds: CgroupLimits, received: Vec<OwnedFd>) {
     let Some(control) = received.into_iter().next() else { return };
-    let made = keeper
+    let made = fork_server
         .ok_or_else(|| "the fork server is gone".to_owned())
-        .and_then(|keeper| limit_all(keeper, bounds));
+        .and_then(|fork_server| limit_all(fork_server, bounds));
     let answer = match made {
         Ok((directories, words)) => {
             let mut answer = vec![1];
@@ -147,7 +147,7 @@ struct CgroupParent {
 
 /// Moves the fork server and the processes it has started so far into a cgroup with these limits. Returns the
 /// created directories and the limited resources, or why there are none.
-fn limit_all(keeper: Pid, bounds: CgroupLimits) -> Result<(Vec<PathBuf>, String), String> {
+fn limit_all(fork_server: Pid, bounds: CgroupLimits) -> Result<(Vec<PathBuf>, String), String> {
     let own = fs::read_to_string("/proc/self/cgroup").map_err(|error| error.to_string())?;
     let places = places(&own, Path::new(MOUNTED), bounds);
     if places.is_empty() {
@@ -155,7 +155,7 @@ fn limit_all(keeper: Pid, bounds: CgroupLimits) -> Result<(Vec<PathBuf>, String)
     }
     let (mut made, mut bounded, mut failures) = (Vec::new(), Vec::new(), Vec::new());
     for place in places {
-        match make(&place, keeper, bounds) {
+        match make(&place, fork_server, bounds) {
             Ok(directory) => {
                 made.push(directory);
                 bounded.extend(place.controllers.iter().map(|controller| controller.name()));
@@ -231,9 +231,9 @@ fn unified(mounted: &Path, path: &str, bounds: CgroupLimits) -> Option<CgroupPar
     }
 }
 
-fn make(place: &CgroupParent, keeper: Pid, bounds: CgroupLimits) -> io::Result<PathBuf> {
+fn make(place: &CgroupParent, fork_server: Pid, bounds: CgroupLimits) -> io::Result<PathBuf> {
     sweep(&place.parent);
-    let directory = place.parent.join(format!("{NAME}{}", keeper.as_raw_nonzero()));
+    let directory = place.parent.join(format!("{NAME}{}", fork_server.as_raw_nonzero()));
     fs::create_dir(&directory)?;
     let fill = || -> io::Result<()> {
         for controller in &place.controllers {
@@ -253,9 +253,10 @@ fn make(place: &CgroupParent, keeper: Pid, bounds: CgroupLimits) -> io::Result<P
             };
         }
         let members = directory.join("cgroup.procs");
-        fs::write(&members, keeper.as_raw_nonzero().to_string())?;
+        fs::write(&members, fork_server.as_raw_nonzero().to_string())?;
         // Later children inherit the cgroup. These were started before, and one may have ended since.
-        let started = fs::read_to_string(format!("/proc/{0}/task/{0}/children", keeper.as_raw_nonzero()));
+        let started =
+            fs::read_to_string(format!("/proc/{0}/task/{0}/children", fork_server.as_raw_nonzero()));
         for pid in started.unwrap_or_default().split_ascii_whitespace() {
             let _ = fs::write(&members, pid);
         }

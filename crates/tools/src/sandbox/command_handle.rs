@@ -167,12 +167,12 @@ impl ForkServer {
         };
         match request.sandbox {
             Sandbox::Off => Ok(EncodedRequest {
-                message: words(EncodedConfinement::Free, request.environment)?,
+                message: words(EncodedConfinement::Unsandboxed, request.environment)?,
                 doors: Vec::new(),
             }),
             Sandbox::Namespaces(room) => {
                 let standing = room.standing(self).await?;
-                let way = EncodedConfinement::Room(NamespaceJoin {
+                let way = EncodedConfinement::Namespaces(NamespaceJoin {
                     users: standing.users(),
                     layers: standing.layers(),
                     network: room.policy().network,
@@ -188,7 +188,7 @@ impl ForkServer {
             Sandbox::Landlock(fence) => {
                 let standing = fence.standing().await?;
                 let Policy { network, owner, .. } = *fence.policy();
-                let way = EncodedConfinement::Fence { network, owner, guarded: &fence.guarded() };
+                let way = EncodedConfinement::Landlock { network, owner, guarded: &fence.guarded() };
                 let message = words(way, &standing.environment(request.environment))?;
                 Ok(EncodedRequest { message, doors: vec![standing.ruleset()] })
             }

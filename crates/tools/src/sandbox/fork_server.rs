@@ -148,12 +148,12 @@ fn keep(socket: OwnedFd, board: &SupervisorBoard) -> i32 {
     let Ok((line, bell, watch)) = settle_in(socket, board.bell()) else { return 1 };
     let board = board.with_bell(bell);
     let mut crew = SupervisorPool::new(&board);
-    let keeper = Some(rustix::process::getpid());
+    let fork_server = Some(rustix::process::getpid());
     loop {
         let mut missing = false;
         if board.needs_supervisor(&line) {
             match crew.spawn() {
-                ForkedSupervisor::Here(post) => return become_ready(&line, keeper, &watch, &post),
+                ForkedSupervisor::Here(post) => return become_ready(&line, fork_server, &watch, &post),
                 ForkedSupervisor::There => {}
                 // Commands wait in the socket meanwhile.
                 ForkedSupervisor::Nobody => missing = true,
@@ -182,7 +182,7 @@ fn keep(socket: OwnedFd, board: &SupervisorBoard) -> i32 {
 const IDLE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// Main loop of a supervisor: waits for a command on the socket, runs it, and waits for the next.
-fn become_ready(line: &OwnedFd, keeper: Option<Pid>, watch: &OwnedFd, post: &SupervisorSlot<'_>) -> i32 {
+fn become_ready(line: &OwnedFd, fork_server: Option<Pid>, watch: &OwnedFd, post: &SupervisorSlot<'_>) -> i32 {
     if rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_err() {
         return 1;
     }
@@ -204,7 +204,7 @@ fn become_ready(line: &OwnedFd, keeper: Option<Pid>, watch: &OwnedFd, post: &Sup
         match receive(line, &mut message, flags) {
             Received::Nothing => {}
             Received::End => return 0,
-            Received::Order(_, received) if rustix::process::getppid() != keeper => {
+            Received::Order(_, received) if rustix::process::getppid() != fork_server => {
                 // Without the fork server, the processes of a command would be left behind if this process
                 // died. Shut the socket down so that the next sender notices at once.
                 let _ = rustix::net::shutdown(line, rustix::net::Shutdown::Both);
@@ -212,7 +212,9 @@ fn become_ready(line: &OwnedFd, keeper: Option<Pid>, watch: &OwnedFd, post: &Sup
                 return 0;
             }
             Received::Order(length, received) => {
-                if perform(&message[..length], received, keeper, watch, line, post) == SupervisorState::No {
+                if perform(&message[..length], received, fork_server, watch, line, post)
+                    == SupervisorState::No
+                {
                     return 0;
                 }
                 used = true;
@@ -226,7 +228,7 @@ fn become_ready(line: &OwnedFd, keeper: Option<Pid>, watch: &OwnedFd, post: &Sup
 fn perform(
     message: &[u8],
     received: Vec<OwnedFd>,
-    keeper: Option<Pid>,
+    fork_server: Option<Pid>,
     watch: &OwnedFd,
     line: &OwnedFd,
     post: &SupervisorSlot<'_>,
@@ -235,20 +237,20 @@ fn perform(
         Some(DecodedRequest::Run(spec)) => {
             let Some(descriptors) = Descriptors::of(&spec, received) else { return SupervisorState::Yes };
             let started = || match spec.hold {
-                DecodedConfinement::Free | DecodedConfinement::Fence(_) => post.busy(line),
+                DecodedConfinement::Unsandboxed | DecodedConfinement::Landlock(_) => post.busy(line),
                 // The supervisor is in the sandbox's namespaces then.
-                DecodedConfinement::Room(_) => post.last(),
+                DecodedConfinement::Namespaces(_) => post.last(),
             };
             supervisor::supervise(&spec, descriptors, watch, started, || post.ready())
         }
-        Some(DecodedRequest::MakeRoom(policy)) => {
+        Some(DecodedRequest::CreateNamespaces(policy)) => {
             post.last();
             sandbox::make(&policy, received);
             SupervisorState::No
         }
-        Some(DecodedRequest::Bound(bounds)) => {
+        Some(DecodedRequest::LimitAll(bounds)) => {
             post.busy(line);
-            cgroup::answer(keeper, bounds, received);
+            cgroup::answer(fork_server, bounds, received);
             SupervisorState::Yes
         }
         None => SupervisorState::Yes,

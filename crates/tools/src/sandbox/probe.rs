@@ -93,20 +93,20 @@ impl SandboxProbe {
 }
 
 /// Probes, once per fork server, how commands can be confined.
-pub async fn probe(keeper: &ForkServer) -> SandboxProbe {
-    keeper.probed().get_or_init(|| attempt(keeper)).await.clone()
+pub async fn probe(fork_server: &ForkServer) -> SandboxProbe {
+    fork_server.probed().get_or_init(|| attempt(fork_server)).await.clone()
 }
 
-async fn attempt(keeper: &ForkServer) -> SandboxProbe {
+async fn attempt(fork_server: &ForkServer) -> SandboxProbe {
     let room = Sandbox::namespaces(Policy::bare());
-    let namespaces = missing_reason(trial(keeper, &room, TRIAL).await, EXPECTED).map(with_causes);
+    let namespaces = missing_reason(trial(fork_server, &room, TRIAL).await, EXPECTED).map(with_causes);
     let version = sandbox::usable_version();
     let landlock = match (&version, &namespaces) {
         (Err(why), _) => Some(why.clone()),
         (Ok(_), None) => None,
         (Ok(_), Some(_)) => {
             let fence = Sandbox::landlock(Policy::bare());
-            missing_reason(trial(keeper, &fence, FENCE_TRIAL).await, FENCE_EXPECTED)
+            missing_reason(trial(fork_server, &fence, FENCE_TRIAL).await, FENCE_EXPECTED)
         }
     };
     let strength = match (&namespaces, &landlock) {
@@ -138,7 +138,7 @@ async fn attempt(keeper: &ForkServer) -> SandboxProbe {
     SandboxProbe { strength, layers }
 }
 
-async fn trial(keeper: &ForkServer, sandbox: &Sandbox, command: &str) -> Result<String, CommandFailure> {
+async fn trial(fork_server: &ForkServer, sandbox: &Sandbox, command: &str) -> Result<String, CommandFailure> {
     let request = CommandRequest {
         command,
         directory: std::fs::File::open("/usr")?.into(),
@@ -149,7 +149,7 @@ async fn trial(keeper: &ForkServer, sandbox: &Sandbox, command: &str) -> Result<
     };
     let mut output = Vec::new();
     let finished =
-        keeper.run(request, |bytes| output.extend_from_slice(bytes), std::future::pending()).await?;
+        fork_server.run(request, |bytes| output.extend_from_slice(bytes), std::future::pending()).await?;
     let mut output = String::from_utf8_lossy(&output).into_owned();
     if finished.ending != CommandEnd::Exited(0) {
         let _ = write!(output, "({:?})", finished.ending);

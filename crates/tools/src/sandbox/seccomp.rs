@@ -136,7 +136,7 @@ const MESSAGES: &[c_long] = &[
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AllowedSockets {
     /// Families that a namespace or a path confines, for commands in a namespace sandbox.
-    OfARoom,
+    Namespaced,
     /// Only connected pairs. Path sockets are refused, because they can be reached whatever files are
     /// granted.
     Pairs,
@@ -147,7 +147,7 @@ pub(super) enum AllowedSockets {
 impl AllowedSockets {
     fn families(self) -> &'static [i32] {
         match self {
-            Self::OfARoom => FAMILIES,
+            Self::Namespaced => FAMILIES,
             Self::Pairs => &[],
             Self::PairsAndNetwork => &[libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
         }
@@ -226,7 +226,7 @@ fn rules(sockets: AllowedSockets) -> Vec<(u32, Vec<sock_filter>)> {
     requests.push(ALLOW);
     rule(libc::SYS_ioctl, requests);
     rule(libc::SYS_socket, only_families(sockets.families()));
-    if sockets == AllowedSockets::OfARoom {
+    if sockets == AllowedSockets::Namespaced {
         rule(libc::SYS_socketpair, only_families(FAMILIES));
     } else {
         rule(libc::SYS_socketpair, only_connected_pairs());

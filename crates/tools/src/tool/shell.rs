@@ -102,7 +102,7 @@ struct CheckedCommand {
     directory: std::os::fd::OwnedFd,
     background: bool,
     time: Duration,
-    keeper: ForkServer,
+    fork_server: ForkServer,
 }
 
 impl Shell {
@@ -112,7 +112,7 @@ impl Shell {
         directory: std::os::fd::OwnedFd,
         context: &CallContext,
     ) -> Result<CheckedCommand, ToolOutput> {
-        let Some(keeper) = self.settings.keeper.clone() else {
+        let Some(fork_server) = self.settings.fork_server.clone() else {
             return Err(ToolOutput::error(
                 "Commands cannot be run here: the process that starts them was not set up (fusee_tools::sandbox::init, first in main). Use the file tools.",
             ));
@@ -130,7 +130,7 @@ impl Shell {
             directory,
             background: arguments.background,
             time,
-            keeper,
+            fork_server,
         })
     }
 
@@ -155,7 +155,7 @@ impl Shell {
             allowance: self.settings.allowance,
         };
         let push = |bytes: &[u8]| capture.lock().push(bytes);
-        let mut run = Box::pin(plan.keeper.run(request, push, stop));
+        let mut run = Box::pin(plan.fork_server.run(request, push, stop));
         let mut tick = tokio::time::interval_at(tokio::time::Instant::now() + PROGRESS_EVERY, PROGRESS_EVERY);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut shown = 0;

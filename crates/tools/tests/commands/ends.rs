@@ -159,7 +159,7 @@ fn a_killed_supervisor_takes_its_command_along(stage: &Stage) {
 
 /// Runs in a copy of this program that is to be killed.
 pub(crate) fn be_killed(stage: &Stage) -> ExitCode {
-    std::fs::write(stage.path("keeper"), format!("{}\n", stage.keeper.process_id())).unwrap();
+    std::fs::write(stage.path("keeper"), format!("{}\n", stage.fork_server.process_id())).unwrap();
     let mark = stage.line_of("mark");
     stage.runtime.block_on(async {
         let one = |number: usize| {
@@ -193,21 +193,21 @@ fn our_own_death_ends_everything(stage: &Stage) {
     for number in 1..=3 {
         stage.line_of(&format!("ready{number}"));
     }
-    let keeper: i32 = stage.line_of("keeper").parse().unwrap();
-    assert!(is_alive(keeper));
+    let fork_server: i32 = stage.line_of("keeper").parse().unwrap();
+    assert!(is_alive(fork_server));
     eventually(|| processes_with(&mark).len() >= 12);
     let begun = Instant::now();
     victim.kill().unwrap();
     victim.wait().unwrap();
-    eventually(|| processes_with(&mark).is_empty() && !is_alive(keeper));
+    eventually(|| processes_with(&mark).is_empty() && !is_alive(fork_server));
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
 }
 
 /// Runs in a copy of this program, whose fork server no other test needs.
 pub(crate) fn lose_the_keeper(stage: &Stage) -> ExitCode {
-    let keeper = rustix::process::Pid::from_raw(stage.keeper.process_id()).unwrap();
-    rustix::process::kill_process(keeper, rustix::process::Signal::KILL).unwrap();
-    eventually(|| !is_alive(stage.keeper.process_id()));
+    let fork_server = rustix::process::Pid::from_raw(stage.fork_server.process_id()).unwrap();
+    rustix::process::kill_process(fork_server, rustix::process::Signal::KILL).unwrap();
+    eventually(|| !is_alive(stage.fork_server.process_id()));
     // A supervisor that was ready must not take a command any more either.
     let answers = [0, 1].map(|_| stage.run(json!({"command": "touch ran"})).content);
     std::fs::write(stage.path("answer"), answers.join("\n")).unwrap();
@@ -259,9 +259,9 @@ fn commands_that_wait_for_each_other_all_start(stage: &Stage) {
 }
 
 fn the_keeper_sleeps_while_commands_come_one_by_one(stage: &Stage) {
-    let keeper = stage.keeper.process_id();
+    let fork_server = stage.fork_server.process_id();
     let woken = || {
-        let status = std::fs::read_to_string(format!("/proc/{keeper}/status")).unwrap();
+        let status = std::fs::read_to_string(format!("/proc/{fork_server}/status")).unwrap();
         let line = status.lines().find(|line| line.starts_with("voluntary_ctxt_switches")).unwrap();
         line.split_whitespace().last().unwrap().parse::<u32>().unwrap()
     };
@@ -283,8 +283,8 @@ fn the_keeper_sleeps_while_commands_come_one_by_one(stage: &Stage) {
 
 fn descriptors_and_processes_do_not_add_up(stage: &Stage) {
     let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
-    let keeper = stage.keeper.process_id();
-    let kept = || std::fs::read_dir(format!("/proc/{keeper}/fd")).unwrap().count();
+    let fork_server = stage.fork_server.process_id();
+    let kept = || std::fs::read_dir(format!("/proc/{fork_server}/fd")).unwrap().count();
     stage.run(json!({"command": "true"}));
     let before = (open(), kept());
     for round in 0..40 {
@@ -292,19 +292,19 @@ fn descriptors_and_processes_do_not_add_up(stage: &Stage) {
         stage.run(json!({"command": "sleep 0.03 & cat; sleep 0.01", "stdin": "x", "timeout": timeout}));
     }
     assert_eq!((open(), kept()), before);
-    let children = format!("/proc/{keeper}/task/{keeper}/children");
+    let children = format!("/proc/{fork_server}/task/{fork_server}/children");
     // One supervisor stays ready for the next command.
     eventually(|| std::fs::read_to_string(&children).unwrap().split_whitespace().count() == 1);
 }
 
 fn the_keeper_hears_no_interrupt(stage: &Stage) {
-    let keeper = rustix::process::Pid::from_raw(stage.keeper.process_id()).unwrap();
+    let fork_server = rustix::process::Pid::from_raw(stage.fork_server.process_id()).unwrap();
     for signal in [rustix::process::Signal::INT, rustix::process::Signal::TERM, rustix::process::Signal::HUP]
     {
-        rustix::process::kill_process(keeper, signal).unwrap();
+        rustix::process::kill_process(fork_server, signal).unwrap();
     }
     assert!(stage.run(json!({"command": "true"})).ok);
     // A terminal interrupt goes to the process group of the main process.
     let group = |pid| rustix::process::getpgid(pid).unwrap();
-    eventually(|| group(Some(keeper)) != group(None));
+    eventually(|| group(Some(fork_server)) != group(None));
 }

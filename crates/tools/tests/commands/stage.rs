@@ -17,7 +17,7 @@ pub(crate) const NONE: [i32; 0] = [];
 pub(crate) type Test = fn(&Stage);
 
 pub(crate) struct Stage {
-    pub(crate) keeper: ForkServer,
+    pub(crate) fork_server: ForkServer,
     pub(crate) toolbox: Toolbox,
     pub(crate) context: CallContext,
     pub(crate) runtime: tokio::runtime::Runtime,
@@ -27,17 +27,20 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    pub(crate) fn new(keeper: ForkServer) -> Self {
+    pub(crate) fn new(fork_server: ForkServer) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let mut stage = Self::at(keeper, directory.path());
+        let mut stage = Self::at(fork_server, directory.path());
         stage._directory = Some(directory);
         stage
     }
 
-    pub(crate) fn at(keeper: ForkServer, root: &Path) -> Self {
+    pub(crate) fn at(fork_server: ForkServer, root: &Path) -> Self {
         let environment = CommandEnvironment::allowed(std::env::vars_os());
-        let settings =
-            CommandSettings { keeper: Some(keeper.clone()), environment, ..CommandSettings::default() };
+        let settings = CommandSettings {
+            fork_server: Some(fork_server.clone()),
+            environment,
+            ..CommandSettings::default()
+        };
         let progress: Arc<Mutex<Vec<String>>> = Arc::default();
         let context = CallContext {
             workspace: Arc::new(Workspace::open(root).unwrap()),
@@ -52,7 +55,7 @@ impl Stage {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         Self {
-            keeper,
+            fork_server,
             toolbox: Toolbox::standard(settings),
             context,
             runtime,

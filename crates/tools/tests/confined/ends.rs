@@ -135,7 +135,7 @@ fn killed_from_above(stage: &Stage, steps: usize) {
                 std::fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.contains(&mark))
             });
             let above = (0..steps).fold(shell.unwrap(), |pid, _| parent_of(pid));
-            assert_ne!(above, stage.keeper.process_id());
+            assert_ne!(above, stage.fork_server.process_id());
             let above = rustix::process::Pid::from_raw(above).unwrap();
             rustix::process::kill_process(above, rustix::process::Signal::KILL).unwrap();
         });
@@ -156,7 +156,7 @@ fn a_killed_first_process_takes_its_command_along(stage: &Stage) {
 
 /// Runs in a copy of this program that is to be killed.
 pub(crate) fn be_killed(stage: &Stage) -> ExitCode {
-    stage.write("keeper", &format!("{}\n", stage.keeper.process_id()));
+    stage.write("keeper", &format!("{}\n", stage.fork_server.process_id()));
     let mark = stage.line_of("mark");
     let sandbox = stage.sandbox();
     let (workspace, environment) = (stage.workspace(), stage.environment());
@@ -189,12 +189,14 @@ fn our_own_death_ends_everything(stage: &Stage) {
     for number in 1..=3 {
         stage.line_of(&format!("ready{number}"));
     }
-    let keeper: i32 = stage.line_of("keeper").parse().unwrap();
+    let fork_server: i32 = stage.line_of("keeper").parse().unwrap();
     // The last of them may start a moment later.
     eventually(|| processes_with(&mark).len() >= 12);
     victim.kill().unwrap();
     victim.wait().unwrap();
-    eventually(|| processes_with(&mark).is_empty() && !Path::new(&format!("/proc/{keeper}/fd/0")).exists());
+    eventually(|| {
+        processes_with(&mark).is_empty() && !Path::new(&format!("/proc/{fork_server}/fd/0")).exists()
+    });
 }
 
 fn a_hundred_commands_run_at_once(stage: &Stage) {
@@ -216,8 +218,8 @@ fn a_hundred_commands_run_at_once(stage: &Stage) {
 #[expect(clippy::disallowed_methods, reason = "only the test runner tells whether this is the only test")]
 fn descriptors_and_processes_do_not_add_up(stage: &Stage) {
     let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
-    let keeper = stage.keeper.process_id();
-    let children = format!("/proc/{keeper}/task/{keeper}/children");
+    let fork_server = stage.fork_server.process_id();
+    let children = format!("/proc/{fork_server}/task/{fork_server}/children");
     let alone = || std::fs::read_to_string(&children).unwrap().split_ascii_whitespace().count() <= 1;
     // Under nextest each test has its own process; otherwise other tests open files as well.
     let counts = std::env::var_os("NEXTEST").is_some();

@@ -98,7 +98,7 @@ impl Attempt {
         }
         assert!(self.succeeded(stage, &output), "it must succeed without the sandbox, but said:\n{output}");
         drop(kept);
-        let again = Stage::new(stage.keeper.clone());
+        let again = Stage::new(stage.fork_server.clone());
         let base = again.base.display().to_string();
         let command = self.command.replace("$OUTSIDE", &format!("{base}/outside")).replace("$BASE", &base);
         let kept = (self.prepare)(&again);
@@ -347,7 +347,7 @@ fn sleeper(stage: &Stage) -> Option<Box<dyn std::any::Any>> {
     let child =
         std::process::Command::new("/bin/sleep").arg("600").env("SLEEPERS_SECRET", SECRET).spawn().unwrap();
     stage.write("sleeper", &format!("{}\n", child.id()));
-    stage.write("keeper", &format!("{}\n", stage.keeper.process_id()));
+    stage.write("keeper", &format!("{}\n", stage.fork_server.process_id()));
     Some(Box::new(Sleeper(child)))
 }
 

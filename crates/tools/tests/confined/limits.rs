@@ -21,7 +21,7 @@ pub(crate) const TESTS: &[(&str, Test)] = &[
 ];
 
 fn bounded(stage: &Stage, sandbox: &Sandbox, allowance: ResourceLimits, command: &str) -> Outcome {
-    let mut bounded = Stage::at(stage.keeper.clone(), &stage.base);
+    let mut bounded = Stage::at(stage.fork_server.clone(), &stage.base);
     bounded.allowance = allowance;
     bounded.run(sandbox, command)
 }
@@ -125,7 +125,7 @@ fn all_commands_together_stay_below_a_bound(stage: &Stage) {
         return;
     }
     let bounds = CgroupLimits { memory_bytes: 300 << 20, tasks: 120 };
-    let surrounded = stage.runtime.block_on(stage.keeper.limit_all(bounds));
+    let surrounded = stage.runtime.block_on(stage.fork_server.limit_all(bounds));
     let Ok(held) = surrounded else {
         let _ = writeln!(std::io::stderr(), "this machine lets us make no control group: {surrounded:?}");
         return;

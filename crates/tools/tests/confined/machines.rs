@@ -56,7 +56,7 @@ tmp
 /// Runs in a copy of this program on a simulated machine.
 pub(crate) fn say_what_holds(stage: &Stage) -> ExitCode {
     let mut out = std::io::stdout();
-    let probed = stage.runtime.block_on(probe(&stage.keeper));
+    let probed = stage.runtime.block_on(probe(&stage.fork_server));
     let _ = writeln!(out, "{}", probed.state());
     if let Some(complaint) = probed.missing_reason() {
         let _ = writeln!(out, "{complaint}");
@@ -65,7 +65,7 @@ pub(crate) fn say_what_holds(stage: &Stage) -> ExitCode {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let tries = TRIES
         .replace("$OUTSIDE", &stage.outside("").display().to_string())
-        .replace("$KEEPER", &stage.keeper.process_id().to_string())
+        .replace("$KEEPER", &stage.fork_server.process_id().to_string())
         .replace("$PORT", &listener.local_addr().unwrap().port().to_string());
     let sandbox = if probed.strength == SandboxStrength::Landlock { stage.fence() } else { stage.sandbox() };
     let outcome = stage.run(&sandbox, &tries);
@@ -88,7 +88,7 @@ fn on_a_machine(stage: &Stage, around: &str) -> String {
 }
 
 fn this_machine_confines_commands(stage: &Stage) {
-    let probed: SandboxProbe = stage.runtime.block_on(probe(&stage.keeper));
+    let probed: SandboxProbe = stage.runtime.block_on(probe(&stage.fork_server));
     assert_eq!(probed.missing_reason(), None);
     assert_eq!((probed.strength, probed.state()), (SandboxStrength::Namespaces, "namespaces"));
     assert_eq!(probed.landlock_guarantees(), None);

@@ -19,7 +19,7 @@ pub(crate) const SECRET: &str = "the-secret-of-outside";
 pub(crate) const SECRET_VARIABLE: &str = "FUSEE_ESCAPE_TOKEN";
 
 pub(crate) struct Stage {
-    pub(crate) keeper: ForkServer,
+    pub(crate) fork_server: ForkServer,
     pub(crate) runtime: tokio::runtime::Runtime,
     pub(crate) allowance: ResourceLimits,
     /// Contains `workspace`, `home` and `outside`.
@@ -35,15 +35,15 @@ pub(crate) struct Outcome {
 }
 
 impl Stage {
-    pub(crate) fn new(keeper: ForkServer) -> Self {
+    pub(crate) fn new(fork_server: ForkServer) -> Self {
         // Not in /tmp, which is invisible in the sandbox anyway.
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let mut stage = Self::at(keeper, directory.path());
+        let mut stage = Self::at(fork_server, directory.path());
         stage._directory = Some(directory);
         stage
     }
 
-    pub(crate) fn at(keeper: ForkServer, base: &Path) -> Self {
+    pub(crate) fn at(fork_server: ForkServer, base: &Path) -> Self {
         let base = base.canonicalize().unwrap();
         for name in ["workspace", "home/.ssh", "home/.cargo/bin", "outside"] {
             std::fs::create_dir_all(base.join(name)).unwrap();
@@ -53,7 +53,7 @@ impl Stage {
         }
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        Self { keeper, runtime, allowance: ResourceLimits::defaults(), base, _directory: None }
+        Self { fork_server, runtime, allowance: ResourceLimits::defaults(), base, _directory: None }
     }
 
     pub(crate) fn workspace(&self) -> PathBuf {
@@ -132,7 +132,7 @@ impl Stage {
         let allowance = self.allowance;
         let request = CommandRequest { command, directory, input: None, environment, sandbox, allowance };
         let mut output = Vec::new();
-        let result = self.keeper.run(request, |bytes| output.extend_from_slice(bytes), stop).await;
+        let result = self.fork_server.run(request, |bytes| output.extend_from_slice(bytes), stop).await;
         Outcome { output: String::from_utf8_lossy(&output).into_owned(), result }
     }
 

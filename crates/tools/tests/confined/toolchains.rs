@@ -117,7 +117,7 @@ fn the_network_can_be_allowed(stage: &Stage) {
 
 fn a_workspace_in_tmp_is_visible(stage: &Stage) {
     let directory = tempfile::tempdir_in("/tmp").unwrap();
-    let there = Stage::at(stage.keeper.clone(), directory.path());
+    let there = Stage::at(stage.fork_server.clone(), directory.path());
     assert_eq!(
         there.good(&there.sandbox(), "echo made > made; pwd; ls -A /tmp | wc -l"),
         format!("{}\n1\n", there.workspace().display())
@@ -217,16 +217,16 @@ fn a_directory_outside_is_refused(stage: &Stage) {
 
 fn a_room_can_be_made_in_advance(stage: &Stage) {
     let room = Arc::new(NamespaceSandbox::new(stage.policy(&stage.environment())));
-    stage.runtime.block_on(room.prepare(&stage.keeper)).unwrap();
+    stage.runtime.block_on(room.prepare(&stage.fork_server)).unwrap();
     assert_eq!(stage.good(&Sandbox::Namespaces(room), "echo ready"), "ready\n");
     let impossible = NamespaceSandbox::new(Policy { write: vec!["/missing".into()], ..Policy::bare() });
-    let refused = stage.runtime.block_on(impossible.prepare(&stage.keeper)).unwrap_err();
+    let refused = stage.runtime.block_on(impossible.prepare(&stage.fork_server)).unwrap_err();
     assert!(refused.to_string().contains("creating a writable mount of /missing"), "{refused}");
 }
 
 fn a_model_is_told(stage: &Stage) {
     let settings = CommandSettings {
-        keeper: Some(stage.keeper.clone()),
+        fork_server: Some(stage.fork_server.clone()),
         environment: stage.environment(),
         sandbox: stage.sandbox(),
         allowance: stage.allowance,

@@ -8,23 +8,23 @@ use crate::process::Process;
 
 /// Runs the checks.
 pub(crate) async fn look(process: &Process) -> Vec<DoctorCheck> {
-    let mut findings = match &process.keeper {
-        Some(keeper) => used(keeper).await,
+    let mut findings = match &process.fork_server {
+        Some(fork_server) => used(fork_server).await,
         None => ["namespaces", "landlock", "seccomp"]
             .map(|name| {
                 DoctorCheck::new(name, CheckState::Absent, "not tested: the fork server is not running")
             })
             .into(),
     };
-    if let Some(keeper) = &process.keeper {
-        findings.push(cgroup(keeper).await);
+    if let Some(fork_server) = &process.fork_server {
+        findings.push(cgroup(fork_server).await);
     }
     findings
 }
 
 /// The sandbox layers for commands.
-async fn used(keeper: &ForkServer) -> Vec<DoctorCheck> {
-    let probed = sandbox::probe(keeper).await;
+async fn used(fork_server: &ForkServer) -> Vec<DoctorCheck> {
+    let probed = sandbox::probe(fork_server).await;
     let found = |layer: SandboxLayer| match layer.missing {
         None => DoctorCheck::new(layer.name, CheckState::Ready, layer.does),
         Some(why) => DoctorCheck::new(layer.name, CheckState::Absent, why),
@@ -33,9 +33,9 @@ async fn used(keeper: &ForkServer) -> Vec<DoctorCheck> {
 }
 
 /// Whether all commands together can be limited by a cgroup.
-async fn cgroup(keeper: &ForkServer) -> DoctorCheck {
+async fn cgroup(fork_server: &ForkServer) -> DoctorCheck {
     let name = "cgroup";
-    match keeper.limit_all(CgroupLimits::around(&ResourceLimits::defaults())).await {
+    match fork_server.limit_all(CgroupLimits::around(&ResourceLimits::defaults())).await {
         Ok(bounded) => {
             DoctorCheck::new(name, CheckState::Ready, format!("limits all commands together: {bounded}"))
         }

@@ -24,9 +24,9 @@ pub(crate) const EDIT_REFUSED: &str = "edit_refused";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileEffects {
     /// Part of the work.
-    Counted,
+    Recorded,
     /// Side effects of a check, such as caches and logs.
-    Forgotten,
+    Ignored,
 }
 
 /// The parts of a task that the runtime acts on.
@@ -52,7 +52,7 @@ impl RuntimeActions<'_, '_> {
             self.files.targets = targets.map(|file| file.path).collect();
         }
         if let Some(command) = &before.run {
-            let output = self.run_command("before-run", command, FileEffects::Counted).await?;
+            let output = self.run_command("before-run", command, FileEffects::Recorded).await?;
             pieces.push(format!("`{command}` says:\n\n{}", output.content.trim_end()));
         }
         if !pieces.is_empty() {
@@ -64,7 +64,7 @@ impl RuntimeActions<'_, '_> {
     /// Runs the configured command after the task. It does not affect how the task ended.
     pub(crate) async fn postload(&mut self) -> Result<(), RunAborted> {
         if let Some(command) = &self.run.task.rules.after.run {
-            self.run_command("after-run", command, FileEffects::Counted).await?;
+            self.run_command("after-run", command, FileEffects::Recorded).await?;
         }
         Ok(())
     }
@@ -110,7 +110,7 @@ impl RuntimeActions<'_, '_> {
             Ok(edits) => edits,
             // Once files have changed, an answer in prose is acceptable.
             Err(_) if self.flow.facts.has_changes() && !rules.one_answer => return Ok(None),
-            Err(text) => return Ok(Some(Feedback { text, sort: "no_edit" })),
+            Err(text) => return Ok(Some(Feedback { text, kind: "no_edit" })),
         };
         let mut complaints = Vec::new();
         for edit in edits {
@@ -119,11 +119,11 @@ impl RuntimeActions<'_, '_> {
             }
             self.files.answer_edits += 1;
             let id = format!("answer-{}", self.files.answer_edits);
-            let output = self.make(&id, edit.tool, edit.arguments, FileEffects::Counted).await?;
+            let output = self.make(&id, edit.tool, edit.arguments, FileEffects::Recorded).await?;
             complaints.extend((!output.ok).then_some(output.content));
         }
         let text = complaints.join("\n");
-        Ok((!text.is_empty()).then_some(Feedback { text, sort: EDIT_REFUSED }))
+        Ok((!text.is_empty()).then_some(Feedback { text, kind: EDIT_REFUSED }))
     }
 
     /// Runs a command: sandboxed, as a step, reported in the events, and not counted as a call of the model.
@@ -160,7 +160,7 @@ impl RuntimeActions<'_, '_> {
         run.meter.record(&recorded);
         run.session().workspace.record_output(&called.output);
         if called.fate == Some(CallFate::Interrupted) && name == "shell" {
-            if effects == FileEffects::Counted {
+            if effects == FileEffects::Recorded {
                 self.flow.facts.changed_by_runtime(&called.output);
             }
             // These commands are checks, so an interrupted one can be repeated.
@@ -169,12 +169,12 @@ impl RuntimeActions<'_, '_> {
             run.session().workspace.record_output(&called.output);
         }
         match effects {
-            FileEffects::Counted => {
+            FileEffects::Recorded => {
                 self.flow.facts.commands |= name == "shell";
                 self.flow.facts.changed_by_runtime(&called.output);
                 self.files.seen.learn(&called.output);
             }
-            FileEffects::Forgotten => called.output.changed.clear(),
+            FileEffects::Ignored => called.output.changed.clear(),
         }
         emit_result(run, &call, &called, recorded.duration_ms);
         Ok(called.output)

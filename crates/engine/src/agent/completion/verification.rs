@@ -66,7 +66,7 @@ impl Verification {
         } else {
             format!("The work is not done: `{command}` does not pass.\n\n{tail}")
         };
-        Some(Feedback { text: format!("{}{}", text.trim_end(), self.advice), sort: "verify_failed" })
+        Some(Feedback { text: format!("{}{}", text.trim_end(), self.advice), kind: "verify_failed" })
     }
 
     /// Like [`Self::failure`], and records that the model has been told.
@@ -94,7 +94,7 @@ impl Verification {
         };
         self.runs += 1;
         let id = format!("verify-{}", self.runs);
-        let output = runtime.run_command(&id, command, FileEffects::Forgotten).await?;
+        let output = runtime.run_command(&id, command, FileEffects::Ignored).await?;
         runtime.flow.facts.verified(command, output.ok);
         self.record(files, output.ok, &output.content);
         Ok(())
@@ -121,7 +121,7 @@ impl Verification {
         let refused = runtime.take_edits(answer).await?;
         // A refused edit, for instance of a protected test, does not invalidate verified work.
         let verifiable = self.command.is_some() && runtime.flow.facts.has_changes();
-        if refused.as_ref().is_some_and(|feedback| !verifiable || feedback.sort != EDIT_REFUSED) {
+        if refused.as_ref().is_some_and(|feedback| !verifiable || feedback.kind != EDIT_REFUSED) {
             return Ok(refused);
         }
         if let Err(feedback) = runtime.flow.may_end() {
@@ -163,8 +163,8 @@ impl Verification {
                 let done = flow.facts.has_changes() && flow.may_end().is_ok() && flow.unmet().is_empty();
                 results.verified_by = self.command.clone().filter(|_| done);
             }
-            Some(Feedback { text, sort }) => {
-                flow.facts.fed_back(sort);
+            Some(Feedback { text, kind }) => {
+                flow.facts.fed_back(kind);
                 runtime.conversation.say(runtime.run, &text);
             }
         }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::agent::conversation::COMPACT_TO;
-use crate::agent::conversation::compaction::{self, Compacted, Keep};
+use crate::agent::conversation::compaction::{self, Compacted, CompactionRetention};
 use crate::agent::conversation::context_usage::size;
 use crate::agent::conversation::external_changes::FileSnapshot;
 use crate::agent::limits::Limits;
@@ -83,7 +83,7 @@ pub struct CompactionSavings {
 impl PriorConversation {
     /// Rebuilds the state from the steps of a run. The error names the step that cannot be read.
     pub(crate) fn of(steps: &[StepRow]) -> Result<Self, String> {
-        let mut fold = Fold::default();
+        let mut fold = PriorConversationBuilder::default();
         let main = Branch::main();
         for step in steps.iter().filter(|step| step.key.branch == main) {
             fold.take(step).map_err(|error| format!("{}: {error}", step.key))?;
@@ -99,7 +99,7 @@ impl PriorConversation {
         };
         let mut parts: Vec<&StepRow> = steps.iter().filter(of_part).collect();
         parts.sort_by_key(|step| step.at_ms);
-        let mut fold = Fold { earlier: self, ..Fold::default() };
+        let mut fold = PriorConversationBuilder { earlier: self, ..PriorConversationBuilder::default() };
         parts.into_iter().for_each(|step| fold.aside(step));
         fold.earlier
     }
@@ -108,7 +108,7 @@ impl PriorConversation {
     pub(crate) fn before(steps: &[StepRow]) -> Result<Self, String> {
         let main = Branch::main();
         let taken = |step: &&StepRow| step.key.branch == main && step.kind == StepKind::Environment;
-        let mut fold = Fold::default();
+        let mut fold = PriorConversationBuilder::default();
         for step in steps.iter().filter(taken) {
             fold.take(step).map_err(|error| format!("{}: {error}", step.key))?;
         }
@@ -137,7 +137,7 @@ impl PriorConversation {
         let count = |message: &Message| estimator.count(size(message));
         let tokens: u64 = self.messages.iter().map(count).sum();
         let target = (tokens / ASKED_TO).min((limits.max_tokens as f64 * COMPACT_TO) as u64);
-        let keep = Keep { first_user_messages: 1, request: None, recent_tokens: target / 2 };
+        let keep = CompactionRetention { first_user_messages: 1, request: None, recent_tokens: target / 2 };
         let compacted = compaction::compact(&self.messages, &keep, target, &count)?;
         let Compacted { messages, items_removed: items, tokens_before: before, tokens_after: after, .. } =
             compacted;
@@ -152,7 +152,7 @@ fn is_handed_over(branch: &Branch) -> bool {
 }
 
 #[derive(Default)]
-struct Fold {
+struct PriorConversationBuilder {
     earlier: PriorConversation,
     /// Results since the last reply; dropped if another request follows, because that request contains them.
     results: Vec<Message>,
@@ -162,7 +162,7 @@ struct Fold {
     edited: Option<Plan>,
 }
 
-impl Fold {
+impl PriorConversationBuilder {
     fn take(&mut self, step: &StepRow) -> Result<(), serde_json::Error> {
         let Some(result) = &step.result else { return Ok(()) };
         match (step.kind, step.callee.as_str()) {

@@ -30,7 +30,7 @@ use turns::{CallExchange, ConversationOutline};
 
 /// The parts to keep verbatim, besides the current plan and opened sections.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Keep<'a> {
+pub(crate) struct CompactionRetention<'a> {
     /// How many user messages, from the first, state the goal.
     pub(crate) first_user_messages: usize,
     /// The current request, which also states the goal when a conversation continues with a new request.
@@ -78,7 +78,7 @@ fn summary_bytes(target_tokens: u64) -> u64 {
 /// Four bytes count as a token. Returns `None` if the conversation already fits `target_tokens` or if less
 /// than a tenth could be saved.
 pub fn compact_by_rule(messages: &[Message], recent_tokens: u64, target_tokens: u64) -> Option<Vec<Message>> {
-    let keep = Keep { first_user_messages: 1, request: None, recent_tokens };
+    let keep = CompactionRetention { first_user_messages: 1, request: None, recent_tokens };
     let count =
         |message: &Message| crate::agent::conversation::context_usage::size(message).div_ceil(4) as u64;
     compact(messages, &keep, target_tokens, &count).map(|compacted| compacted.messages)
@@ -90,7 +90,7 @@ pub fn compact_by_rule(messages: &[Message], recent_tokens: u64, target_tokens: 
 /// `count` is called once for each message and once for each replacement.
 pub(crate) fn compact(
     messages: &[Message],
-    keep: &Keep<'_>,
+    keep: &CompactionRetention<'_>,
     target_tokens: u64,
     count: &dyn Fn(&Message) -> u64,
 ) -> Option<Compacted> {

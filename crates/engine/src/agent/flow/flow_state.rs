@@ -28,11 +28,11 @@ pub(crate) struct FlowState {
     nudged: bool,
 }
 
-/// Message for the model in place of what it attempted. `sort` is counted in the report.
+/// Message for the model in place of what it attempted. `kind` is counted in the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Feedback {
     pub(crate) text: String,
-    pub(crate) sort: &'static str,
+    pub(crate) kind: &'static str,
 }
 
 impl FlowState {
@@ -96,14 +96,14 @@ impl FlowState {
     ) -> Result<(), Feedback> {
         if self.payload.is_some() {
             let text = "Not run: the stage is over.".to_owned();
-            return Err(Feedback { text, sort: "after_stage_end" });
+            return Err(Feedback { text, kind: "after_stage_end" });
         }
         if self.is_open(tool) {
             return Ok(());
         }
         let open = self.open_among(all);
         let text = tool_gate::refusal(tool.name, &self.place(), open, &self.opens_when());
-        Err(Feedback { text, sort: "gated_call" })
+        Err(Feedback { text, kind: "gated_call" })
     }
 
     /// Whether a tool of the session may be called now.
@@ -292,14 +292,14 @@ impl FlowState {
                 }
             },
         };
-        Err(Feedback { text, sort: "early_end" })
+        Err(Feedback { text, kind: "early_end" })
     }
 
     /// Handles the signal that ends a stage: accepts it, or returns what is wrong or missing.
     pub(crate) fn signal(&mut self, arguments: Value) -> Result<ToolOutput, Feedback> {
         let FlowShape::Stage(stage) = &self.course else {
             let text = "There are no stages in this task.".to_owned();
-            return Err(Feedback { text, sort: "wrong_stage" });
+            return Err(Feedback { text, kind: "wrong_stage" });
         };
         let named = arguments.get("stage").and_then(Value::as_str).unwrap_or_default().trim();
         if !named.eq_ignore_ascii_case(&stage.id) {
@@ -307,12 +307,12 @@ impl FlowState {
                 "This stage is `{}`, not `{named}`. Call flow_stage_done with stage \"{}\".",
                 stage.id, stage.id
             );
-            return Err(Feedback { text, sort: "wrong_stage" });
+            return Err(Feedback { text, kind: "wrong_stage" });
         }
         let missing = unmet(stage, &self.facts);
         if !missing.is_empty() {
             let text = format!("The stage `{}` is not done yet: {}.", stage.id, missing.join("; "));
-            return Err(Feedback { text, sort: "stage_unmet" });
+            return Err(Feedback { text, kind: "stage_unmet" });
         }
         let answer = ToolOutput::done(format!("The stage `{}` is done.", stage.id));
         self.payload = Some(arguments);

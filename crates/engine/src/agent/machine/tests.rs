@@ -50,8 +50,8 @@ fn failed(effect: Action) -> (ErrorDetail, bool) {
     }
 }
 
-fn rejected(sort: &'static str) -> TurnEvent {
-    TurnEvent::Reviewed { rejected: Some(Feedback { text: "not yet".to_owned(), sort }), files: 1 }
+fn rejected(kind: &'static str) -> TurnEvent {
+    TurnEvent::Reviewed { rejected: Some(Feedback { text: "not yet".to_owned(), kind }), files: 1 }
 }
 
 fn checked(result: Result<&str, &str>) -> TurnEvent {
@@ -151,9 +151,9 @@ fn an_unusable_reply_is_asked_for_again_once() {
 
 #[test]
 fn a_task_with_one_answer_fails_by_its_rejection() {
-    for (sort, reason) in [("verify_failed", "tool_execution_error"), ("no_edit", "output_format_failure")] {
+    for (kind, reason) in [("verify_failed", "tool_execution_error"), ("no_edit", "output_format_failure")] {
         let mut turns = TurnMachine::new(Limits::default(), true);
-        assert_eq!(last(&mut turns, vec![rejected(sort)]), format!("TurnFailed {reason}: not yet"));
+        assert_eq!(last(&mut turns, vec![rejected(kind)]), format!("TurnFailed {reason}: not yet"));
     }
 }
 
@@ -303,7 +303,7 @@ fn going_in_circles_ends_the_task_after_its_calls_were_answered() {
             assert!(matches!(effect, Action::Ask { .. }));
         }
     }
-    let circling = [3, 4, 5].map(CallVerdict::Circling);
+    let circling = [3, 4, 5].map(CallVerdict::Repeated);
     assert_eq!(verdicts[..2], [CallVerdict::Run, CallVerdict::Run]);
     assert_eq!(verdicts[2..], circling);
     let (error, _) = failed(next(&mut turns, TurnEvent::Answered(CallResults::default()), LOW).0);

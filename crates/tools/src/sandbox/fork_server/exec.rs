@@ -35,8 +35,8 @@ impl Descriptors {
         let mut received = received.into_iter();
         let (control, output, directory) = (received.next()?, received.next()?, received.next()?);
         let doors = match &spec.hold {
-            DecodedConfinement::Free | DecodedConfinement::Fence(_) => None,
-            DecodedConfinement::Room(entrance) => {
+            DecodedConfinement::Unsandboxed | DecodedConfinement::Landlock(_) => None,
+            DecodedConfinement::Namespaces(entrance) => {
                 let (mounts, messages) = (received.next()?, received.next()?);
                 let network = match entrance.network {
                     Network::Own => Some(received.next()?),
@@ -50,8 +50,8 @@ impl Descriptors {
             }
         };
         let ruleset = match &spec.hold {
-            DecodedConfinement::Fence(_) => Some(received.next()?),
-            DecodedConfinement::Free | DecodedConfinement::Room(_) => None,
+            DecodedConfinement::Landlock(_) => Some(received.next()?),
+            DecodedConfinement::Unsandboxed | DecodedConfinement::Namespaces(_) => None,
         };
         Some(Self { control, output, directory, input: received.next(), doors, ruleset })
     }
@@ -75,9 +75,11 @@ pub(crate) fn become_command(
 
 fn prepare(spec: &CommandSpec<'_>, descriptors: &Descriptors) -> Result<(), ExitReport> {
     match &spec.hold {
-        DecodedConfinement::Room(entrance) => join::go_to(entrance.directory, descriptors.directory.as_fd())
-            .map_err(|error| ExitReport::not_confined(&SetupStep::Directory.failed()(error)))?,
-        DecodedConfinement::Free | DecodedConfinement::Fence(_) => {
+        DecodedConfinement::Namespaces(entrance) => {
+            join::go_to(entrance.directory, descriptors.directory.as_fd())
+                .map_err(|error| ExitReport::not_confined(&SetupStep::Directory.failed()(error)))?
+        }
+        DecodedConfinement::Unsandboxed | DecodedConfinement::Landlock(_) => {
             rustix::process::fchdir(&descriptors.directory)
                 .map_err(|error| ExitReport::NotStarted(error.raw_os_error()))?
         }
@@ -91,7 +93,7 @@ fn prepare(spec: &CommandSpec<'_>, descriptors: &Descriptors) -> Result<(), Exit
 
 /// Applies the Landlock sandbox, if there is one. From here on this process can do no more than the command.
 fn hold(spec: &CommandSpec<'_>, descriptors: &Descriptors) -> Result<(), ExitReport> {
-    let DecodedConfinement::Fence(fencing) = &spec.hold else { return Ok(()) };
+    let DecodedConfinement::Landlock(fencing) = &spec.hold else { return Ok(()) };
     let missing = || SetupStep::Fence.failed()(io::ErrorKind::NotFound.into());
     let ruleset = descriptors.ruleset.as_ref().ok_or_else(missing);
     ruleset

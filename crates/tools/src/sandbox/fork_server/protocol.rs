@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use crate::sandbox::cgroup::CgroupLimits;
-use crate::sandbox::landlock::sandbox::Fencing;
+use crate::sandbox::landlock::sandbox::LandlockConfinement;
 use crate::sandbox::limits::ResourceLimits;
 use crate::sandbox::namespaces::UserNamespace;
 use crate::sandbox::namespaces::join::JoinRequest;
@@ -28,8 +28,8 @@ pub(crate) const MAX_GUARDED: usize = 240;
 /// A decoded request, borrowing from its message.
 pub(crate) enum DecodedRequest<'m> {
     Run(CommandSpec<'m>),
-    MakeRoom(Policy),
-    Bound(CgroupLimits),
+    CreateNamespaces(Policy),
+    LimitAll(CgroupLimits),
 }
 
 /// A decoded command, borrowing from its message.
@@ -42,17 +42,17 @@ pub(crate) struct CommandSpec<'m> {
 
 /// The sandbox of a decoded command.
 pub(crate) enum DecodedConfinement<'m> {
-    Free,
-    Room(JoinRequest<'m>),
-    Fence(Fencing<'m>),
+    Unsandboxed,
+    Namespaces(JoinRequest<'m>),
+    Landlock(LandlockConfinement<'m>),
 }
 
 /// The sandbox of a command to be encoded.
 #[derive(Clone, Copy)]
 pub(crate) enum EncodedConfinement<'r> {
-    Free,
-    Room(NamespaceJoin<'r>),
-    Fence { network: Network, owner: Option<Owner>, guarded: &'r [(&'r Path, CreatedPathAction)] },
+    Unsandboxed,
+    Namespaces(NamespaceJoin<'r>),
+    Landlock { network: Network, owner: Option<Owner>, guarded: &'r [(&'r Path, CreatedPathAction)] },
 }
 
 /// Parameters for joining a namespace sandbox.
@@ -98,22 +98,29 @@ pub(crate) fn encode<'v>(
     environment: impl Iterator<Item = (&'v OsStr, &'v OsStr)>,
 ) -> Result<Vec<u8>, SpecError> {
     let mark = match way {
-        EncodedConfinement::Free => RUN,
-        EncodedConfinement::Room(_) => RUN_IN_ROOM,
-        EncodedConfinement::Fence { .. } => RUN_FENCED,
+        EncodedConfinement::Unsandboxed => RUN,
+        EncodedConfinement::Namespaces(_) => RUN_IN_ROOM,
+        EncodedConfinement::Landlock { .. } => RUN_FENCED,
     };
     let mut message = vec![mark];
     message.extend(allowance.encode());
     match way {
-        EncodedConfinement::Free => {}
-        EncodedConfinement::Room(NamespaceJoin { users, layers, network, owner, directory, absent }) => {
+        EncodedConfinement::Unsandboxed => {}
+        EncodedConfinement::Namespaces(NamespaceJoin {
+            users,
+            layers,
+            network,
+            owner,
+            directory,
+            absent,
+        }) => {
             let room =
                 u8::from(users == UserNamespace::Own) | u8::from(layers == ConfinementLayers::Both) << 3;
             push_marks(&mut message, room, network, owner, absent)?;
             push(&mut message, &[directory.as_os_str().as_bytes()])?;
             push_paths(&mut message, absent)?;
         }
-        EncodedConfinement::Fence { network, owner, guarded } => {
+        EncodedConfinement::Landlock { network, owner, guarded } => {
             push_marks(&mut message, 0, network, owner, guarded)?;
             push_paths(&mut message, guarded)?;
         }
@@ -174,17 +181,17 @@ pub(crate) fn encode_bounds(bounds: CgroupLimits) -> Vec<u8> {
 pub(crate) fn decode(message: &[u8]) -> Option<DecodedRequest<'_>> {
     let (mark, rest) = message.split_first()?;
     if *mark == MAKE_ROOM {
-        return serde_json::from_slice(rest).ok().map(DecodedRequest::MakeRoom);
+        return serde_json::from_slice(rest).ok().map(DecodedRequest::CreateNamespaces);
     }
     if *mark == BOUND {
         let (memory, rest) = rest.split_first_chunk::<8>()?;
         let tasks = rest.first_chunk::<8>()?;
         let (memory_bytes, tasks) = (u64::from_le_bytes(*memory), u64::from_le_bytes(*tasks));
-        return Some(DecodedRequest::Bound(CgroupLimits { memory_bytes, tasks }));
+        return Some(DecodedRequest::LimitAll(CgroupLimits { memory_bytes, tasks }));
     }
     let (allowance, rest) = rest.split_first_chunk::<{ ResourceLimits::LENGTH }>()?;
     let (hold, words) = match *mark {
-        RUN => (DecodedConfinement::Free, strings(rest)?),
+        RUN => (DecodedConfinement::Unsandboxed, strings(rest)?),
         RUN_IN_ROOM => {
             let (marks, rest) = ConfinementHeader::read(rest)?;
             let mut words = strings(rest)?;
@@ -193,7 +200,14 @@ pub(crate) fn decode(message: &[u8]) -> Option<DecodedRequest<'_>> {
             let absent = marks.paths(&mut words)?;
             let ConfinementHeader { users, layers, network, owner, .. } = marks;
             (
-                DecodedConfinement::Room(JoinRequest { users, layers, network, owner, directory, absent }),
+                DecodedConfinement::Namespaces(JoinRequest {
+                    users,
+                    layers,
+                    network,
+                    owner,
+                    directory,
+                    absent,
+                }),
                 words,
             )
         }
@@ -202,7 +216,7 @@ pub(crate) fn decode(message: &[u8]) -> Option<DecodedRequest<'_>> {
             let mut words = strings(rest)?;
             let guarded = marks.paths(&mut words)?;
             let ConfinementHeader { network, owner, .. } = marks;
-            (DecodedConfinement::Fence(Fencing { network, owner, guarded }), words)
+            (DecodedConfinement::Landlock(LandlockConfinement { network, owner, guarded }), words)
         }
         _ => return None,
     };

@@ -22,7 +22,7 @@ use crate::sandbox::fork_server::exit_report::ExitReport;
 use crate::sandbox::fork_server::protocol::{CommandSpec, DecodedConfinement};
 use crate::sandbox::fork_server::reap::{self, ReapResult};
 use crate::sandbox::fork_server::usage::UsageSampler;
-use crate::sandbox::landlock::sandbox::{self, Kept};
+use crate::sandbox::landlock::sandbox::{self, SettingsBackup};
 use crate::sandbox::limits::ExceededLimit;
 use crate::sandbox::namespaces::join::{self, JoinRequest};
 use crate::sandbox::protected_paths::{Undone, Watch};
@@ -59,16 +59,16 @@ pub(crate) fn supervise(
     }
     let unguarded = Watch::over(Vec::new());
     match &spec.hold {
-        DecodedConfinement::Free => {
+        DecodedConfinement::Unsandboxed => {
             attend(spec, descriptors, watch, &unguarded, started, || Undone::Nothing, freed)
         }
-        DecodedConfinement::Room(entrance) => {
+        DecodedConfinement::Namespaces(entrance) => {
             supervise_in_room(spec, entrance, descriptors, watch, started);
             // This process is now in the sandbox's namespaces and cannot leave them.
             SupervisorState::No
         }
-        DecodedConfinement::Fence(fencing) => {
-            let kept = match (Kept::of(&fencing.guarded), &descriptors.ruleset) {
+        DecodedConfinement::Landlock(fencing) => {
+            let kept = match (SettingsBackup::of(&fencing.guarded), &descriptors.ruleset) {
                 (Ok(kept), Some(ruleset)) => ruleset.try_clone().map(|ruleset| (kept, ruleset)),
                 (Err(error), _) => Err(error),
                 (_, None) => Err(std::io::ErrorKind::NotFound.into()),

@@ -9,7 +9,7 @@ use rustix::process::{Gid, Uid, WaitOptions};
 
 use crate::sandbox::error::{SandboxError, SetupStep};
 use crate::sandbox::landlock;
-use crate::sandbox::landlock::settings_backup::Kept;
+use crate::sandbox::landlock::settings_backup::SettingsBackup;
 use crate::sandbox::policy::{CreatedPathAction, Network, Owner};
 use crate::sandbox::protected_paths::Undone;
 use crate::sandbox::seccomp::{self, AllowedSockets};
@@ -17,7 +17,7 @@ use crate::sandbox::sys::{namespaces, process};
 
 /// How a command is confined with Landlock, decoded from its message.
 #[derive(Debug)]
-pub(crate) struct Fencing<'m> {
+pub(crate) struct LandlockConfinement<'m> {
     pub(crate) network: Network,
     /// User and group to run as, if different from those of this process.
     pub(crate) owner: Option<Owner>,
@@ -26,7 +26,7 @@ pub(crate) struct Fencing<'m> {
 }
 
 /// Confines this process with privileges dropped, Landlock and seccomp. This cannot be undone.
-pub(crate) fn hold(fencing: &Fencing<'_>, ruleset: BorrowedFd<'_>) -> Result<(), SandboxError> {
+pub(crate) fn hold(fencing: &LandlockConfinement<'_>, ruleset: BorrowedFd<'_>) -> Result<(), SandboxError> {
     give_up_privileges(fencing.owner).map_err(SetupStep::Privileges.failed())?;
     landlock::restrict(ruleset).map_err(SetupStep::Fence.failed())?;
     let sockets = match fencing.network {
@@ -55,7 +55,11 @@ fn give_up_privileges(owner: Option<Owner>) -> io::Result<()> {
 
 /// Restores the protected paths that a command changed. Runs in a child confined like the command, so that
 /// symbolic links the command left behind lead no further than the command itself could go.
-pub(crate) fn restore(kept: &Kept<'_>, fencing: &Fencing<'_>, ruleset: &OwnedFd) -> Undone {
+pub(crate) fn restore(
+    kept: &SettingsBackup<'_>,
+    fencing: &LandlockConfinement<'_>,
+    ruleset: &OwnedFd,
+) -> Undone {
     const NOTHING: i32 = 0;
     const SOMETHING: i32 = 1;
     let child = process::start(|| match hold(fencing, ruleset.as_fd()) {

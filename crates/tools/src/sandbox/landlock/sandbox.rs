@@ -19,9 +19,9 @@ use crate::sandbox::fork_server::protocol;
 use crate::sandbox::landlock::{self, LEAST_VERSION, LandlockScope, Ruleset, SIGNAL_VERSION};
 use crate::sandbox::policy::{CreatedPathAction, Policy};
 
-pub(crate) use crate::sandbox::landlock::restrict::{Fencing, hold, restore};
+pub(crate) use crate::sandbox::landlock::restrict::{LandlockConfinement, hold, restore};
 pub(crate) use crate::sandbox::landlock::second_layer::around_room;
-pub(crate) use crate::sandbox::landlock::settings_backup::Kept;
+pub(crate) use crate::sandbox::landlock::settings_backup::SettingsBackup;
 
 /// Candidate parents of a run's private directories; the first writable one is used.
 const PLACES: [&str; 2] = ["/tmp", "/var/tmp"];

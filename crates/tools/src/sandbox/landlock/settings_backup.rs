@@ -28,7 +28,7 @@ const HOOKS: &str = "hooks";
 
 /// The protected paths as they were before a command.
 #[derive(Debug, Default)]
-pub(crate) struct Kept<'p> {
+pub(crate) struct SettingsBackup<'p> {
     files: Vec<SettingsFile>,
     /// Hook directories, in which no hook may be added.
     hooks: Vec<PathBuf>,
@@ -49,7 +49,7 @@ struct SettingsFile {
     content: Vec<u8>,
 }
 
-impl<'p> Kept<'p> {
+impl<'p> SettingsBackup<'p> {
     /// Records the protected paths before a command.
     pub(crate) fn of(guarded: &[(&'p Path, CreatedPathAction)]) -> io::Result<Self> {
         let mut kept = Self { guarded: guarded.iter().map(|(path, _)| *path).collect(), ..Self::default() };

@@ -93,7 +93,7 @@ pub(crate) fn settle<'m>(
         let ruleset = doors.and_then(|doors| doors.ruleset.as_ref()).ok_or_else(missing)?;
         landlock::restrict(ruleset.as_fd()).map_err(SetupStep::Fence.failed())?;
     }
-    namespaces::filter_calls(&seccomp::filter(seccomp::AllowedSockets::OfARoom))
+    namespaces::filter_calls(&seccomp::filter(seccomp::AllowedSockets::Namespaced))
         .map_err(SetupStep::Filter.failed())?;
     Ok(absent)
 }

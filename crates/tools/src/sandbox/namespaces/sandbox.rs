@@ -61,13 +61,13 @@ impl NamespaceSandbox {
 
     /// Sets up the sandbox if it is not set up yet, so that the first command need not wait for it and a
     /// policy that cannot be enforced here fails before a command is run.
-    pub async fn prepare(&self, keeper: &ForkServer) -> Result<(), CommandFailure> {
-        self.standing(keeper).await.map(drop)
+    pub async fn prepare(&self, fork_server: &ForkServer) -> Result<(), CommandFailure> {
+        self.standing(fork_server).await.map(drop)
     }
 
     /// The sandbox, set up if it is not yet. After a failure the next command tries again.
-    pub(crate) async fn standing(&self, keeper: &ForkServer) -> Result<&BuiltSandbox, CommandFailure> {
-        self.standing.get_or_try_init(|| ask_for(&self.policy, keeper)).await
+    pub(crate) async fn standing(&self, fork_server: &ForkServer) -> Result<&BuiltSandbox, CommandFailure> {
+        self.standing.get_or_try_init(|| ask_for(&self.policy, fork_server)).await
     }
 
     /// Protected paths that did not exist and have to be watched.
@@ -95,14 +95,14 @@ impl BuiltSandbox {
     }
 }
 
-async fn ask_for(policy: &Policy, keeper: &ForkServer) -> Result<BuiltSandbox, CommandFailure> {
+async fn ask_for(policy: &Policy, fork_server: &ForkServer) -> Result<BuiltSandbox, CommandFailure> {
     if policy.guarded.len() > protocol::MAX_GUARDED {
         let words = format!("the policy has more than {} protected paths", protocol::MAX_GUARDED);
         return Err(CommandFailure::NotConfined(words));
     }
     let message = protocol::encode_room(policy)
         .map_err(|error| CommandFailure::NotConfined(format!("the policy cannot be encoded: {error}")))?;
-    let (answer, descriptors) = keeper.ask(&message).await?;
+    let (answer, descriptors) = fork_server.ask(&message).await?;
     read_answer(policy, &answer, descriptors)
 }
 

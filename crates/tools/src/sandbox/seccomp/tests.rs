@@ -45,7 +45,7 @@ fn verdict(sockets: AllowedSockets, architecture: u32, call: c_long, arguments: 
 fn native(call: c_long, arguments: &[u64]) -> Verdict {
     let mut all = [0; 6];
     all[..arguments.len()].copy_from_slice(arguments);
-    verdict(AllowedSockets::OfARoom, NATIVE, call, all)
+    verdict(AllowedSockets::Namespaced, NATIVE, call, all)
 }
 
 fn fenced(sockets: AllowedSockets, call: c_long, arguments: [u64; 2]) -> Verdict {
@@ -75,7 +75,7 @@ fn refused_calls_are_answered() {
 #[test]
 fn another_machines_calls_are_unknown() {
     assert_eq!(
-        verdict(AllowedSockets::OfARoom, 0x4000_0003, libc::SYS_read, [0; 6]),
+        verdict(AllowedSockets::Namespaced, 0x4000_0003, libc::SYS_read, [0; 6]),
         Verdict::Answered(ENOSYS)
     );
     #[cfg(target_arch = "x86_64")]
@@ -87,10 +87,10 @@ fn no_call_makes_a_file_that_runs_as_its_owner() {
     for &(call, index) in MODES {
         let mut arguments = [0; 6];
         arguments[usize::try_from(index).unwrap()] = 0o755;
-        assert_eq!(verdict(AllowedSockets::OfARoom, NATIVE, call, arguments), Verdict::Allowed, "{call}");
+        assert_eq!(verdict(AllowedSockets::Namespaced, NATIVE, call, arguments), Verdict::Allowed, "{call}");
         arguments[usize::try_from(index).unwrap()] = 0o4755;
         assert_eq!(
-            verdict(AllowedSockets::OfARoom, NATIVE, call, arguments),
+            verdict(AllowedSockets::Namespaced, NATIVE, call, arguments),
             Verdict::Answered(EPERM),
             "{call}"
         );
@@ -155,7 +155,7 @@ fn nobody_types_into_a_terminal_or_makes_namespaces() {
 
 #[test]
 fn every_call_is_decided_in_a_few_steps_and_no_jump_is_cut_short() {
-    for sockets in [AllowedSockets::OfARoom, AllowedSockets::Pairs, AllowedSockets::PairsAndNetwork] {
+    for sockets in [AllowedSockets::Namespaced, AllowedSockets::Pairs, AllowedSockets::PairsAndNetwork] {
         let rules = rules(sockets);
         assert!(rules.windows(2).all(|pair| pair[0].0 < pair[1].0), "each call has one rule");
         for part in rules.chunks(PART) {

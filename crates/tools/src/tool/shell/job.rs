@@ -210,7 +210,7 @@ async fn run(job: Arc<Job>, plan: CheckedCommand, settings: CommandSettings) {
         job.capture.lock().push(bytes);
         job.news.notify_waiters();
     };
-    let result = plan.keeper.run(request, push, stop).await;
+    let result = plan.fork_server.run(request, push, stop).await;
     let outcome = (result, cause.get().copied());
     *job.outcome.lock() = Some(outcome);
     job.news.notify_waiters();

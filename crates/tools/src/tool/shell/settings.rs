@@ -7,7 +7,7 @@ use crate::sandbox::{CommandEnvironment, ForkServer, ResourceLimits, Sandbox};
 #[derive(Clone, Debug, Default)]
 pub struct CommandSettings {
     /// Starts and ends commands; without it every command fails.
-    pub keeper: Option<ForkServer>,
+    pub fork_server: Option<ForkServer>,
     /// Environment variables of commands.
     pub environment: CommandEnvironment,
     /// Sandbox in which commands run.

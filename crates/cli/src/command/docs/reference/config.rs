@@ -3,7 +3,7 @@
 use fusee_engine::model::Profile;
 
 use super::{cell, heading};
-use crate::config::{ALIASES, KEYS, Key, KeyReach, Layer, MODEL_KEYS, Unit};
+use crate::config::{ALIASES, KEYS, Key, KeyScope, Layer, MODEL_KEYS, Unit};
 
 /// Renders the page.
 pub(crate) fn page() -> String {
@@ -62,7 +62,7 @@ pub(crate) fn page() -> String {
 }
 
 fn row(key: &Key) -> String {
-    let trust = if key.reach == KeyReach::Outside { " *needs trust*" } else { "" };
+    let trust = if key.reach == KeyScope::Outside { " *needs trust*" } else { "" };
     format!(
         "| `{}` | {} | {} | {} | `{}` | {}{trust} |\n",
         key.name,

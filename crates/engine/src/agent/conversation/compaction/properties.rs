@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::rule_summary::is_summary;
 use super::validity::legal;
-use super::{Compacted, Keep, compact};
+use super::{Compacted, CompactionRetention, compact};
 
 fn tokens(message: &Message) -> u64 {
     let calls: usize = match message {
@@ -154,7 +154,7 @@ proptest! {
         share in 0..100u64,
     ) {
         prop_assert_eq!(legal(&messages), Ok(()));
-        let keep = Keep { first_user_messages: goals, recent_tokens, request: None };
+        let keep = CompactionRetention { first_user_messages: goals, recent_tokens, request: None };
         let target = messages.iter().map(tokens).sum::<u64>() * share / 100;
         let compacted = compact(&messages, &keep, target, &tokens);
         prop_assert_eq!(&compacted, &compact(&messages, &keep, target, &tokens));
@@ -188,7 +188,7 @@ proptest! {
         recent_tokens in 0..1_000u64,
         target in 0..3_000u64,
     ) {
-        let keep = Keep { first_user_messages: 1, recent_tokens, request: None };
+        let keep = CompactionRetention { first_user_messages: 1, recent_tokens, request: None };
         for (index, turn) in more.into_iter().enumerate() {
             if let Some(compacted) = compact(&messages, &keep, target, &tokens) {
                 let again = compact(&compacted.messages, &keep, target, &tokens);
@@ -207,7 +207,7 @@ proptest! {
 
     #[test]
     fn a_read_is_a_stub_only_if_its_text_stands_later(messages in conversation(), share in 0..100u64) {
-        let keep = Keep { first_user_messages: 1, recent_tokens: 0, request: None };
+        let keep = CompactionRetention { first_user_messages: 1, recent_tokens: 0, request: None };
         let target = messages.iter().map(tokens).sum::<u64>() * share / 100;
         let Some(compacted) = compact(&messages, &keep, target, &tokens) else { return Ok(()) };
         let arguments = |at: usize| {
@@ -282,7 +282,7 @@ fn large() -> Vec<Message> {
 #[test]
 fn a_large_conversation_reaches_the_target() {
     let messages = large();
-    let keep = Keep { first_user_messages: 1, recent_tokens: 20_000, request: None };
+    let keep = CompactionRetention { first_user_messages: 1, recent_tokens: 20_000, request: None };
     let compacted = compact(&messages, &keep, 40_000, &tokens).expect("it gets smaller");
     assert_eq!(legal(&compacted.messages), Ok(()));
     assert!(compacted.tokens_before >= 100_000);

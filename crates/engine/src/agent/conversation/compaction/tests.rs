@@ -8,9 +8,10 @@ use std::fmt::Write;
 use fusee_model::{Image, Message, ToolCall};
 
 use super::validity::legal;
-use super::{Compacted, Keep, compact};
+use super::{Compacted, CompactionRetention, compact};
 
-const GOAL_ONLY: Keep = Keep { first_user_messages: 1, recent_tokens: 0, request: None };
+const GOAL_ONLY: CompactionRetention =
+    CompactionRetention { first_user_messages: 1, recent_tokens: 0, request: None };
 
 /// Counts one token per byte, so that sizes in these tests are easy to verify.
 fn bytes(message: &Message) -> u64 {
@@ -99,7 +100,7 @@ impl Talk {
         self
     }
 
-    fn to(&self, target: u64, keep: Keep) -> Option<Compacted> {
+    fn to(&self, target: u64, keep: CompactionRetention) -> Option<Compacted> {
         let compacted = compact(&self.messages, &keep, target, &bytes)?;
         assert_eq!(legal(&compacted.messages), Ok(()));
         assert_eq!(compacted.tokens_before, total(&self.messages));

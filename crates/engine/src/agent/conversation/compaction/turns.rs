@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use fusee_model::{Message, ToolCall};
 
-use super::{Keep, rule_summary};
+use super::{CompactionRetention, rule_summary};
 
 /// One reply with its results and the user messages before it.
 pub(super) struct ReplyTurn {
@@ -41,7 +41,7 @@ pub(super) struct ConversationOutline<'a> {
 }
 
 impl<'a> ConversationOutline<'a> {
-    pub(super) fn new(messages: &'a [Message], keep: &Keep<'_>) -> Self {
+    pub(super) fn new(messages: &'a [Message], keep: &CompactionRetention<'_>) -> Self {
         let goal = goal(messages, keep);
         let opening = goal.iter().take_while(|stated| **stated).count();
         let turns = turns(messages);
@@ -73,7 +73,7 @@ impl<'a> ConversationOutline<'a> {
 }
 
 /// Marks the goal messages. An earlier summary is a user message but never part of the goal.
-fn goal(messages: &[Message], keep: &Keep<'_>) -> Vec<bool> {
+fn goal(messages: &[Message], keep: &CompactionRetention<'_>) -> Vec<bool> {
     let mut left = keep.first_user_messages;
     let states_goal = |message: &Message| match message {
         Message::User { text } if keep.request == Some(text) => true,

@@ -69,15 +69,15 @@ fn a_stage_ends_by_its_own_signal_once_its_minimums_are_met() {
     let requirements =
         StageRequirements { id: "look".to_owned(), files_read: 1, ..StageRequirements::default() };
     let mut flow = flow(FlowShape::Stage(requirements));
-    let sort = |flow: &mut FlowState, stage: &str| {
-        flow.signal(json!({ "stage": stage, "summary": "seen" })).map_err(|feedback| feedback.sort).err()
+    let kind = |flow: &mut FlowState, stage: &str| {
+        flow.signal(json!({ "stage": stage, "summary": "seen" })).map_err(|feedback| feedback.kind).err()
     };
-    assert_eq!(sort(&mut flow, "other"), Some("wrong_stage"));
-    assert_eq!(sort(&mut flow, "look"), Some("stage_unmet"));
+    assert_eq!(kind(&mut flow, "other"), Some("wrong_stage"));
+    assert_eq!(kind(&mut flow, "look"), Some("stage_unmet"));
     assert_eq!((flow.lacks().len(), flow.is_over()), (2, None));
     let seen = vec![SeenVersion { path: "a.txt".to_owned(), hash: ContentHash::of(b"") }];
     flow.facts.called("read_file", &ToolOutput { seen, ..ToolOutput::done("") });
-    assert_eq!(sort(&mut flow, "look"), None);
+    assert_eq!(kind(&mut flow, "look"), None);
     assert_eq!((flow.lacks(), flow.is_over().as_deref()), (Vec::new(), Some("seen")));
 }
 

@@ -18,9 +18,9 @@ proptest! {
     #[test]
     fn a_spec_survives_the_way(command in "[^\0]{0,40}", variables in proptest::collection::vec(("[A-Z_]{1,8}", "[^\0]{0,20}"), 0..5)) {
         let pairs = variables.iter().map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
-        let message = encode(EncodedConfinement::Free, &ResourceLimits::default(), OsStr::new(&command), pairs).unwrap();
+        let message = encode(EncodedConfinement::Unsandboxed, &ResourceLimits::default(), OsStr::new(&command), pairs).unwrap();
         let Some(DecodedRequest::Run(spec)) = decode(&message) else { panic!("not a command") };
-        prop_assert!(matches!(spec.hold, DecodedConfinement::Free));
+        prop_assert!(matches!(spec.hold, DecodedConfinement::Unsandboxed));
         prop_assert_eq!(spec.command.to_str().unwrap(), command);
         prop_assert_eq!(environment_of(&spec), variables.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>());
     }
@@ -41,9 +41,9 @@ proptest! {
         let owner = owner.map(|(user, group)| Owner { user, group });
         let layers = if both { ConfinementLayers::Both } else { ConfinementLayers::Namespaces };
         let way = NamespaceJoin { users, layers, network, owner, directory: Path::new(&directory), absent: &absent };
-        let message = encode(EncodedConfinement::Room(way), &ResourceLimits { cpu_s: 7, ..ResourceLimits::default() }, OsStr::new("true"), [(OsStr::new("A"), OsStr::new("b"))].into_iter()).unwrap();
+        let message = encode(EncodedConfinement::Namespaces(way), &ResourceLimits { cpu_s: 7, ..ResourceLimits::default() }, OsStr::new("true"), [(OsStr::new("A"), OsStr::new("b"))].into_iter()).unwrap();
         let Some(DecodedRequest::Run(spec)) = decode(&message) else { panic!("not a command") };
-        let DecodedConfinement::Room(entrance) = &spec.hold else { panic!("not into a room") };
+        let DecodedConfinement::Namespaces(entrance) = &spec.hold else { panic!("not into a room") };
         prop_assert_eq!((entrance.users, entrance.layers), (users, layers));
         prop_assert_eq!(entrance.network, network);
         prop_assert_eq!(entrance.owner, owner);
@@ -64,10 +64,10 @@ proptest! {
             guarded.iter().map(|(path, made)| (Path::new(path), MADE[*made])).collect();
         let network = if own_network { Network::Own } else { Network::Machine };
         let owner = owner.map(|(user, group)| Owner { user, group });
-        let way = EncodedConfinement::Fence { network, owner, guarded: &guarded };
+        let way = EncodedConfinement::Landlock { network, owner, guarded: &guarded };
         let message = encode(way, &ResourceLimits { cpu_s: 7, ..ResourceLimits::default() }, OsStr::new("true"), [(OsStr::new("A"), OsStr::new("b"))].into_iter()).unwrap();
         let Some(DecodedRequest::Run(spec)) = decode(&message) else { panic!("not a command") };
-        let DecodedConfinement::Fence(fencing) = &spec.hold else { panic!("not behind a fence") };
+        let DecodedConfinement::Landlock(fencing) = &spec.hold else { panic!("not behind a fence") };
         prop_assert_eq!((fencing.network, fencing.owner, &fencing.guarded), (network, owner, &guarded));
         prop_assert_eq!((spec.allowance.cpu_s, spec.command.to_str().unwrap()), (7, "true"));
         prop_assert_eq!(environment_of(&spec), ["A=b"]);
@@ -97,7 +97,7 @@ proptest! {
 fn a_policy_survives_the_way() {
     let policy = Policy { read: vec!["/usr".into()], network: Network::Machine, ..Policy::default() };
     let message = encode_room(&policy).unwrap();
-    let Some(DecodedRequest::MakeRoom(received)) = decode(&message) else { panic!("not a room") };
+    let Some(DecodedRequest::CreateNamespaces(received)) = decode(&message) else { panic!("not a room") };
     assert_eq!(received, policy);
 }
 
@@ -105,19 +105,24 @@ fn a_policy_survives_the_way() {
 fn bounds_survive_the_way() {
     let bounds = CgroupLimits { memory_bytes: u64::MAX - 1, tasks: 0x0102_0304 };
     assert!(
-        matches!(decode(&encode_bounds(bounds)), Some(DecodedRequest::Bound(received)) if received == bounds)
+        matches!(decode(&encode_bounds(bounds)), Some(DecodedRequest::LimitAll(received)) if received == bounds)
     );
 }
 
 #[test]
 fn what_cannot_be_sent_is_refused() {
     assert_eq!(
-        encode(EncodedConfinement::Free, &ResourceLimits::default(), OsStr::new("a\0b"), [].into_iter()),
+        encode(
+            EncodedConfinement::Unsandboxed,
+            &ResourceLimits::default(),
+            OsStr::new("a\0b"),
+            [].into_iter()
+        ),
         Err(SpecError::Nul)
     );
     assert_eq!(
         encode(
-            EncodedConfinement::Free,
+            EncodedConfinement::Unsandboxed,
             &ResourceLimits::default(),
             OsStr::new(&"x".repeat(MOST)),
             [].into_iter()

@@ -45,7 +45,7 @@ impl Repository {
         let guarded = names.map(|(name, made)| (self.path(name), made));
         let guarded: Vec<(&Path, CreatedPathAction)> =
             guarded.iter().map(|(path, made)| (path.as_path(), *made)).collect();
-        let kept = Kept::of(&guarded).unwrap();
+        let kept = SettingsBackup::of(&guarded).unwrap();
         change();
         kept.restore()
     }
@@ -111,5 +111,5 @@ fn more_than_can_be_kept_is_an_error() {
     let repository = Repository::new();
     fs::write(repository.path("large"), vec![0; 5 << 20]).unwrap();
     let large = repository.path("large");
-    assert!(Kept::of(&[(large.as_path(), CreatedPathAction::SetAside)]).is_err());
+    assert!(SettingsBackup::of(&[(large.as_path(), CreatedPathAction::SetAside)]).is_err());
 }

@@ -2,7 +2,7 @@
 
 use fusee_model::{Message, Reasoning};
 
-use super::{Keep, Talk, outcome, read};
+use super::{CompactionRetention, Talk, outcome, read};
 
 /// A turn that reads, one that plans and searches, one that edits and tests, and two answers.
 fn long_talk() -> Talk {
@@ -76,7 +76,7 @@ fn no_more_turns_go_than_the_target_needs() {
 
 #[test]
 fn the_newest_turns_stay_whole_within_their_budget() {
-    let keep = Keep { first_user_messages: 1, recent_tokens: 3_600, request: None };
+    let keep = CompactionRetention { first_user_messages: 1, recent_tokens: 3_600, request: None };
     let compacted = long_talk().to(1_000, keep).expect("it gets smaller");
     insta::assert_snapshot!(outcome(&compacted), @r#"
     3 removed, 6569 -> 3634
@@ -137,7 +137,7 @@ fn a_later_compaction_goes_on_with_the_summary_of_an_earlier_one() {
 
 #[test]
 fn every_message_of_a_longer_goal_stays_in_its_place() {
-    let keep = Keep { first_user_messages: 3, recent_tokens: 0, request: None };
+    let keep = CompactionRetention { first_user_messages: 3, recent_tokens: 0, request: None };
     let text = "x".repeat(3_000);
     let talk = read(Talk::about("The place.").user("The goal."), "a.rs", &text).says("What next?");
     let talk = read(talk.user("The second goal."), "b.rs", &text).says("Done.");
