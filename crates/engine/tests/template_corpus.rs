@@ -62,7 +62,7 @@ fn what_the_xsd_cannot_say_is_found_by_us() {
 
 #[test]
 fn shipped_templates_are_valid_to_both() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../templates");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates");
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let files: Vec<PathBuf> = files.filter(|file| file.extension().is_some_and(|end| end == "xml")).collect();
     assert_eq!(files.len(), shipped().len());
