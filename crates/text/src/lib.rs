@@ -12,6 +12,7 @@ pub mod sexpr;
 mod source;
 mod span;
 pub mod suggest;
+pub mod test_report;
 pub mod xml;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};

@@ -179,7 +179,8 @@ fn direct(flow: &FlowSettings) -> Vec<StageSpec> {
     rules.further_attempts = flow.replan_max;
     let what = match rules.edit_format {
         FlowEditFormat::Blocks => {
-            "search and replace blocks: the file's path on a line of its own, then              lines, =======, the new lines, >>>>>>> REPLACE, each mark on a line of its own."
+            "search and replace blocks: the file's path on a line of its own, then <<<<<<< SEARCH, the old \
+             lines, =======, the new lines, >>>>>>> REPLACE, each mark on a line of its own."
         }
         FlowEditFormat::Whole | FlowEditFormat::Tools => DIRECT,
     };
@@ -190,4 +191,19 @@ fn direct(flow: &FlowSettings) -> Vec<StageSpec> {
         window: 0,
         ..StageSpec::new("direct", format!("Answer with {what}"), rules, flow)
     }]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_instructions_of_direct_name_every_mark_of_its_edit_format() {
+        let blocks = FlowSettings { edit_format: FlowEditFormat::Blocks, ..FlowSettings::default() };
+        let task = direct(&blocks).remove(0).task;
+        for mark in ["<<<<<<< SEARCH", "=======", ">>>>>>> REPLACE"] {
+            assert!(task.contains(mark), "{mark} is missing in: {task}");
+        }
+        assert!(direct(&FlowSettings::default()).remove(0).task.contains("fenced block"));
+    }
 }
