@@ -1,4 +1,5 @@
 //! Reads recorded outputs of test runners.
+#![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
 
 use std::fmt::Write;
 
