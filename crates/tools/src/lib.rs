@@ -8,6 +8,7 @@ pub mod mcp;
 pub mod redact;
 pub mod sandbox;
 mod suggestions;
+pub mod test_command;
 pub mod tool;
 pub mod toolbox;
 pub mod workspace;
