@@ -220,7 +220,9 @@ pub(crate) fn open_to_read(path: &Path) -> Result<Connection, JournalError> {
     let connection = Connection::open_with_flags(path, flags).map_err(fail)?;
     match ready_to_read(path, &connection) {
         // No process has it open, and we are not allowed to create the `-shm` file SQLite needs.
-        Err(JournalError::Open { .. } | JournalError::ReadOnly { .. }) if !sibling_path(path, "-shm").exists() => {
+        Err(JournalError::Open { .. } | JournalError::ReadOnly { .. })
+            if !sibling_path(path, "-shm").exists() =>
+        {
             let alone = open_alone(path, flags).map_err(fail)?;
             ready_to_read(path, &alone)?;
             Ok(alone)

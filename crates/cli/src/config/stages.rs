@@ -1,6 +1,6 @@
 //! Reads the list of stages (`flow`). All errors are reported at once, each with its position.
 
-use fusee_engine::text::{Span, suggest};
+use fusee::engine::text::{Span, suggest};
 use serde_json::{Map, json};
 
 use super::flow_keys::STAGE_KEYS;
@@ -50,10 +50,7 @@ pub(crate) fn read_text(text: &str) -> Result<Value, TypeMismatch> {
     })?;
     read(&node).map_err(|errors| {
         let words = errors.iter().map(|error| error.message.as_str()).collect::<Vec<_>>();
-        TypeMismatch {
-            message: words.join("; "),
-            help: errors.into_iter().find_map(|error| error.help),
-        }
+        TypeMismatch { message: words.join("; "), help: errors.into_iter().find_map(|error| error.help) }
     })
 }
 

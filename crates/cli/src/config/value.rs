@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use fusee_engine::model::connection::provider::{self, UrlError};
-use fusee_engine::text::suggest;
+use fusee::engine::model::connection::provider::{self, UrlError};
+use fusee::engine::text::suggest;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
@@ -139,7 +139,8 @@ impl Kind {
     }
 
     fn read_json(self, text: &str) -> Result<Value, TypeMismatch> {
-        let node = parse_json(text).map_err(|(_, words)| self.type_mismatch(&format!("{text:?} ({words})")))?;
+        let node =
+            parse_json(text).map_err(|(_, words)| self.type_mismatch(&format!("{text:?} ({words})")))?;
         self.read(&node)
     }
 

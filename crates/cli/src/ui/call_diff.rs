@@ -26,7 +26,8 @@ pub(crate) fn rows(name: &str, arguments: &Value, workspace: Option<&Path>) -> O
             let (old, new) = (text(&["old", "old_string"])?, text(&["new", "new_string"])?);
             let path = text(&["path"])?;
             let all = arguments.get("all").and_then(Value::as_bool).unwrap_or_default();
-            let around = workspace.and_then(|workspace| edited(&current_content(workspace, path)?, old, new, all));
+            let around =
+                workspace.and_then(|workspace| edited(&current_content(workspace, path)?, old, new, all));
             let (old, new) = around.unwrap_or_else(|| (old.to_owned(), new.to_owned()));
             Some(with_heading(path, differences(&old, &new)))
         }

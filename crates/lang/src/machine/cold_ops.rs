@@ -14,7 +14,11 @@ use crate::value::{Slot, Value, brief};
 impl Machine {
     /// Executes an infrequent instruction. The frame must be saved; returning a flow leaves the instruction
     /// loop.
-    pub(super) fn execute_cold(&mut self, op: Op, frame: CodeFrame) -> Result<Option<ControlFlow>, UnlocatedError> {
+    pub(super) fn execute_cold(
+        &mut self,
+        op: Op,
+        frame: CodeFrame,
+    ) -> Result<Option<ControlFlow>, UnlocatedError> {
         match op {
             Op::LocalChecked(slot) => {
                 let value = self.bound(self.local(frame, slot).clone())?;

@@ -69,7 +69,9 @@ impl Machine {
                     if fault.beyond == Some(id.0) {
                         fault.beyond = None;
                     }
-                    return Ok(self.yield_effect(EffectKind::LeaveLimits { id }, PendingEffect::Unwind(fault)));
+                    return Ok(
+                        self.yield_effect(EffectKind::LeaveLimits { id }, PendingEffect::Unwind(fault))
+                    );
                 }
             }
         }

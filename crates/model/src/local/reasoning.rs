@@ -83,12 +83,18 @@ impl ReasoningSplitter {
     pub(super) fn end(self, sink: &mut dyn FnMut(ReasoningPart<'_>)) {
         match self.place {
             Place::Inside => report_part(&self.held, ReasoningPart::Thought, sink),
-            Place::Beginning | Place::Between | Place::Answer => report_part(&self.held, ReasoningPart::Said, sink),
+            Place::Beginning | Place::Between | Place::Answer => {
+                report_part(&self.held, ReasoningPart::Said, sink)
+            }
         }
     }
 }
 
-fn report_part<'a>(text: &'a str, part: fn(&'a str) -> ReasoningPart<'a>, sink: &mut dyn FnMut(ReasoningPart<'_>)) {
+fn report_part<'a>(
+    text: &'a str,
+    part: fn(&'a str) -> ReasoningPart<'a>,
+    sink: &mut dyn FnMut(ReasoningPart<'_>),
+) {
     if !text.is_empty() {
         sink(part(text));
     }

@@ -251,7 +251,8 @@ impl<'s> Rules<'s> {
             return rule.clone();
         }
         let Some(schema) = self.look_up(target) else { return self.basic("value") };
-        let name = format!("ref{}-{}", self.refs.len(), rule_name(target.rsplit('/').next().unwrap_or_default()));
+        let name =
+            format!("ref{}-{}", self.refs.len(), rule_name(target.rsplit('/').next().unwrap_or_default()));
         // Registered before it is built, because it may refer to itself.
         self.refs.insert(target.to_owned(), name.clone());
         let rule = self.of(schema, &name);

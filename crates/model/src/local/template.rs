@@ -61,8 +61,9 @@ impl ChatTemplate {
             let joined = without_system(messages).ok_or(error)?;
             self.rendered(&joined, &asked.tools)
         });
-        let mut text = prompt
-            .map_err(|error| format!("its chat template rejects the conversation: {}", innermost_cause(&error)))?;
+        let mut text = prompt.map_err(|error| {
+            format!("its chat template rejects the conversation: {}", innermost_cause(&error))
+        })?;
         let mut thinks = text.trim_end().ends_with(reasoning::OPEN);
         if thinks && (begun.is_some() || asked.grammar.is_some()) {
             // A prefilled or constrained reply is the answer itself, so close the reasoning section first.

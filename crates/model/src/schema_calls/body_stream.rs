@@ -142,7 +142,10 @@ mod tests {
             [r#"{"path":"a.py","content":""#, r"def f():\n", r#"    return \"x\"\n"#, r#""}"#]
         );
         let echoed = ["{the head", "er}\n```python\ndef f():\n```\n"];
-        assert_eq!(reported_fragments(&header, &echoed).concat(), r#"{"path":"a.py","content":"def f():\n"}"#);
+        assert_eq!(
+            reported_fragments(&header, &echoed).concat(),
+            r#"{"path":"a.py","content":"def f():\n"}"#
+        );
         assert_eq!(reported_fragments(&json!({}), &["```\n"]), [r#"{"content":""#, r#""}"#]);
     }
 

@@ -147,7 +147,11 @@ fn schema_call(thought: &str, call: &ToolCall) -> String {
     let text = match body {
         CallBody::Whole(field) => with_final_newline(&take(field)),
         CallBody::Replace { old, new } => {
-            format!("{SEARCH}{}{MIDDLE}{}{REPLACE}", with_final_newline(&take(old)), with_final_newline(&take(new)))
+            format!(
+                "{SEARCH}{}{MIDDLE}{}{REPLACE}",
+                with_final_newline(&take(old)),
+                with_final_newline(&take(new))
+            )
         }
     };
     let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default().to_owned();

@@ -138,7 +138,11 @@ async fn attempt(fork_server: &ForkServer) -> SandboxProbe {
     SandboxProbe { strength, layers }
 }
 
-async fn try_command(fork_server: &ForkServer, sandbox: &Sandbox, command: &str) -> Result<String, CommandFailure> {
+async fn try_command(
+    fork_server: &ForkServer,
+    sandbox: &Sandbox,
+    command: &str,
+) -> Result<String, CommandFailure> {
     let request = CommandRequest {
         command,
         directory: std::fs::File::open("/usr")?.into(),

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::fs::OpenOptions;
 use std::io::{BufWriter, Write as _};
 
-use fusee_engine::approval::ApprovalMode;
-use fusee_engine::journal::event::Event;
-use fusee_engine::journal::{EventRecord, RunId};
-use fusee_engine::run::{self, CarryOver};
+use fusee::engine::approval::ApprovalMode;
+use fusee::engine::journal::event::Event;
+use fusee::engine::journal::{EventRecord, RunId};
+use fusee::engine::run::{self, CarryOver};
 use serde_json::Value;
 
 use super::Chat;
@@ -121,8 +121,9 @@ impl Chat<'_> {
         };
         let undoing = undo::PreparedUndo::plan(&self.setup.journal, &row)?;
         let title = StyledLine::of(Style::Bold, "undo").and(Style::Plain, &format!("  {}", row.title));
-        let describe = undoing.told("will be");
-        let rows = [title].into_iter().chain(told.lines().map(|line| StyledLine::of(Style::Plain, line)));
+        let described = undoing.describe("will be");
+        let rows =
+            [title].into_iter().chain(described.lines().map(|line| StyledLine::of(Style::Plain, line)));
         Ok(((!undoing.is_empty()).then_some(row.id), rows.collect()))
     }
 

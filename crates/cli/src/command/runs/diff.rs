@@ -1,8 +1,8 @@
 //! `fusee runs diff`.
 
 use clap::Args;
-use fusee_engine::journal::{Journal, RunId, StepKind, StepRow};
-use fusee_engine::run::ExitStatus;
+use fusee::engine::journal::{Journal, RunId, StepKind, StepRow};
+use fusee::engine::run::ExitStatus;
 use serde_json::Value;
 use similar::TextDiff;
 
@@ -118,7 +118,9 @@ fn without_varying_values(value: &Value) -> Value {
             let kept = fields.iter().filter(|(key, _)| {
                 !(matches!(key.as_str(), "usage" | "source_line" | "call_id") || is_call && *key == "id")
             });
-            kept.map(|(key, value)| (key.clone(), without_varying_values(value))).collect::<serde_json::Map<_, _>>().into()
+            kept.map(|(key, value)| (key.clone(), without_varying_values(value)))
+                .collect::<serde_json::Map<_, _>>()
+                .into()
         }
         Value::Array(items) => items.iter().map(without_varying_values).collect(),
         other => other.clone(),

@@ -181,7 +181,10 @@ fn run_command(
     if swept.left == 0 {
         freed();
     }
-    send_report(&control, ExitReport::Ended { ending, ended: swept.ended, left: swept.left, undone, exceeded });
+    send_report(
+        &control,
+        ExitReport::Ended { ending, ended: swept.ended, left: swept.left, undone, exceeded },
+    );
     if swept.left == 0 { SupervisorState::Yes } else { SupervisorState::No }
 }
 
@@ -231,7 +234,10 @@ fn wait_for_end(
             let _ = rustix::net::recv(control, &mut [0u8; 8][..], RecvFlags::DONTWAIT);
             return WaitEnd::Asked;
         }
-        if guards.readable_fd().is_some() && !events[2].revents().is_empty() && guards.undo() == Undone::Something {
+        if guards.readable_fd().is_some()
+            && !events[2].revents().is_empty()
+            && guards.undo() == Undone::Something
+        {
             *undone = Undone::Something;
         }
         reap::drain(watch);

@@ -71,7 +71,10 @@ impl NamespaceSandbox {
     }
 
     /// Protected paths that did not exist and have to be watched.
-    pub(crate) fn missing_protected_paths<'r>(&'r self, standing: &BuiltSandbox) -> Vec<(&'r Path, CreatedPathAction)> {
+    pub(crate) fn missing_protected_paths<'r>(
+        &'r self,
+        standing: &BuiltSandbox,
+    ) -> Vec<(&'r Path, CreatedPathAction)> {
         let guarded = standing.absent.iter().filter_map(|number| self.policy.guarded.get(*number));
         guarded.map(|guarded| (guarded.path.as_path(), guarded.made)).collect()
     }
@@ -83,7 +86,11 @@ impl BuiltSandbox {
     }
 
     pub(crate) fn layers(&self) -> ConfinementLayers {
-        if self.descriptors.ruleset.is_some() { ConfinementLayers::Both } else { ConfinementLayers::Namespaces }
+        if self.descriptors.ruleset.is_some() {
+            ConfinementLayers::Both
+        } else {
+            ConfinementLayers::Namespaces
+        }
     }
 
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {

@@ -116,8 +116,11 @@ impl<'w> Watch<'w> {
             };
             // Only settings are also checked when they are modified: a command may write to files next to the
             // others all the time.
-            let flags =
-                if *made == CreatedPathAction::Sanitized { made_there | WatchFlags::MODIFY } else { made_there };
+            let flags = if *made == CreatedPathAction::Sanitized {
+                made_there | WatchFlags::MODIFY
+            } else {
+                made_there
+            };
             path.parent().into_iter().for_each(|parent| watch(parent, flags));
             if *made == CreatedPathAction::WithoutHooks {
                 watch(path, made_there);

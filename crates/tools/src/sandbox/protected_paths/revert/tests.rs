@@ -115,7 +115,8 @@ fn the_system_tells_when_something_is_made() {
         (&hooks, CreatedPathAction::WithoutHooks),
     ]);
     let told = || {
-        let mut events = [rustix::event::PollFd::new(watch.readable_fd().unwrap(), rustix::event::PollFlags::IN)];
+        let mut events =
+            [rustix::event::PollFd::new(watch.readable_fd().unwrap(), rustix::event::PollFlags::IN)];
         rustix::event::poll(&mut events, Some(&rustix::event::Timespec { tv_sec: 1, tv_nsec: 0 })).unwrap()
             == 1
     };
@@ -134,9 +135,11 @@ fn settings_are_looked_at_when_they_change_and_files_next_to_others_are_not() {
     let (config, ours) = (directory.path().join(".git/config"), directory.path().join("fusee.toml"));
     fs::create_dir(directory.path().join(".git")).unwrap();
     fs::write(directory.path().join("log"), "one\n").unwrap();
-    let watch = Watch::over(vec![(&config, CreatedPathAction::Sanitized), (&ours, CreatedPathAction::SetAside)]);
+    let watch =
+        Watch::over(vec![(&config, CreatedPathAction::Sanitized), (&ours, CreatedPathAction::SetAside)]);
     let told = || {
-        let mut events = [rustix::event::PollFd::new(watch.readable_fd().unwrap(), rustix::event::PollFlags::IN)];
+        let mut events =
+            [rustix::event::PollFd::new(watch.readable_fd().unwrap(), rustix::event::PollFlags::IN)];
         rustix::event::poll(&mut events, Some(&rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap()
             == 1
     };
