@@ -138,6 +138,10 @@ pub struct ModelTraits {
     /// Whether the server rejects sampling parameters, so that none are sent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub fixed_sampling: bool,
+    /// Whether the model is small: it does better with files in the prompt and whole files in the answer
+    /// than with tools.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub small: bool,
 }
 
 impl ModelTraits {
@@ -173,6 +177,8 @@ pub struct Profile {
     pub images: Option<bool>,
     /// See [`ModelTraits::fixed_sampling`].
     pub fixed_sampling: Option<bool>,
+    /// See [`ModelTraits::small`]. Where no entry says so, the size in the model's name decides.
+    pub small: Option<bool>,
     /// Sampling temperature, unless the user sets one.
     pub temperature: Option<f64>,
     /// Nucleus sampling threshold, unless the user sets one.
@@ -206,6 +212,7 @@ impl Profile {
             provider_tools: self.provider_tools.unwrap_or(usual.provider_tools),
             images: self.images.unwrap_or(usual.images),
             fixed_sampling: self.fixed_sampling.unwrap_or(usual.fixed_sampling),
+            small: self.small.unwrap_or(usual.small),
         }
     }
 
@@ -222,6 +229,7 @@ impl Profile {
             provider_tools: self.provider_tools.or(below.provider_tools),
             images: self.images.or(below.images),
             fixed_sampling: self.fixed_sampling.or(below.fixed_sampling),
+            small: self.small.or(below.small),
             temperature: self.temperature.or(below.temperature),
             top_p: self.top_p.or(below.top_p),
             max_output_tokens: self.max_output_tokens.or(below.max_output_tokens),
@@ -262,8 +270,37 @@ impl Profiles {
     /// The profile of a model: all matching entries merged, later ones overriding earlier ones.
     pub fn of(&self, provider: Option<&str>, model: &str) -> Profile {
         let fitting = self.entries.iter().filter(|(names, _)| names.applies_to(provider, model));
-        fitting.fold(Profile::default(), |below, (_, profile)| profile.clone().over(below))
+        let mut profile = fitting.fold(Profile::default(), |below, (_, profile)| profile.clone().over(below));
+        profile.small = profile.small.or_else(|| Some(parameters(model)? <= SMALL_PARAMETERS));
+        profile
     }
+}
+
+/// Billions of parameters up to which a model counts as small.
+const SMALL_PARAMETERS: f64 = 9.0;
+
+/// Billions of parameters, if a model's name states them: `1.5` for `qwen2.5-coder-1.5b`, `0.135` for
+/// `SmolLM2-135M-Instruct`. Of several sizes, as in `30b-a3b`, the largest counts.
+pub fn parameters(model: &str) -> Option<f64> {
+    let name = model.to_ascii_lowercase();
+    let words = name.split(|c: char| !c.is_ascii_alphanumeric() && c != '.');
+    let size = |word: &str| {
+        // Names of models with fewer active parameters, such as `e2b`, and experts, such as `8x7b`.
+        let word = word.strip_prefix(['a', 'e']).unwrap_or(word);
+        let (experts, word) = word.split_once('x').unwrap_or(("1", word));
+        let (number, unit) = word.split_at_checked(word.len().checked_sub(1)?)?;
+        let unit = match unit {
+            "b" => 1.0,
+            "m" => 0.001,
+            _ => return None,
+        };
+        let digits = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+        (digits(number) && digits(experts)).then_some(())?;
+        Some(experts.parse::<f64>().ok()? * number.parse::<f64>().ok()? * unit)
+    };
+    words
+        .filter_map(size)
+        .fold(None, |largest: Option<f64>, size| Some(largest.map_or(size, |known| known.max(size))))
 }
 
 /// Drops the entries of a built-in file that are clearly about other providers. Every run starts with this,
@@ -348,6 +385,7 @@ const KEYS: &[&str] = &[
     "provider_tools",
     "images",
     "fixed_sampling",
+    "small",
     "temperature",
     "top_p",
     "max_output_tokens",

@@ -82,9 +82,10 @@ mod tests {
         assert_eq!(found.period, block.len());
         assert!(found.keep < start.len() + 40 * block.len());
         let mut detector = RepetitionDetector::default();
-        let read = text.as_bytes().chunks(4).position(|part| {
-            detector.push(std::str::from_utf8(part).unwrap()).is_some()
-        });
+        let read = text
+            .as_bytes()
+            .chunks(4)
+            .position(|part| detector.push(std::str::from_utf8(part).unwrap()).is_some());
         assert!(read.unwrap() * 4 < start.len() + WINDOW + INTERVAL + 8);
     }
 

@@ -45,6 +45,7 @@ fn every_entry_that_fits_counts_the_later_over_the_earlier() {
             one_call: true,
             constraint: Constraint::LlamaCpp,
             edit_format: EditFormat::Whole,
+            small: true,
             ..ModelTraits::default()
         }
     );
@@ -136,4 +137,26 @@ fn models_that_reason_are_asked_in_the_way_their_servers_take() {
     // Older models keep their traits.
     let haiku = of("anthropic", "claude-haiku-4-5");
     assert_eq!((haiku.traits().thinking, haiku.traits().fixed_sampling), (ThinkingStyle::Budget, false));
+}
+
+#[test]
+fn the_size_of_a_model_is_read_from_its_name() {
+    let rows = [
+        ("qwen2.5-coder-1.5b", Some(1.5)),
+        ("qwen2.5-coder:7b-instruct-q4_K_M", Some(7.0)),
+        ("SmolLM2-135M-Instruct", Some(0.135)),
+        ("Qwen3-30B-A3B", Some(30.0)),
+        ("mixtral-8x7b", Some(56.0)),
+        ("gemma3n:e2b", Some(2.0)),
+        ("gpt-oss-120b", Some(120.0)),
+        ("gpt-5-mini", None),
+        ("claude-opus-4.7", None),
+        ("test", None),
+        ("b", None),
+    ];
+    for (name, size) in rows {
+        assert_eq!(parameters(name), size, "{name}");
+    }
+    let small = |name| Profiles::builtin().unwrap().of(Some("llama.cpp"), name).traits().small;
+    assert!(small("qwen2.5-coder-1.5b") && small("llama3.1:8b") && !small("qwen3:32b") && !small("unknown"));
 }
