@@ -28,6 +28,7 @@ use fusee_model::{CancellationToken, Model};
 use fusee_tools::mcp::McpTool;
 use fusee_tools::{CommandSettings, Tool, Toolbox, Workspace};
 
+use crate::agent::flow::{self, RunTraits};
 use crate::agent::{
     AgentTask, Limits, PolicyChange, PricedModel, RunPolicy, Session, TaskOutcome, TaskProgress,
     TurnInterrupt, remember,
@@ -171,6 +172,18 @@ async fn start(run: &RunId, mut settings: RunSpec, resources: RunDeps) -> Result
     prompt_setup::check(&settings)?;
     if let Some(earlier) = &settings.continues {
         continuation::check(&resources.journal, earlier)?;
+    }
+    if matches!(settings.work, RunKind::Request) {
+        let run = RunTraits {
+            request: &settings.request,
+            small: settings.traits.small,
+            needs_session: settings.continues.is_some()
+                || settings.prompt.is_some()
+                || settings.review.is_some()
+                || settings.code_review.is_some()
+                || settings.output_schema.is_some(),
+        };
+        flow::settle(&mut settings.flow, run, &workspace);
     }
     settings.stage_prices =
         resources.others.iter().map(|(name, other)| (name.clone(), other.price)).collect();

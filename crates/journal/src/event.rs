@@ -173,6 +173,13 @@ pub enum Event {
         /// Description of the error.
         message: String,
     },
+    /// The runtime chose the flow of the run. Not emitted if it is `flat`.
+    FlowChosen {
+        /// Name of the flow.
+        flow: String,
+        /// Why this flow was chosen.
+        reason: String,
+    },
     /// A stage of a flow starts. The stage runs as a task of its own.
     StageStarted {
         /// Name of the stage.

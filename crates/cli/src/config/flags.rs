@@ -61,10 +61,11 @@ pub(crate) struct FlowFlags {
     /// Load agent settings from this TOML or JSON file
     #[arg(long, value_name = "FILE")]
     pub(crate) agent: Option<PathBuf>,
-    /// How to work through the task: flat, staged, staged3, branched or direct
+    /// How to work through the task: auto (the default), flat, staged, staged3, branched or direct
     #[arg(long, value_name = "MODE")]
     pub(crate) flow: Option<String>,
-    /// Command that verifies the work: runs after each change, and the task ends when it exits with 0
+    /// Command that verifies the work: runs after each change, and the task ends when it exits with 0;
+    /// `auto` finds the project's own tests, `off` runs none
     #[arg(long, value_name = "COMMAND")]
     pub(crate) verify: Option<String>,
     /// Benchmark mode: print one line to stdout, `Finished Try1` (Try2 with --continue) or `Failed Try1: …`,

@@ -47,6 +47,7 @@ impl Config {
             phase_log: self.word("phase_log").unwrap_or(PhaseLog::Off),
             output: self.word("task_output_mode").unwrap_or(OutputMode::Human),
             benchmark: None,
+            ..default
         })
     }
 
@@ -64,7 +65,7 @@ impl Config {
     /// The flow mode. `task_branching` is an alias for `branched`; the setting with the higher precedence
     /// wins.
     fn flow_mode(&self) -> FlowMode {
-        let said = self.word("task_flow_mode").unwrap_or(FlowMode::Flat);
+        let said = self.word("task_flow_mode").unwrap_or(FlowMode::Auto);
         let branching = self.switch("task_branching") == Some(true);
         if branching && self.layer("task_branching") >= self.layer("task_flow_mode") {
             FlowMode::Branched

@@ -14,9 +14,9 @@ const EDIT_FORMATS: Kind = Kind::Word(&["tools", "whole", "blocks"]);
 pub(super) const FLOW_KEYS: &[Key] = &[
     key(
         "task_flow_mode",
-        Kind::Word(&["flat", "staged", "staged3", "branched", "direct"]),
-        Some("flat"),
-        "How to work through a task: flat (one session), staged (explore, plan, implement, with gated tools), staged3 (the \
+        Kind::Word(&["auto", "flat", "staged", "staged3", "branched", "direct"]),
+        Some("auto"),
+        "How to work through a task: auto (flat, or for a small model the flow that suits the request), flat (one session), staged (explore, plan, implement, with gated tools), staged3 (the \
          same as three sub-runs), branched (a plan, then one sub-run per planned task), direct (the runtime reads and \
          verifies, the model answers with the new file).",
     )
@@ -48,7 +48,7 @@ pub(super) const FLOW_KEYS: &[Key] = &[
         Some("runtime"),
         "Output of --benchmark: runtime (Finished Try1), model (the model's last message).",
     ),
-    key("verify", Kind::Text, None, "Command that verifies the work: runs after each change, and the task ends when it exits with 0.")
+    key("verify", Kind::Text, None, "Command that verifies the work: runs after each change, and the task ends when it exits with 0. auto finds the project's own tests (the default of direct), off runs none.")
         .flag("--verify"),
     key("before.read", Kind::Names, None, "Files the runtime reads into the context before the task: globs, @tests, @target."),
     key("before.run", Kind::Text, None, "Command the runtime runs before the task; its output is added to the context."),

@@ -55,6 +55,7 @@ pub(crate) fn summarize_arguments(name: &str, arguments: &Value) -> String {
 /// only.
 pub(crate) fn flow_text(event: &Event) -> Option<String> {
     match event {
+        Event::FlowChosen { flow, reason } => Some(format!("flow {flow}: {}", one_line(reason, 300))),
         Event::StageStarted { label, attempt: 1, .. } => Some(format!("stage {label}")),
         Event::StageStarted { label, attempt, .. } => Some(format!("stage {label}, attempt {attempt}")),
         Event::FlowStageReport(report) if report.status != StageStatus::Completed => {

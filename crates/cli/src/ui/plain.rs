@@ -159,7 +159,8 @@ impl<O: Write + Send, E: Write + Send> Ui for PlainUi<O, E> {
             Event::TaskReportInvalid { problems, .. } => {
                 self.line(&format!("  warning: invalid task report: {}", problems.join("; ")))
             }
-            Event::StageStarted { .. }
+            Event::FlowChosen { .. }
+            | Event::StageStarted { .. }
             | Event::StageComplete { .. }
             | Event::FlowStageReport(_)
             | Event::PhaseState { .. }

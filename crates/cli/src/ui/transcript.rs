@@ -162,7 +162,8 @@ impl<W: Write + Send> Ui for Transcript<W> {
                 self.line(&format!("! {message}"))?;
                 self.line("")
             }
-            Event::StageStarted { .. }
+            Event::FlowChosen { .. }
+            | Event::StageStarted { .. }
             | Event::StageComplete { .. }
             | Event::FlowStageReport(_)
             | Event::PhaseState { .. }

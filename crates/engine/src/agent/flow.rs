@@ -4,6 +4,7 @@
 //! are pure functions of recorded facts; the task runner calls them and acts on the results.
 
 mod answer_edits;
+mod auto;
 mod branched;
 mod flow_state;
 mod phases;
@@ -19,6 +20,7 @@ mod task_rules;
 mod tool_gate;
 
 pub(crate) use answer_edits::edits;
+pub(crate) use auto::{RunTraits, is_unusable, settle};
 pub(crate) use flow_state::{Feedback, FlowState};
 pub(crate) use phases::{PhaseTransition, Phases};
 pub(crate) use preload::{PreloadedFile, read as read_before, shown as shown_before};
@@ -27,6 +29,7 @@ pub(crate) use run_flow::work;
 pub(crate) use task_rules::TaskRules;
 pub(crate) use tool_gate::ToolRef;
 
+pub use auto::{FlowChoice, VERIFY_AUTO, VERIFY_OFF};
 pub use settings::{
     BenchmarkSettings, FlowEditFormat, FlowMode, FlowSettings, HistoryMode, HistorySettings, OutputMode,
     PhaseControl, PhaseLog, PhaseMode, PhasePlace, PhaseProbe, PhaseRules, PlanMode, RuntimeAction,

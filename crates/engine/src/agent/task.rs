@@ -406,7 +406,11 @@ impl AgentTask {
             parent: self.rules.parent.as_ref().map(ToString::to_string),
             continues: self.session.continues.as_ref().map(ToString::to_string),
         });
-        [started].into_iter().chain(self.earlier.compaction(started_ms))
+        let chosen = self.rules.chosen.as_ref().map(|choice| Event::FlowChosen {
+            flow: choice.flow.name().to_owned(),
+            reason: choice.reason.clone(),
+        });
+        [started].into_iter().chain(chosen).chain(self.earlier.compaction(started_ms))
     }
 
     fn end(&self, runner: &TaskRunner<'_>, outcome: TaskOutcome) -> TaskOutcome {

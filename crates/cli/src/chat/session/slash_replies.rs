@@ -99,7 +99,7 @@ impl Chat<'_> {
     }
 
     fn flow_line(&self, what: &str) -> Result<StyledLine, CliError> {
-        let mode = self.setup.config.text("task_flow_mode").unwrap_or("flat");
+        let mode = self.setup.config.text("task_flow_mode").unwrap_or("auto");
         Ok(StyledLine::of(Style::Bold, mode).and(Style::Plain, &format!(" {what}")))
     }
 

@@ -236,7 +236,8 @@ impl View {
                     StyledLine::of(Style::Warning, &format!("  {}", self.glyphs.warning)),
                 );
             }
-            Event::StageStarted { .. }
+            Event::FlowChosen { .. }
+            | Event::StageStarted { .. }
             | Event::StageComplete { .. }
             | Event::FlowStageReport(_)
             | Event::PhaseState { .. }

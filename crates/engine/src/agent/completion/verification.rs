@@ -1,10 +1,12 @@
 //! Verifies the work with the command of the flow: the results, and what the model has been told of them.
 //! `runtime_actions.rs` runs the command.
 
+use std::collections::VecDeque;
+
 use fusee_journal::RunAborted;
 
 use super::runtime_actions::{EDIT_REFUSED, FileEffects, RuntimeActions};
-use crate::agent::flow::{Feedback, FlowEditFormat, FlowState, TaskRules};
+use crate::agent::flow::{Feedback, FlowEditFormat, FlowState, TaskRules, is_unusable};
 use crate::agent::machine::CallResults;
 
 /// Maximum characters of the verification output shown, counted from the end.
@@ -17,6 +19,8 @@ const VERIFY_LINES: usize = 8;
 #[derive(Debug, Default)]
 pub(crate) struct Verification {
     command: Option<String>,
+    /// Commands to try if that one cannot run.
+    alternatives: VecDeque<String>,
     /// Advice on a failure. It is appended last because small models follow the last instruction best.
     advice: &'static str,
     /// The verified file state; `None` before the first run.
@@ -35,7 +39,8 @@ impl Verification {
             FlowEditFormat::Tools => "\n\nFind out why, and call a tool that changes what is wrong.",
             FlowEditFormat::Whole | FlowEditFormat::Blocks => "\n\nFind out why, and change what is wrong.",
         };
-        Self { command: rules.verify.clone(), advice, ..Self::default() }
+        let alternatives = rules.verify_alternatives.iter().cloned().collect();
+        Self { command: rules.verify.clone(), alternatives, advice, ..Self::default() }
     }
 
     /// Whether the model may claim to be done: no rule forbids it and the current file state has not failed
@@ -89,14 +94,20 @@ impl Verification {
     /// Runs the command, unless it has already run for the current file state.
     pub(crate) async fn run(&mut self, runtime: &mut RuntimeActions<'_, '_>) -> Result<(), RunAborted> {
         let files = runtime.flow.facts.state();
-        let Some(command) = self.command.as_deref().filter(|_| self.about != Some(files)) else {
+        if self.about == Some(files) {
             return Ok(());
-        };
-        self.runs += 1;
-        let id = format!("verify-{}", self.runs);
-        let output = runtime.run_command(&id, command, FileEffects::Ignored).await?;
-        runtime.flow.facts.verified(command, output.ok);
-        self.record(files, output.ok, &output.content);
+        }
+        while let Some(command) = self.command.clone() {
+            self.runs += 1;
+            let id = format!("verify-{}", self.runs);
+            let output = runtime.run_command(&id, &command, FileEffects::Ignored).await?;
+            if output.ok || self.alternatives.is_empty() || !is_unusable(&output.content) {
+                runtime.flow.facts.verified(&command, output.ok);
+                self.record(files, output.ok, &output.content);
+                break;
+            }
+            self.command = self.alternatives.pop_front();
+        }
         Ok(())
     }
 

@@ -90,7 +90,7 @@ fn planned(flow: &FlowSettings, task: &PlannedTask, label: &str, n: usize, count
 }
 
 /// The verb that marks a task as read-only, if it is.
-fn is_read_only_command(description: &str) -> Option<&'static str> {
+pub(crate) fn is_read_only_command(description: &str) -> Option<&'static str> {
     let words: Vec<String> = description
         .split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty())

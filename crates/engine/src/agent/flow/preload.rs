@@ -1,6 +1,7 @@
 //! Reads files on behalf of the model: the files that a stage names are found and read in one step, so that a
 //! small model does not get lost searching for them.
 
+use std::collections::BTreeSet;
 use std::io::Read;
 
 use fusee_tools::workspace::OpenedPath;
@@ -40,7 +41,7 @@ pub(crate) fn read(named: &[String], request: &str, workspace: &Workspace) -> Ve
     let mut paths: Vec<(String, bool)> = Vec::new();
     for name in named {
         let found: Vec<(String, bool)> = match name.as_str() {
-            "@target" => targets(&subject, &all).into_iter().map(|path| (path, true)).collect(),
+            "@target" => targets(&subject, request, &all).into_iter().map(|path| (path, true)).collect(),
             "@tests" => tests(&subject, &all).into_iter().map(|path| (path, false)).collect(),
             glob => fusee_tools::matching(glob, &all).map(|path| (path.clone(), false)).collect(),
         };
@@ -62,13 +63,48 @@ pub(crate) fn read(named: &[String], request: &str, workspace: &Workspace) -> Ve
     materials
 }
 
-/// The files a task is about: those it names, otherwise all sources if there are only a few.
-fn targets(subject: &RequestFiles, all: &[String]) -> Vec<String> {
+/// The files that a request is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Subjects {
+    /// Files to change.
+    pub(crate) targets: Vec<String>,
+    /// Their tests.
+    pub(crate) tests: Vec<String>,
+}
+
+/// Finds the files that a request is about, among `all` files of the workspace.
+pub(crate) fn subjects(request: &str, workspace: &Workspace, all: &[String]) -> Subjects {
+    let subject = RequestFiles::find(request, workspace);
+    Subjects { targets: targets(&subject, request, all), tests: tests(&subject, all) }
+}
+
+/// Reads a file as text, if it is a small text file.
+pub(crate) fn read_text(workspace: &Workspace, path: &str) -> Option<String> {
+    material(workspace, path.to_owned(), false, FILE_BYTES).map(|file| file.text)
+}
+
+/// The files a task is about: those it names, otherwise all sources if there are only a few, otherwise those
+/// whose name is a word of the request.
+fn targets(subject: &RequestFiles, request: &str, all: &[String]) -> Vec<String> {
     if !subject.named.is_empty() {
         return subject.named.clone();
     }
     let sources: Vec<String> = all.iter().filter(|path| is_source(path) && !is_test(path)).cloned().collect();
-    if sources.len() <= MAX_GUESSED { sources } else { Vec::new() }
+    if sources.len() <= MAX_GUESSED {
+        return sources;
+    }
+    let words: BTreeSet<String> = request
+        .split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-')
+        .map(str::to_lowercase)
+        .filter(|word| word.len() > 2)
+        .collect();
+    let called = |path: &&String| {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+        words.contains(&stem.to_lowercase())
+    };
+    let found: Vec<String> = sources.iter().filter(called).cloned().collect();
+    if found.len() <= MAX_GUESSED { found } else { Vec::new() }
 }
 
 fn tests(subject: &RequestFiles, all: &[String]) -> Vec<String> {

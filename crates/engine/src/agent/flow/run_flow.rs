@@ -33,6 +33,7 @@ pub(crate) async fn work(
     flow: &FlowSettings,
     started_ms: i64,
 ) -> Result<TaskOutcome, RunAborted> {
+    main.rules.chosen = flow.chosen.clone();
     if flow.benchmark.is_some_and(|benchmark| benchmark.protects_tests) {
         let workspace = main.session.workspace.clone();
         let protected = look(&main, "protected", move || ProtectedTests::take(&workspace)).await?;
@@ -40,7 +41,7 @@ pub(crate) async fn work(
     }
     let course = match (flow.stages.is_empty(), flow.mode) {
         (false, _) => return StageRunner::new(&main, flow, started_ms).through(stages(flow)).await,
-        (true, FlowMode::Flat) => FlowShape::Free,
+        (true, FlowMode::Auto | FlowMode::Flat) => FlowShape::Free,
         (true, FlowMode::Staged) => {
             let subject = subject(&main).await?;
             FlowShape::Staged(subject.required(flow.phase_control.rules.min_files_read_for_plan))
@@ -53,8 +54,8 @@ pub(crate) async fn work(
             return StageRunner::new(&main, flow, started_ms).through(direct(flow)).await;
         }
     };
-    let (protected, parent) = (main.rules.protected.clone(), main.rules.parent.clone());
-    main.with_rules(TaskRules { protected, parent, ..TaskRules::for_session(flow, course) })
+    let TaskRules { protected, parent, chosen, .. } = main.rules.clone();
+    main.with_rules(TaskRules { protected, parent, chosen, ..TaskRules::for_session(flow, course) })
         .run(started_ms)
         .await
 }
@@ -88,7 +89,10 @@ fn stages(flow: &FlowSettings) -> Vec<StageSpec> {
         rules.before = merged(&flow.before, &stage.before, n == 0);
         rules.after = merged(&flow.after, &stage.after, n + 1 == count);
         if n + 1 == count {
-            rules.verify = rules.verify.or_else(|| flow.verify.clone());
+            if rules.verify.is_none() {
+                rules.verify = flow.verify.clone();
+                rules.verify_alternatives = flow.verify_alternatives.clone();
+            }
         }
         let signal = stage.done_hint.clone().unwrap_or_else(|| {
             format!(

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::auto::FlowChoice;
 use super::stage::Stage;
 use crate::prompt::PlanningStrategy;
 
@@ -44,9 +45,18 @@ pub struct FlowSettings {
     /// Actions of the runtime after the work.
     #[serde(skip_serializing_if = "RuntimeAction::is_empty")]
     pub after: RuntimeAction,
-    /// Command that verifies the result.
+    /// Why the runtime chose the mode, if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<FlowChoice>,
+    /// Command that verifies the result; before a run starts, also `auto` and `off`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verify: Option<String>,
+    /// Commands to try if the first one cannot run, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub verify_alternatives: Vec<String>,
+    /// Whether the command was found in the project instead of given by the user.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub verify_found: bool,
     /// Planning strategy in the prompt, if configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planning: Option<PlanningStrategy>,
@@ -89,7 +99,10 @@ impl Default for FlowSettings {
             tools: Vec::new(),
             before: RuntimeAction::default(),
             after: RuntimeAction::default(),
+            chosen: None,
             verify: None,
+            verify_alternatives: Vec::new(),
+            verify_found: false,
             planning: None,
             edit_format: FlowEditFormat::Tools,
             phase_control: PhaseControl::default(),
@@ -105,6 +118,8 @@ impl Default for FlowSettings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FlowMode {
+    /// One of the others, by the model and the request; settled when a run starts.
+    Auto,
     /// One session, no stages.
     #[default]
     Flat,
@@ -119,6 +134,18 @@ pub enum FlowMode {
 }
 
 impl FlowMode {
+    /// The name of the mode in settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Flat => "flat",
+            Self::Staged => "staged",
+            Self::Staged3 => "staged3",
+            Self::Branched => "branched",
+            Self::Direct => "direct",
+        }
+    }
+
     /// Looks up a mode by name.
     pub fn named(name: &str) -> Option<Self> {
         serde_json::from_value(name.into()).ok()

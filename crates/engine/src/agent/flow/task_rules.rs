@@ -6,6 +6,7 @@ use std::sync::Arc;
 use fusee_journal::Branch;
 use fusee_tools::ContentHash;
 
+use super::auto::FlowChoice;
 use super::phases::Phases;
 use super::protected_tests::ProtectedTests;
 use super::settings::{FlowEditFormat, FlowSettings, HistorySettings, PlanMode, RuntimeAction};
@@ -23,6 +24,10 @@ pub(crate) struct TaskRules {
     pub(crate) history: HistorySettings,
     /// Command that verifies the result.
     pub(crate) verify: Option<String>,
+    /// Commands to try if that one cannot run; set if it was found in the project.
+    pub(crate) verify_alternatives: Vec<String>,
+    /// Why the runtime chose the flow, if it did.
+    pub(crate) chosen: Option<FlowChoice>,
     /// The parent task.
     pub(crate) parent: Option<Branch>,
     /// Number of this attempt, from 1, and of the further ones allowed.
@@ -134,6 +139,7 @@ impl TaskRules {
             reach: ToolAccess { offered: settings.tools.clone(), ..ToolAccess::default() },
             history,
             verify: settings.verify.clone(),
+            verify_alternatives: settings.verify_alternatives.clone(),
             before: settings.before.clone(),
             after: settings.after.clone(),
             edit_format: settings.edit_format,

@@ -1,0 +1,147 @@
+//! Decides what the user left open: the flow (`auto`), from the model and the request, and the command that
+//! verifies the work (`verify = "auto"`), from the project's files. Both are decided once, when a run starts,
+//! and stored in its settings.
+
+use fusee_tools::Workspace;
+use fusee_tools::test_command::test_commands;
+use serde::{Deserialize, Serialize};
+
+use super::branched::is_read_only_command;
+use super::preload::{self, Subjects};
+use super::settings::{FlowMode, FlowSettings};
+
+/// Value of `verify` that stands for the project's own tests.
+pub const VERIFY_AUTO: &str = "auto";
+
+/// Value of `verify` that stands for none.
+pub const VERIFY_OFF: &str = "off";
+
+/// Words that begin a question.
+const QUESTION: &str = "what why how when where which who whose is are was were does do did can could should would explain \
+    describe summarise summarize tell show compare";
+
+/// Maximum number of files in a workspace that are looked at.
+const MAX_FILES: usize = 20_000;
+
+/// A flow that the runtime chose.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowChoice {
+    /// The flow.
+    pub flow: FlowMode,
+    /// Why this flow was chosen.
+    pub reason: String,
+}
+
+/// What is known of a run when its flow is chosen.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RunTraits<'a> {
+    /// The user's request.
+    pub(crate) request: &'a str,
+    /// Whether the model is small.
+    pub(crate) small: bool,
+    /// Whether the run has requirements that only a session with tools meets: an earlier conversation, a prompt
+    /// of its own, review mode, a schema for the answer.
+    pub(crate) needs_session: bool,
+}
+
+/// Settles `auto` in the settings of a run that starts.
+pub(crate) fn settle(flow: &mut FlowSettings, run: RunTraits<'_>, workspace: &Workspace) {
+    if flow.mode == FlowMode::Auto {
+        let choice = if flow.stages.is_empty() { choose(flow, run, workspace) } else { configured() };
+        flow.mode = choice.flow;
+        // The ordinary case needs no explanation.
+        flow.chosen = Some(choice).filter(|choice| choice.flow != FlowMode::Flat);
+    }
+    let wanted = match flow.verify.as_deref() {
+        Some(VERIFY_OFF) => {
+            flow.verify = None;
+            false
+        }
+        Some(VERIFY_AUTO) => true,
+        Some(_) => false,
+        None => flow.is_direct(),
+    };
+    if wanted {
+        let mut commands = verify_commands(run.request, workspace).into_iter();
+        flow.verify = commands.next();
+        flow.verify_alternatives = commands.collect();
+        flow.verify_found = true;
+    }
+}
+
+fn configured() -> FlowChoice {
+    FlowChoice { flow: FlowMode::Flat, reason: "the flow has its own stages".to_owned() }
+}
+
+fn choose(flow: &FlowSettings, run: RunTraits<'_>, workspace: &Workspace) -> FlowChoice {
+    let flat = |reason: &str| FlowChoice { flow: FlowMode::Flat, reason: reason.to_owned() };
+    if !run.small {
+        return flat("the model is not small");
+    }
+    if run.needs_session || !flow.tools.is_empty() {
+        return flat("the run needs a session with tools");
+    }
+    if !asks_for_change(run.request) {
+        return flat("the request asks for no change");
+    }
+    let all = workspace.files(MAX_FILES);
+    match preload::subjects(run.request, workspace, &all) {
+        Subjects { targets, .. } if targets.is_empty() => FlowChoice {
+            flow: FlowMode::Staged,
+            reason: "the model is small, and the request does not tell which files it is about".to_owned(),
+        },
+        Subjects { targets, tests } => {
+            let files: Vec<&str> = targets.iter().chain(&tests).map(String::as_str).collect();
+            let shown = match files.as_slice() {
+                [first, second, third, rest @ ..] if !rest.is_empty() => {
+                    format!("{first}, {second}, {third} and {} more", rest.len())
+                }
+                files => files.join(", "),
+            };
+            FlowChoice {
+                flow: FlowMode::Direct,
+                reason: format!("the model is small, and the request is about {shown}"),
+            }
+        }
+    }
+}
+
+/// Whether a request asks for a change rather than for an answer.
+pub(crate) fn asks_for_change(request: &str) -> bool {
+    let request = request.trim();
+    let first =
+        request.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty()).unwrap_or_default();
+    let is_question =
+        request.ends_with('?') || QUESTION.split_whitespace().any(|word| word.eq_ignore_ascii_case(first));
+    !is_question && is_read_only_command(request).is_none()
+}
+
+/// The commands that may verify the work, best first.
+fn verify_commands(request: &str, workspace: &Workspace) -> Vec<String> {
+    let all = workspace.files(MAX_FILES);
+    let Subjects { targets, tests } = preload::subjects(request, workspace, &all);
+    let read = |path: &str| preload::read_text(workspace, path);
+    test_commands(&all, &targets, &tests, read).into_iter().map(|found| found.command).collect()
+}
+
+/// Whether the output of a test command means that it cannot run here, or ran no test.
+pub(crate) fn is_unusable(output: &str) -> bool {
+    const CODES: &[&str] = &["[exit code 126]", "[exit code 127]"];
+    const PHRASES: &[&str] = &[
+        "No module named pytest",
+        "no tests ran",
+        "Ran 0 tests",
+        "NO TESTS RAN",
+        "Missing script: \"test\"",
+        "no test specified",
+        "No tests found",
+        "[no test files]",
+        "no such command: `test`",
+        "npx canceled",
+        "could not determine executable to run",
+    ];
+    CODES.iter().chain(PHRASES).any(|sign| output.contains(sign))
+}
+
+#[cfg(test)]
+mod tests;
