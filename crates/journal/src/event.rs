@@ -180,6 +180,19 @@ pub enum Event {
         /// Why this flow was chosen.
         reason: String,
     },
+    /// One of several answers to the same request was judged.
+    Sample {
+        /// Number of the answer, from 1.
+        n: u32,
+        /// Verdict: `passed`, `failed`, `duplicate`, `no_edit` or `refused`.
+        verdict: String,
+        /// Tests that passed, if the output of the verification says so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        passed: Option<u32>,
+        /// Tests that failed, if the output of the verification says so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failed: Option<u32>,
+    },
     /// A stage of a flow starts. The stage runs as a task of its own.
     StageStarted {
         /// Name of the stage.

@@ -50,6 +50,9 @@ pub(super) const FLOW_KEYS: &[Key] = &[
     ),
     key("verify", Kind::Text, None, "Command that verifies the work: runs after each change, and the task ends when it exits with 0. auto finds the project's own tests (the default of direct), off runs none.")
         .flag("--verify"),
+    key("samples", whole(1, 100), None, "Maximum number of answers in direct: the first that passes is taken, else the best. By default 6 for a small model, else 1."),
+    key("repairs", whole(0, 100), None, "Maximum number of repairs of the best answer in direct. By default 2 for a small model, else 0."),
+    key("sample_temperature", Kind::Number { least: 0.0, most: 2.0 }, Some("0.7"), "Temperature of all answers but the first in direct."),
     key("before.read", Kind::Names, None, "Files the runtime reads into the context before the task: globs, @tests, @target."),
     key("before.run", Kind::Text, None, "Command the runtime runs before the task; its output is added to the context."),
     key("after.run", Kind::Text, None, "Command the runtime runs after the task."),

@@ -56,6 +56,11 @@ pub(crate) fn summarize_arguments(name: &str, arguments: &Value) -> String {
 pub(crate) fn flow_text(event: &Event) -> Option<String> {
     match event {
         Event::FlowChosen { flow, reason } => Some(format!("flow {flow}: {}", one_line(reason, 300))),
+        Event::Sample { n, verdict, passed, failed } => {
+            let tests =
+                passed.zip(*failed).map(|(passed, failed)| format!(", {passed} tests pass, {failed} fail"));
+            Some(format!("answer {n}: {}{}", verdict.replace('_', " "), tests.unwrap_or_default()))
+        }
         Event::StageStarted { label, attempt: 1, .. } => Some(format!("stage {label}")),
         Event::StageStarted { label, attempt, .. } => Some(format!("stage {label}, attempt {attempt}")),
         Event::FlowStageReport(report) if report.status != StageStatus::Completed => {

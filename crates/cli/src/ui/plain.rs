@@ -160,6 +160,7 @@ impl<O: Write + Send, E: Write + Send> Ui for PlainUi<O, E> {
                 self.line(&format!("  warning: invalid task report: {}", problems.join("; ")))
             }
             Event::FlowChosen { .. }
+            | Event::Sample { .. }
             | Event::StageStarted { .. }
             | Event::StageComplete { .. }
             | Event::FlowStageReport(_)

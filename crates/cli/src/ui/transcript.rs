@@ -163,6 +163,7 @@ impl<W: Write + Send> Ui for Transcript<W> {
                 self.line("")
             }
             Event::FlowChosen { .. }
+            | Event::Sample { .. }
             | Event::StageStarted { .. }
             | Event::StageComplete { .. }
             | Event::FlowStageReport(_)

@@ -58,6 +58,7 @@ mod sandbox;
 mod secrets;
 mod sections;
 mod shipped_workflows;
+mod small_models;
 mod soak;
 mod specs;
 mod stopping;

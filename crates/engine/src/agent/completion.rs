@@ -5,4 +5,5 @@ pub(crate) mod answer_check;
 pub(crate) mod finalize;
 pub(crate) mod implement_nudge;
 pub(crate) mod runtime_actions;
+pub(crate) mod sample_files;
 pub(crate) mod verification;

@@ -12,6 +12,7 @@ mod preload;
 mod protected_tests;
 mod request_files;
 mod run_flow;
+mod samples;
 mod settings;
 mod stage;
 mod stage_notes;
@@ -19,13 +20,16 @@ mod stage_runner;
 mod task_rules;
 mod tool_gate;
 
-pub(crate) use answer_edits::edits;
+pub(crate) use answer_edits::{AnswerEdit, edits};
 pub(crate) use auto::{RunTraits, is_unusable, settle};
 pub(crate) use flow_state::{Feedback, FlowState};
 pub(crate) use phases::{PhaseTransition, Phases};
 pub(crate) use preload::{PreloadedFile, read as read_before, shown as shown_before};
 pub(crate) use protected_tests::{ProtectedTests, answer as protected_answer};
 pub(crate) use run_flow::work;
+pub(crate) use samples::{
+    Afterwards, CandidateFiles, OriginalFile, SampleResult, SampleRules, Score, is_better,
+};
 pub(crate) use task_rules::TaskRules;
 pub(crate) use tool_gate::ToolRef;
 

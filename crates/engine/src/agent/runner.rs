@@ -204,6 +204,7 @@ impl<'t> TaskRunner<'t> {
         let opened = self.conversation.prompt.as_ref().map(RenderedPrompt::opened).unwrap_or_default();
         let (facts, plan, phases, payload) = self.flow.into_parts();
         let (active_ms, last_ms) = (self.run.meter.active_ms, self.run.meter.last_ms);
-        FinishedTask { outcome, facts, plan, phases, lacks, payload, active_ms, last_ms, opened }
+        let sample = self.files.sample.result();
+        FinishedTask { outcome, facts, plan, phases, lacks, payload, active_ms, last_ms, opened, sample }
     }
 }

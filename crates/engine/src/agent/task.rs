@@ -19,7 +19,7 @@ use crate::agent::completion::answer_check::AnswerCheck;
 use crate::agent::completion::finalize::concluded;
 use crate::agent::conversation::carry_over::PriorConversation;
 use crate::agent::conversation::sectioned_prompt::SectionedPrompt;
-use crate::agent::flow::{Phases, TaskRules};
+use crate::agent::flow::{Phases, SampleResult, TaskRules};
 use crate::agent::limits::cost::Charges;
 use crate::agent::limits::resource_metrics::ResourceMetrics;
 use crate::agent::tool_calls::subtask_tool::{self, Spent};
@@ -175,6 +175,8 @@ pub(crate) struct FinishedTask {
     pub(crate) last_ms: i64,
     /// The sections open at the end.
     pub(crate) opened: BTreeSet<String>,
+    /// What the task came to, if it is one of several samples.
+    pub(crate) sample: SampleResult,
 }
 
 impl AgentTask {

@@ -237,6 +237,7 @@ impl View {
                 );
             }
             Event::FlowChosen { .. }
+            | Event::Sample { .. }
             | Event::StageStarted { .. }
             | Event::StageComplete { .. }
             | Event::FlowStageReport(_)

@@ -63,6 +63,7 @@ impl RuntimeActions<'_, '_> {
 
     /// Runs the configured command after the task. It does not affect how the task ended.
     pub(crate) async fn postload(&mut self) -> Result<(), RunAborted> {
+        self.end_sample().await?;
         if let Some(command) = &self.run.task.rules.after.run {
             self.run_command("after-run", command, FileEffects::Recorded).await?;
         }
@@ -112,6 +113,9 @@ impl RuntimeActions<'_, '_> {
             Err(_) if self.flow.facts.has_changes() && !rules.one_answer => return Ok(None),
             Err(text) => return Ok(Some(Feedback { text, kind: "no_edit" })),
         };
+        if let Some(feedback) = self.begin_sample(&edits).await? {
+            return Ok(Some(feedback));
+        }
         let mut complaints = Vec::new();
         for edit in edits {
             if self.run.session().toolbox.find(edit.tool).is_none() {
@@ -156,6 +160,32 @@ impl RuntimeActions<'_, '_> {
             emit_result(run, &call, &refusal, 0);
             return Ok(refusal.output);
         }
+        self.perform(&call, arguments, effects).await
+    }
+
+    /// Makes a call that puts a file back. The user, who approved the change, is not asked again.
+    pub(crate) async fn restore(
+        &mut self,
+        id: &str,
+        name: &str,
+        arguments: Value,
+    ) -> Result<ToolOutput, RunAborted> {
+        let call = ToolCall { id: id.to_owned(), name: name.to_owned(), arguments: arguments.to_string() };
+        emit_call(self.run, &call);
+        self.perform(&call, arguments, FileEffects::Recorded).await
+    }
+
+    /// Performs an admitted call and reports its result.
+    async fn perform(
+        &mut self,
+        call: &ToolCall,
+        arguments: Value,
+        effects: FileEffects,
+    ) -> Result<ToolOutput, RunAborted> {
+        let (run, id, name) = (&mut *self.run, call.id.as_str(), call.name.as_str());
+        let Some(tool) = run.session().toolbox.find(name) else {
+            return Ok(ToolOutput::error(format!("There is no tool {name}.")));
+        };
         let (mut called, mut recorded) = run.runtime_executor().make(id, tool, arguments.clone()).await?;
         run.meter.record(&recorded);
         run.session().workspace.record_output(&called.output);
@@ -176,7 +206,7 @@ impl RuntimeActions<'_, '_> {
             }
             FileEffects::Ignored => called.output.changed.clear(),
         }
-        emit_result(run, &call, &called, recorded.duration_ms);
+        emit_result(run, call, &called, recorded.duration_ms);
         Ok(called.output)
     }
 }

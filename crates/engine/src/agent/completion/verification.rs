@@ -103,6 +103,7 @@ impl Verification {
             let output = runtime.run_command(&id, &command, FileEffects::Ignored).await?;
             if output.ok || self.alternatives.is_empty() || !is_unusable(&output.content) {
                 runtime.flow.facts.verified(&command, output.ok);
+                runtime.files.sample.verified(output.ok, &output.content);
                 self.record(files, output.ok, &output.content);
                 break;
             }

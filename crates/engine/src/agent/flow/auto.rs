@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::branched::is_read_only_command;
 use super::preload::{self, Subjects};
+use super::samples::{SMALL_MODEL_REPAIRS, SMALL_MODEL_SAMPLES};
 use super::settings::{FlowMode, FlowSettings};
 
 /// Value of `verify` that stands for the project's own tests.
@@ -51,6 +52,12 @@ pub(crate) fn settle(flow: &mut FlowSettings, run: RunTraits<'_>, workspace: &Wo
         flow.mode = choice.flow;
         // The ordinary case needs no explanation.
         flow.chosen = Some(choice).filter(|choice| choice.flow != FlowMode::Flat);
+    }
+    if flow.is_direct() && run.small {
+        flow.samples = flow.samples.or(Some(SMALL_MODEL_SAMPLES));
+        // Retries of `direct` were called so before there were samples.
+        let most = if flow.replan_max > 0 { flow.replan_max } else { u32::MAX };
+        flow.repairs = flow.repairs.or(Some(SMALL_MODEL_REPAIRS.min(most)));
     }
     let wanted = match flow.verify.as_deref() {
         Some(VERIFY_OFF) => {

@@ -50,14 +50,33 @@ pub(crate) async fn work(
             return StageRunner::new(&main, flow, started_ms).through(staged3(flow)).await;
         }
         (true, FlowMode::Branched) => return branched::work(&main, flow, started_ms).await,
-        (true, FlowMode::Direct) => {
-            return StageRunner::new(&main, flow, started_ms).through(direct(flow)).await;
-        }
+        (true, FlowMode::Direct) => return answer_directly(&main, flow, started_ms).await,
     };
     let TaskRules { protected, parent, chosen, .. } = main.rules.clone();
     main.with_rules(TaskRules { protected, parent, chosen, ..TaskRules::for_session(flow, course) })
         .run(started_ms)
         .await
+}
+
+/// `direct`: one answer, or several of which the best is kept.
+async fn answer_directly(
+    main: &AgentTask,
+    flow: &FlowSettings,
+    started_ms: i64,
+) -> Result<TaskOutcome, RunAborted> {
+    let mut parts = StageRunner::new(main, flow, started_ms);
+    let part = direct(flow);
+    // Only whole files can be put back and compared.
+    let whole = part.rules.edit_format == FlowEditFormat::Whole;
+    let Some(sampling) = flow.sampling().filter(|_| whole) else { return parts.through(vec![part]).await };
+    parts.begin();
+    match parts.sampled(part, sampling).await? {
+        Ok(()) => {
+            let done = parts.completed();
+            parts.end(done).await
+        }
+        Err(failed) => parts.end(*failed).await,
+    }
 }
 
 /// The files the request is about, looked up once.
@@ -157,7 +176,7 @@ fn staged3(flow: &FlowSettings) -> Vec<StageSpec> {
 }
 
 /// The model answers once with the new file; each retry starts over with the failure.
-fn direct(flow: &FlowSettings) -> Vec<StageSpec> {
+fn direct(flow: &FlowSettings) -> StageSpec {
     let course = StageRequirements {
         id: "direct".to_owned(),
         signal: StageSignal::None,
@@ -188,13 +207,13 @@ fn direct(flow: &FlowSettings) -> Vec<StageSpec> {
         }
         FlowEditFormat::Whole | FlowEditFormat::Tools => DIRECT,
     };
-    vec![StageSpec {
+    StageSpec {
         // A small model that has to say what is wrong finds it more often.
         again: Some(format!("First say in one sentence what is wrong. Then answer with {what}")),
         attempts: flow.replan_max + 1,
         window: 0,
         ..StageSpec::new("direct", format!("Answer with {what}"), rules, flow)
-    }]
+    }
 }
 
 #[cfg(test)]
@@ -204,10 +223,10 @@ mod tests {
     #[test]
     fn the_instructions_of_direct_name_every_mark_of_its_edit_format() {
         let blocks = FlowSettings { edit_format: FlowEditFormat::Blocks, ..FlowSettings::default() };
-        let task = direct(&blocks).remove(0).task;
+        let task = direct(&blocks).task;
         for mark in ["<<<<<<< SEARCH", "=======", ">>>>>>> REPLACE"] {
             assert!(task.contains(mark), "{mark} is missing in: {task}");
         }
-        assert!(direct(&FlowSettings::default()).remove(0).task.contains("fenced block"));
+        assert!(direct(&FlowSettings::default()).task.contains("fenced block"));
     }
 }

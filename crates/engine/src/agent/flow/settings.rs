@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::auto::FlowChoice;
+use super::samples::{SAMPLE_TEMPERATURE, Sampling};
 use super::stage::Stage;
 use crate::prompt::PlanningStrategy;
 
@@ -57,6 +58,15 @@ pub struct FlowSettings {
     /// Whether the command was found in the project instead of given by the user.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub verify_found: bool,
+    /// Maximum number of answers in `direct`; by default several from a small model, and one otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub samples: Option<u32>,
+    /// Maximum number of repairs of the best answer in `direct`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repairs: Option<u32>,
+    /// Sampling temperature of all answers but the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample_temperature: Option<f64>,
     /// Planning strategy in the prompt, if configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planning: Option<PlanningStrategy>,
@@ -76,6 +86,18 @@ pub struct FlowSettings {
 }
 
 impl FlowSettings {
+    /// How many answers `direct` takes, if not just one.
+    pub(crate) fn sampling(&self) -> Option<Sampling> {
+        if self.samples.is_none() && self.repairs.is_none() {
+            return None;
+        }
+        Some(Sampling {
+            samples: self.samples.unwrap_or(1).max(1),
+            repairs: self.repairs.unwrap_or_default(),
+            temperature: self.sample_temperature.unwrap_or(SAMPLE_TEMPERATURE),
+        })
+    }
+
     /// Whether the model answers once, with the new files, and has no tools.
     pub fn is_direct(&self) -> bool {
         self.mode == FlowMode::Direct && self.stages.is_empty()
@@ -103,6 +125,9 @@ impl Default for FlowSettings {
             verify: None,
             verify_alternatives: Vec::new(),
             verify_found: false,
+            samples: None,
+            repairs: None,
+            sample_temperature: None,
             planning: None,
             edit_format: FlowEditFormat::Tools,
             phase_control: PhaseControl::default(),

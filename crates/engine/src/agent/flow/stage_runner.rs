@@ -8,6 +8,7 @@ use fusee_journal::event::{ErrorCode, ErrorDetail, Event, FlowStageReport, Stage
 use fusee_journal::{Branch, RunAborted};
 
 use super::phases::Phases;
+use super::samples::{Candidates, NextAttempt, SampleVerdict, Sampling};
 use super::settings::FlowSettings;
 use super::stage_notes::{self, StageNote};
 use super::task_rules::{FlowShape, TaskRules};
@@ -147,6 +148,56 @@ impl<'a> StageRunner<'a> {
             return Ok(Ok(()));
         }
         if part.needs == StageNecessity::Optional && !fatal {
+            return Ok(Ok(()));
+        }
+        Ok(Err(Box::new(self.failed(&part.id, worked.outcome, &lacks))))
+    }
+
+    /// Runs one part by taking several answers: the first that passes, or else the best one. The inner error is
+    /// the outcome of the task if none passed.
+    pub(crate) async fn sampled(
+        &mut self,
+        part: StageSpec,
+        sampling: Sampling,
+    ) -> Result<Result<(), Box<TaskOutcome>>, RunAborted> {
+        let (mut candidates, mut facts) = (Candidates::new(sampling), Facts::default());
+        let (mut attempt, mut verdicts, mut last) = (0, Vec::new(), None);
+        loop {
+            let next = candidates.next();
+            let hint = match &next {
+                NextAttempt::Stop => break,
+                NextAttempt::Sample { .. } => None,
+                NextAttempt::Repair { failure } => Some(failure.clone()),
+            };
+            attempt += 1;
+            self.emit(Event::StageStarted { stage: part.id.clone(), label: part.label.clone(), attempt });
+            let mut part = part.clone();
+            part.rules.sample = Some(candidates.rules(&next));
+            let worked = self.attempt(&part, attempt, hint.as_deref(), &facts).await?;
+            self.take(&worked);
+            facts.absorb(&worked.facts);
+            let lacks = shortfall(&worked);
+            let verdict = SampleVerdict::new(attempt, lacks.is_empty(), &worked.sample);
+            self.emit(verdict.event());
+            verdicts.push(verdict);
+            let ends = lacks.is_empty() || is_final(&worked.outcome);
+            let sample = worked.sample.clone();
+            last = Some((worked, lacks));
+            if ends {
+                break;
+            }
+            candidates.add(attempt, sample);
+        }
+        let Some((worked, mut lacks)) = last else { return Ok(Ok(())) };
+        let completed = lacks.is_empty();
+        if !completed && let Some(best) = candidates.best() {
+            lacks.insert(0, best.describe(attempt));
+        }
+        let summary = if completed { worked.outcome.answer.clone() } else { lacks.join("; ") };
+        let payload = serde_json::json!({ "samples": verdicts });
+        self.report(&part, completed, attempt, &facts, &summary, Some(payload));
+        if completed {
+            self.answer = worked.outcome.answer;
             return Ok(Ok(()));
         }
         Ok(Err(Box::new(self.failed(&part.id, worked.outcome, &lacks))))

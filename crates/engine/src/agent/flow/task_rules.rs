@@ -9,6 +9,7 @@ use fusee_tools::ContentHash;
 use super::auto::FlowChoice;
 use super::phases::Phases;
 use super::protected_tests::ProtectedTests;
+use super::samples::SampleRules;
 use super::settings::{FlowEditFormat, FlowSettings, HistorySettings, PlanMode, RuntimeAction};
 use super::stage::Stage;
 use crate::agent::Limits;
@@ -44,6 +45,8 @@ pub(crate) struct TaskRules {
     pub(crate) edit_format: FlowEditFormat,
     /// Whether there is only one answer: a rejection ends the task.
     pub(crate) one_answer: bool,
+    /// Set if the task is one of several answers to the same request.
+    pub(crate) sample: Option<SampleRules>,
     /// Tests that must not change.
     pub(crate) protected: Option<Arc<ProtectedTests>>,
     /// Description in the report, if not the request.

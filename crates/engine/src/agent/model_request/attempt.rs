@@ -5,7 +5,8 @@ use std::time::Duration;
 use fusee_journal::StepKind;
 use fusee_journal::event::EventDelta;
 use fusee_model::{
-    CancellationToken, Conversation, ErrorKind, Model, ModelError, Reply, ReplyDelta as Piece, RequestOptions,
+    CancellationToken, Conversation, ErrorKind, Model, ModelError, RepetitionDetector, Reply,
+    ReplyDelta as Piece, RequestOptions, StopReason,
 };
 use serde::{Deserialize, Serialize};
 
@@ -115,14 +116,24 @@ pub(crate) async fn send(
     cancel: &CancellationToken,
 ) -> AttemptResult {
     let (engine, branch) = (&task.engine, &task.branch);
-    let mut show = |piece: Piece<'_>| match piece {
-        Piece::Text(text) => engine.pass(branch, EventDelta::Text(text.to_owned())),
-        Piece::Reasoning(text) => engine.pass(branch, EventDelta::Reasoning(text.to_owned())),
-        Piece::Waiting { .. } | Piece::Started | Piece::ToolCall { .. } | Piece::ToolArguments { .. } => {}
-    };
     let session = &task.session;
-    let reply = session.model.send(conversation, options, &mut show, cancel);
-    match within(this.left_ms, reply).await {
+    let mut watch = RepetitionWatch::new(cancel.child_token(), session.model.dialect().traits.small);
+    let stop = watch.stop.clone();
+    let mut show = |piece: Piece<'_>| {
+        watch.see(&piece);
+        match piece {
+            Piece::Text(text) => engine.pass(branch, EventDelta::Text(text.to_owned())),
+            Piece::Reasoning(text) => engine.pass(branch, EventDelta::Reasoning(text.to_owned())),
+            Piece::Waiting { .. } | Piece::Started | Piece::ToolCall { .. } | Piece::ToolArguments { .. } => {
+            }
+        }
+    };
+    let reply = session.model.send(conversation, options, &mut show, &stop);
+    let result = within(this.left_ms, reply).await;
+    if let Some(reply) = watch.cut_reply(&result) {
+        return AttemptResult::Reply(reply);
+    }
+    match result {
         AttemptResult::Error { error, .. } => {
             let (limits, asked) = (session.limits, error.retry_after_ms);
             let after_ms = if error.kind == ErrorKind::Loading {
@@ -137,6 +148,53 @@ pub(crate) async fn send(
             AttemptResult::Error { error, after_ms }
         }
         other => other,
+    }
+}
+
+/// Watches a reply as it is streamed, and stops it when it repeats itself.
+struct RepetitionWatch {
+    stop: CancellationToken,
+    /// Whether the arguments of calls are watched too. A large model may have to write a repetitive file.
+    arguments: bool,
+    text: String,
+    detectors: [RepetitionDetector; 3],
+    /// Length of the text worth keeping, once the reply repeats itself.
+    keep: Option<usize>,
+}
+
+impl RepetitionWatch {
+    fn new(stop: CancellationToken, arguments: bool) -> Self {
+        Self { stop, arguments, text: String::new(), detectors: Default::default(), keep: None }
+    }
+
+    fn see(&mut self, piece: &Piece<'_>) {
+        let [text, reasoning, arguments] = &mut self.detectors;
+        let found = match piece {
+            Piece::Text(part) => {
+                self.text.push_str(part);
+                text.push(part).map(|repetition| repetition.keep)
+            }
+            Piece::Reasoning(part) => reasoning.push(part).map(|_| self.text.len()),
+            Piece::ToolArguments { fragment, .. } if self.arguments => {
+                arguments.push(fragment).map(|_| self.text.len())
+            }
+            _ => None,
+        };
+        if let Some(keep) = found.filter(|_| self.keep.is_none()) {
+            self.keep = Some(keep);
+            self.stop.cancel();
+        }
+    }
+
+    /// The reply up to its first repetition, if it was stopped because of it.
+    fn cut_reply(self, result: &AttemptResult) -> Option<Reply> {
+        let stopped =
+            matches!(result, AttemptResult::Error { error, .. } if error.kind == ErrorKind::Cancelled);
+        let keep = self.keep.filter(|_| stopped)?;
+        let mut text = self.text;
+        let end = (0..=keep.min(text.len())).rev().find(|end| text.is_char_boundary(*end))?;
+        text.truncate(end);
+        Some(Reply { text, stop: StopReason::Length, ..Reply::default() })
     }
 }
 

@@ -44,6 +44,11 @@ impl OpenCalls<'_> {
     pub(crate) fn options(&self) -> RequestOptions {
         let session = &self.task.session;
         let mut options = session.options.clone();
+        let sample = self.task.rules.sample.as_ref();
+        if let Some(sample) = sample {
+            // The first answer is the most likely one; the others differ from it.
+            options.temperature = sample.temperature.or(options.temperature).or(Some(0.0));
+        }
         if self.flow.is_gated() || self.files.listed().is_some() {
             let offered = session.definitions().filter(|definition| self.flow.offers(definition));
             let offered = self.narrow_tools(offered.collect());
