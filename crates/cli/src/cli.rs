@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
-use fusee_engine::run::ExitStatus;
+use fusee::engine::run::ExitStatus;
 
 use crate::chat::{self, entry::ChatArgs};
 use crate::command::{Command, ToolUse, version};

@@ -27,7 +27,7 @@ pub(crate) mod trust;
 pub(crate) mod version;
 
 use clap::Subcommand;
-use fusee_engine::run::ExitStatus;
+use fusee::engine::run::ExitStatus;
 
 use crate::process::Process;
 use crate::process::error::CliError;

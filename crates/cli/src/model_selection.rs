@@ -11,16 +11,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fusee_engine::model::connection::provider::{PROVIDERS, Provider};
-use fusee_engine::model::{
+use fusee::engine::model::connection::provider::{PROVIDERS, Provider};
+use fusee::engine::model::{
     Connection, ConnectionOverrides, Model, ModelRef, Models, Recorder, ResolveError, ResolvedModel,
 };
-use fusee_engine::run;
-use fusee_engine::text::suggest;
+use fusee::engine::run;
+use fusee::engine::text::suggest;
+use fusee::system;
 
 use crate::config::{self, Config, Kind, ModelEntry, ValueOrigin};
 use crate::model_selection::discovery::DiscoveredModels;
-use crate::process::clock;
 use crate::process::environment::Environment;
 use crate::process::error::CliError;
 use crate::process::stdio;
@@ -179,7 +179,7 @@ pub(crate) fn open(resolved: &ResolvedModel, record: Option<&Path>) -> Result<Ar
     if resolved.name == run::NO_MODEL {
         return Ok(run::no_model());
     }
-    let model = Models::new(clock::now).open(&resolved.name, &resolved.connection)?;
+    let model = Models::new(system::now).open(&resolved.name, &resolved.connection)?;
     match record {
         Some(path) => Ok(Arc::new(Recorder::open(model, path)?)),
         None => Ok(model),

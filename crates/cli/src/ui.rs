@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use fusee_engine::journal::{EventRecord, EventStream, JournalError};
+use fusee::engine::journal::{EventRecord, EventStream, JournalError};
 use futures_util::FutureExt as _;
 use tokio::sync::oneshot;
 

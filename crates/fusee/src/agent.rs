@@ -118,7 +118,7 @@ impl Agent {
         let builder = RunBuilder::resolved(workspace, resolved, *limits, options.clone(), journal, model);
         let (mut builder, approvals) = self.equip(builder).await;
         builder.spec.output_schema = schema;
-        let run = task.run_id.clone().map_or_else(new_run_id, Ok)?;
+        let run = task.run_id.clone().map_or_else(new_run_id, Ok).map_err(Error::RunId)?;
         task.add_to(&mut builder)?;
         Ok(Run::new(builder.start(&run).await?, approvals))
     }

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use fusee_engine::text::render::harmless;
+use fusee::engine::text::render::harmless;
 use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation as _};
 use unicode_width::UnicodeWidthStr as _;
 

@@ -7,7 +7,7 @@ mod renderer;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fusee_engine::run::{ExitStatus, RunOutcome};
+use fusee::engine::run::{ExitStatus, RunOutcome};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use self::keyboard::{Keyboard, QuestionContext};

@@ -12,11 +12,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use fusee_engine::agent::Plan as PlanOfWork;
-use fusee_engine::approval::{ApprovalMode, ApprovalQuestion, Approver};
-use fusee_engine::journal::{RunId, RunStatus};
-use fusee_engine::lang::Callable;
-use fusee_engine::run::{self, CarryOver, PromptText, RunOutcome, RunSpec};
+use fusee::engine::agent::Plan as PlanOfWork;
+use fusee::engine::approval::{ApprovalMode, ApprovalQuestion, Approver};
+use fusee::engine::journal::{RunId, RunStatus};
+use fusee::engine::lang::Callable;
+use fusee::engine::run::{self, CarryOver, PromptText, RunOutcome, RunSpec};
 
 use super::complete::TaskCandidate;
 use crate::command::run_setup::{RunSetup, StartedRun};

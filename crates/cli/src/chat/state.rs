@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use fusee_engine::approval::{ApprovalAnswer, ApprovalQuestion};
-use fusee_engine::journal::EventRecord;
+use fusee::engine::approval::{ApprovalAnswer, ApprovalQuestion};
+use fusee::engine::journal::EventRecord;
 
 use super::commands::{InputLine, RunRequest, SlashCommand, parse_line};
 use super::complete::{self, Completion, TaskCandidate};

@@ -11,11 +11,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossterm::event::{Event as Input, KeyEventKind};
-use fusee_engine::agent::TurnInterrupt;
-use fusee_engine::approval::ApprovalAnswer;
-use fusee_engine::journal::{EventStream, RunId};
-use fusee_engine::model::CancellationToken;
-use fusee_engine::run::{ExitStatus, RunOutcome};
+use fusee::engine::agent::TurnInterrupt;
+use fusee::engine::approval::ApprovalAnswer;
+use fusee::engine::journal::{EventStream, RunId};
+use fusee::engine::model::CancellationToken;
+use fusee::engine::run::{ExitStatus, RunOutcome};
 use futures_util::FutureExt as _;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};

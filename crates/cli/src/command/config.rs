@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use fusee_engine::run::ExitStatus;
-use fusee_engine::text::suggest;
+use fusee::engine::run::ExitStatus;
+use fusee::engine::text::suggest;
 use serde_json::{Value, json};
 
 use crate::config::flags::DirectoryFlag;

@@ -7,7 +7,7 @@ mod programs;
 pub(crate) mod sandbox;
 
 use clap::Args;
-use fusee_engine::run::ExitStatus;
+use fusee::engine::run::ExitStatus;
 use serde::Serialize;
 
 use crate::config::Config;

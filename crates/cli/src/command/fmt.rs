@@ -4,11 +4,11 @@ use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fusee_engine::lang;
-use fusee_engine::run::ExitStatus;
-use fusee_engine::text::render::{self, Colour};
-use fusee_engine::text::{Diagnostic, Source};
-use fusee_engine::workflow::{MOST_BYTES, WorkflowLoader};
+use fusee::engine::lang;
+use fusee::engine::run::ExitStatus;
+use fusee::engine::text::render::{self, Colour};
+use fusee::engine::text::{Diagnostic, Source};
+use fusee::engine::workflow::{MOST_BYTES, WorkflowLoader};
 
 use crate::process::Process;
 use crate::process::error::CliError;

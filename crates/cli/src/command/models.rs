@@ -1,8 +1,9 @@
 //! `fusee models`: lists the available models.
 
 use clap::Args;
-use fusee_engine::model::{ModelRef, Models, Price, ServedModel};
-use fusee_engine::run::ExitStatus;
+use fusee::engine::model::{ModelRef, Models, Price, ServedModel};
+use fusee::engine::run::ExitStatus;
+use fusee::system;
 use serde::Serialize;
 
 use crate::config::Config;
@@ -10,7 +11,6 @@ use crate::config::flags::DirectoryFlag;
 use crate::model_selection;
 use crate::model_selection::discovery::{self, DiscoveredModels};
 use crate::process::Process;
-use crate::process::clock;
 use crate::process::environment::Environment;
 use crate::process::error::CliError;
 use crate::process::stdio;
@@ -100,7 +100,7 @@ async fn gather(
         }
     };
     let prices = model_selection::prices(environment)?;
-    let models = Models::new(clock::now);
+    let models = Models::new(system::now);
     for place in sources {
         // A provider is addressed by a placeholder model that is never used; or it is a URL.
         let (chosen, source) = match base_url {

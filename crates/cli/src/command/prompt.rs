@@ -6,20 +6,20 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
-use fusee_engine::journal::Clock;
-use fusee_engine::model::tokens;
-use fusee_engine::prompt::{
+use fusee::engine::journal::Clock;
+use fusee::engine::model::tokens;
+use fusee::engine::prompt::{
     AnyTask, BoundPrompt, DefaultPrompt, EnvironmentSnapshot, FileProblem, Outlined, Prompt, PromptFile,
     PromptKind, RenderProblem, RenderedText, open_sections, overridable, override_file,
 };
-use fusee_engine::run::ExitStatus;
-use fusee_engine::text::suggest;
+use fusee::engine::run::ExitStatus;
+use fusee::engine::text::suggest;
+use fusee::system::SystemClock;
 use serde_json::{Value, json};
 
 use crate::config::Config;
 use crate::config::flags::DirectoryFlag;
 use crate::process::Process;
-use crate::process::clock::SystemClock;
 use crate::process::error::CliError;
 use crate::process::stdio;
 use crate::project::Project;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io;
 
 use clap::Args;
-use fusee_engine::journal::{RunAborted, StepKind};
-use fusee_engine::run::{ExitStatus, RunBuilder, RunOutcome};
+use fusee::engine::journal::{RunAborted, StepKind};
+use fusee::engine::run::{ExitStatus, RunBuilder, RunOutcome};
 
 use crate::config::flags::{DirectoryFlag, RunArg};
 use crate::process::Process;

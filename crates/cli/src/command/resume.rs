@@ -5,10 +5,10 @@ mod finished_run;
 use std::sync::Arc;
 
 use clap::Args;
-use fusee_engine::journal::{Event, EventRecord, Journal, RunId, RunStatus};
-use fusee_engine::model::ResolvedModel;
-use fusee_engine::run::{self, ExitStatus, JsonOutput, RunOutcome, RunSpec};
-use fusee_engine::tools::sandbox::Network;
+use fusee::engine::journal::{Event, EventRecord, Journal, RunId, RunStatus};
+use fusee::engine::model::ResolvedModel;
+use fusee::engine::run::{self, ExitStatus, JsonOutput, RunOutcome, RunSpec};
+use fusee::engine::tools::sandbox::Network;
 
 use super::run_setup::RunSetup;
 use super::task;

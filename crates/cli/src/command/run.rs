@@ -4,10 +4,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fusee_engine::dispatch;
-use fusee_engine::journal::RunId;
-use fusee_engine::review::CodeReview;
-use fusee_engine::run::{self, ExitStatus, JsonOutput, PromptText, RunSpec};
+use fusee::engine::dispatch;
+use fusee::engine::journal::RunId;
+use fusee::engine::review::CodeReview;
+use fusee::engine::run::{self, ExitStatus, JsonOutput, PromptText, RunSpec};
 
 use super::run_setup::{RunSetup, RunTarget, StartedRun};
 use super::task;

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use fusee_engine::agent::TurnInterrupt;
-use fusee_engine::journal::EventRecord;
-use fusee_engine::model::CancellationToken;
-use fusee_engine::run::{ExitStatus, RunOutcome};
+use fusee::engine::agent::TurnInterrupt;
+use fusee::engine::journal::EventRecord;
+use fusee::engine::model::CancellationToken;
+use fusee::engine::run::{ExitStatus, RunOutcome};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::run_setup::StartedRun;

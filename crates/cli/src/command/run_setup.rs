@@ -5,23 +5,23 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fusee_engine::agent::PricedModel;
-use fusee_engine::agent::ReviewPolicy;
-use fusee_engine::approval::Approver;
-use fusee_engine::approval::rules::ApprovalRules;
-use fusee_engine::journal::{Journal, RunId};
-use fusee_engine::model::{Model, ResolvedModel};
-use fusee_engine::review::CodeReview;
-use fusee_engine::run::{
+use fusee::engine::agent::PricedModel;
+use fusee::engine::agent::ReviewPolicy;
+use fusee::engine::approval::Approver;
+use fusee::engine::approval::rules::ApprovalRules;
+use fusee::engine::journal::{Journal, RunId};
+use fusee::engine::model::{Model, ResolvedModel};
+use fusee::engine::review::CodeReview;
+use fusee::engine::run::{
     ActiveSandbox, RunBuilder, RunHandle, RunKind, RunSpec, SandboxMode, SandboxOptions,
 };
-use fusee_engine::tools::{CommandSettings, Secrets, sandbox};
+use fusee::engine::tools::{CommandSettings, Secrets, sandbox};
+use fusee::system;
 
 use super::task::ReadyTask;
 use crate::config::Config;
 use crate::model_selection;
 use crate::process::Process;
-use crate::process::clock;
 use crate::process::error::CliError;
 use crate::process::stdio;
 use crate::project::mcp_servers::{self, McpServers};
@@ -169,7 +169,7 @@ impl<'p> RunSetup<'p> {
     ) -> Result<StartedRun, CliError> {
         let builder = self.complete(builder)?;
         let header = RunHeader::of(&builder.spec);
-        let run = run.map_or_else(clock::new_run_id, Ok)?;
+        let run = run.map_or_else(system::new_run_id, Ok).map_err(CliError::failed)?;
         Ok(StartedRun { running: Box::pin(builder.start(&run)).await?, header })
     }
 
@@ -196,7 +196,7 @@ impl<'p> RunSetup<'p> {
         let builder = builder.with_sandbox(&self.sandbox);
         let mut builder = builder.with_mcp(&servers.offered, &servers.tools, &servers.secrets);
         builder.deps.approver = self.show.approver(self.saved_rules());
-        builder.deps.jitter = clock::jitter;
+        builder.deps.jitter = system::jitter;
         builder
     }
 

@@ -8,10 +8,10 @@ mod tool;
 mod workflow_source;
 
 use clap::Args;
-use fusee_engine::lang::{EvaluationLimits, Machine};
-use fusee_engine::run::{ExitStatus, JsonOutput, RunKind, RunOutcome, WorkflowRun};
-use fusee_engine::task_system::{ExecutionPath, Reason, TaskError, TaskResult};
-use fusee_engine::workflow::standard_tools;
+use fusee::engine::lang::{EvaluationLimits, Machine};
+use fusee::engine::run::{ExitStatus, JsonOutput, RunKind, RunOutcome, WorkflowRun};
+use fusee::engine::task_system::{ExecutionPath, Reason, TaskError, TaskResult};
+use fusee::engine::workflow::standard_tools;
 use serde_json::Value as Json;
 
 use super::run::{self, ContinuedRun, Launched, RunArgs};

@@ -1,6 +1,6 @@
 //! Reads the list of stages (`flow`). All errors are reported at once, each with its position.
 
-use fusee_engine::text::{Span, suggest};
+use fusee::engine::text::{Span, suggest};
 use serde_json::{Map, json};
 
 use super::flow_keys::STAGE_KEYS;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use fusee_engine::model::connection::provider::{self, UrlError};
-use fusee_engine::text::suggest;
+use fusee::engine::model::connection::provider::{self, UrlError};
+use fusee::engine::text::suggest;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 

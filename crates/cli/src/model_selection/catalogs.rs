@@ -2,7 +2,7 @@
 
 use std::io;
 
-use fusee_engine::model::{Prices, Profile, Profiles};
+use fusee::engine::model::{Prices, Profile, Profiles};
 
 use crate::process::environment::Environment;
 use crate::process::error::CliError;

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use fusee_engine::model::connection::provider::{PROVIDERS, Provider};
+use fusee::engine::model::connection::provider::{PROVIDERS, Provider};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;

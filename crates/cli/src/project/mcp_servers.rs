@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fusee_engine::model;
-use fusee_engine::tools::Tool;
-use fusee_engine::tools::mcp::{
+use fusee::engine::model;
+use fusee::engine::tools::Tool;
+use fusee::engine::tools::mcp::{
     self, McpClient, McpTool, OfferedTool, ProgramSettings, ServerSettings, ToolLists,
 };
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fusee_engine::tools::workspace::walk;
+use fusee::engine::tools::workspace::walk;
 
 /// The given files, and the `wanted` files in the given directories that are not ignored, sorted by name.
 /// Paths stay relative to `here` if they were given so.

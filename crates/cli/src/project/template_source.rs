@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use fusee_engine::lang::Callable;
-use fusee_engine::run::{RunKind, RunSpec, TemplateSource, callable};
-use fusee_engine::template::{
+use fusee::engine::lang::Callable;
+use fusee::engine::run::{RunKind, RunSpec, TemplateSource, callable};
+use fusee::engine::template::{
     LoadedTemplates, TemplateFolder, TemplateLayer, TemplateRegistry, load, shipped,
 };
-use fusee_engine::text::render::{self, Colour};
-use fusee_engine::text::{Diagnostic, Severity};
+use fusee::engine::text::render::{self, Colour};
+use fusee::engine::text::{Diagnostic, Severity};
 
 use crate::process::environment::Environment;
 use crate::process::stdio;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use fusee_engine::journal::{EventRecord, Journal, RunId};
+use fusee::engine::journal::{EventRecord, Journal, RunId};
 
 use crate::process::error::CliError;
 use crate::ui::Ui;

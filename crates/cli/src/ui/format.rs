@@ -1,6 +1,6 @@
 //! Short texts for events, durations and quantities, shared by every UI and listing.
 
-use fusee_engine::journal::event::{CallFate, ChangeKind, Event, StageStatus, ToolResult};
+use fusee::engine::journal::event::{CallFate, ChangeKind, Event, StageStatus, ToolResult};
 use serde_json::Value;
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use fusee_engine::journal::EventRecord;
+use fusee::engine::journal::EventRecord;
 
 use super::Ui;
 

@@ -1,7 +1,7 @@
 //! Styled terminal lines of known width, which can be truncated, wrapped and right-aligned. Untrusted text is
 //! sanitized when it is added.
 
-use fusee_engine::text::render::harmless;
+use fusee::engine::text::render::harmless;
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
 

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use fusee_engine::journal::EventRecord;
-use fusee_engine::text::render::harmless;
+use fusee::engine::journal::EventRecord;
+use fusee::engine::text::render::harmless;
 use serde_json::Value;
 
 use super::{Ui, format};

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use fusee_engine::journal::EventRecord;
-use fusee_engine::text::render::harmless;
+use fusee::engine::journal::EventRecord;
+use fusee::engine::text::render::harmless;
 
 use super::{Ui, format};
 

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use fusee_engine::journal::event::{Event, Role, TaskComplete, TaskStatus};
-use fusee_engine::journal::{Branch, EventRecord};
+use fusee::engine::journal::event::{Event, Role, TaskComplete, TaskStatus};
+use fusee::engine::journal::{Branch, EventRecord};
 use serde_json::Value;
 
 use super::summary::RunTally;
@@ -34,7 +34,7 @@ impl<O: Write, E: Write> PlainUi<O, E> {
     }
 
     fn line(&mut self, text: &str) -> io::Result<()> {
-        let mut text = fusee_engine::text::render::harmless(text).into_owned();
+        let mut text = fusee::engine::text::render::harmless(text).into_owned();
         text.push('\n');
         self.err.write_all(text.as_bytes())
     }

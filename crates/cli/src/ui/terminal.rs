@@ -15,9 +15,9 @@ mod view;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-use fusee_engine::journal::event::{Event, TaskStatus};
-use fusee_engine::journal::{Branch, EventRecord};
-use fusee_engine::model::CancellationToken;
+use fusee::engine::journal::event::{Event, TaskStatus};
+use fusee::engine::journal::{Branch, EventRecord};
+use fusee::engine::model::CancellationToken;
 
 use super::{RunHeader, Ui};
 pub(crate) use glyphs::{ASCII, Glyphs, UNICODE};

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use fusee_engine::approval::{ApprovalAnswer, ApprovalQuestion, ApprovalScope, Approver};
-use fusee_engine::journal::BoxFuture;
+use fusee::engine::approval::{ApprovalAnswer, ApprovalQuestion, ApprovalScope, Approver};
+use fusee::engine::journal::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, mpsc, watch};
 

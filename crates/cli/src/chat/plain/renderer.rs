@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fusee_engine::journal::{Event, EventRecord};
+use fusee::engine::journal::{Event, EventRecord};
 
 use super::keyboard::Keyboard;
 use crate::ui::Ui;

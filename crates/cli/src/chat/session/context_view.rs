@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use fusee_engine::agent::PriorConversation;
-use fusee_engine::model::tokens::Estimator;
-use fusee_engine::prompt::{EnvironmentSnapshot, Outlined, SectionState};
-use fusee_engine::run::{self, CarryOver, CompactionSavings};
+use fusee::engine::agent::PriorConversation;
+use fusee::engine::model::tokens::Estimator;
+use fusee::engine::prompt::{EnvironmentSnapshot, Outlined, SectionState};
+use fusee::engine::run::{self, CarryOver, CompactionSavings};
 
 use super::Chat;
 use crate::process::error::CliError;

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::fs::OpenOptions;
 use std::io::{BufWriter, Write as _};
 
-use fusee_engine::approval::ApprovalMode;
-use fusee_engine::journal::event::Event;
-use fusee_engine::journal::{EventRecord, RunId};
-use fusee_engine::run::{self, CarryOver};
+use fusee::engine::approval::ApprovalMode;
+use fusee::engine::journal::event::Event;
+use fusee::engine::journal::{EventRecord, RunId};
+use fusee::engine::run::{self, CarryOver};
 use serde_json::Value;
 
 use super::Chat;

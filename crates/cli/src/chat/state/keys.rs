@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use fusee_engine::approval::ApprovalAnswer;
+use fusee::engine::approval::ApprovalAnswer;
 
 use super::{AnswerStage, ChatAction, ChatState, OpenQuestion, QuestionSubject};
 use crate::chat::commands::SlashCommand;

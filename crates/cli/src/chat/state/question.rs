@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::time::Duration;
 
-use fusee_engine::approval::ApprovalQuestion;
+use fusee::engine::approval::ApprovalQuestion;
 use serde_json::Value;
 
 use crate::chat::editor::Editor;

@@ -1,7 +1,7 @@
 //! Checks every source of models, and whether one can be used.
 
-use fusee_engine::model::connection::provider::{PROVIDERS, Provider};
-use fusee_engine::model::{ModelRef, has_local_models};
+use fusee::engine::model::connection::provider::{PROVIDERS, Provider};
+use fusee::engine::model::{ModelRef, has_local_models};
 
 use super::{CheckState, DoctorCheck, probe};
 use crate::config::Config;

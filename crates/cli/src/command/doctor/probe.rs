@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use fusee_engine::model::{
+use fusee::engine::model::{
     CancellationToken, Conversation, Message, Model, ModelError, Reply, RequestOptions, ToolFormat, ToolSpec,
     text_calls,
 };

@@ -1,7 +1,7 @@
 //! Checks which sandbox layers and limits work here, by trying them.
 
-use fusee_engine::tools::ForkServer;
-use fusee_engine::tools::sandbox::{self, CgroupLimits, ResourceLimits, SandboxLayer};
+use fusee::engine::tools::ForkServer;
+use fusee::engine::tools::sandbox::{self, CgroupLimits, ResourceLimits, SandboxLayer};
 
 use super::{CheckState, DoctorCheck};
 use crate::process::Process;

@@ -1,8 +1,8 @@
 //! `fusee runs diff`.
 
 use clap::Args;
-use fusee_engine::journal::{Journal, RunId, StepKind, StepRow};
-use fusee_engine::run::ExitStatus;
+use fusee::engine::journal::{Journal, RunId, StepKind, StepRow};
+use fusee::engine::run::ExitStatus;
 use serde_json::Value;
 use similar::TextDiff;
 

@@ -5,8 +5,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use fusee_engine::journal::{Journal, RunRow, StepRow};
-use fusee_engine::run::{self, ExitStatus};
+use fusee::engine::journal::{Journal, RunRow, StepRow};
+use fusee::engine::run::{self, ExitStatus};
 use serde_json::{Value, json};
 
 use super::{as_json, cassette};

@@ -1,10 +1,10 @@
 //! `fusee runs undo`.
 
 use clap::Args;
-use fusee_engine::journal::{Journal, RunId, RunRow, RunStatus};
-use fusee_engine::run::{self, ExitStatus};
-use fusee_engine::tools::Workspace;
-use fusee_engine::undo::UndoPlan;
+use fusee::engine::journal::{Journal, RunId, RunRow, RunStatus};
+use fusee::engine::run::{self, ExitStatus};
+use fusee::engine::tools::Workspace;
+use fusee::engine::undo::UndoPlan;
 
 use crate::config::flags::{DirectoryFlag, RunArg};
 use crate::process::Process;

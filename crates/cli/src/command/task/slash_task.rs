@@ -1,9 +1,9 @@
 //! Resolves and checks the task after `/task` in the chat, like `fusee task` but without printing anything.
 
-use fusee_engine::dispatch;
-use fusee_engine::lang::{EvaluationLimits, Machine};
-use fusee_engine::run::{RunKind, WorkflowRun};
-use fusee_engine::template::LoadedTemplates;
+use fusee::engine::dispatch;
+use fusee::engine::lang::{EvaluationLimits, Machine};
+use fusee::engine::run::{RunKind, WorkflowRun};
+use fusee::engine::template::LoadedTemplates;
 
 use super::template::{self, TemplateInvocation};
 use super::{messages, workflow_source};

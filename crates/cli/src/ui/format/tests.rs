@@ -59,6 +59,6 @@ fn a_verdict_names_the_exit_code_where_it_says_more_than_ok() {
 
 #[test]
 fn what_is_asked_stands_without_its_background() {
-    let whole = fusee_engine::prompt::request_text("look at @a.rs", Some("The file a.rs:\n\nfn main() {}"));
+    let whole = fusee::engine::prompt::request_text("look at @a.rs", Some("The file a.rs:\n\nfn main() {}"));
     assert_eq!((asked(&whole), asked("no more than this")), ("look at @a.rs", "no more than this"));
 }

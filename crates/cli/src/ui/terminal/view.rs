@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use fusee_engine::journal::event::{Event, Role, TaskComplete, TaskStarted, TaskStatus, ToolResult};
-use fusee_engine::journal::{Branch, EventRecord};
+use fusee::engine::journal::event::{Event, Role, TaskComplete, TaskStarted, TaskStatus, ToolResult};
+use fusee::engine::journal::{Branch, EventRecord};
 use serde_json::Value;
 
 use super::glyphs::Glyphs;

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use fusee_engine::model::CancellationToken;
-use fusee_engine::tools::{CallContext, CallLimits, CommandSettings, ToolOutput, Toolbox, Workspace};
+use fusee::engine::model::CancellationToken;
+use fusee::engine::tools::{CallContext, CallLimits, CommandSettings, ToolOutput, Toolbox, Workspace};
 use serde_json::json;
 
 use crate::process::error::{CliError, chain};

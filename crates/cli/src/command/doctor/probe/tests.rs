@@ -1,7 +1,7 @@
 //! Classifying a reply.
 
 use super::*;
-use fusee_engine::model::ToolCall;
+use fusee::engine::model::ToolCall;
 
 fn said(text: &str) -> Reply {
     Reply { text: text.to_owned(), ..Reply::default() }
