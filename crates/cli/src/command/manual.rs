@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fusee_engine::run::ExitStatus;
-use fusee_engine::text::suggest;
+use fusee::engine::run::ExitStatus;
+use fusee::engine::text::suggest;
 
 use crate::cli;
 use crate::process::Process;

@@ -1,6 +1,6 @@
 //! `fusee --version`: which binary this is, and which sandbox it finds here.
 
-use fusee_engine::run::ExitStatus;
+use fusee::engine::run::ExitStatus;
 
 use super::doctor::{CheckState, sandbox};
 use crate::process::Process;
