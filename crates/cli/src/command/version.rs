@@ -16,7 +16,7 @@ pub(crate) async fn version(verbose: bool, process: &Process) -> Result<ExitStat
     let mut text = format!("fusee {}\n", env!("CARGO_PKG_VERSION"));
     if verbose {
         let features = FEATURES.iter().filter(|(_, on)| *on).map(|(name, _)| *name);
-        let layers = sandbox::look(process).await;
+        let layers = sandbox::check(process).await;
         let layers = layers.iter().filter(|layer| layer.state == CheckState::Ready);
         let lines = [
             ("commit", option_env!("FUSEE_COMMIT").unwrap_or("not recorded").to_owned()),
