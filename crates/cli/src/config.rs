@@ -415,7 +415,7 @@ impl Config {
     }
 
     /// Sandbox permissions and limits beyond the defaults.
-    pub(crate) fn confine(&self, environment: &Environment) -> SandboxOptions {
+    pub(crate) fn sandbox_options(&self, environment: &Environment) -> SandboxOptions {
         let home = environment.text("HOME").unwrap_or("/");
         let paths = |key: &str| match self.values.get(key) {
             Some((Value::List(paths), _)) => {

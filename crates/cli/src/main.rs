@@ -24,7 +24,7 @@ use fusee::engine::tools::sandbox;
 fn main() -> ExitCode {
     let typed = match cli::read(std::env::args_os()) {
         Ok(typed) => typed,
-        Err(answer) => return answer.give(),
+        Err(answer) => return answer.print(),
     };
     let exit = perform(typed).unwrap_or_else(CliError::tell);
     ExitCode::from(exit as u8)

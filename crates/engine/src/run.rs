@@ -355,7 +355,7 @@ async fn task(
     for offered in &settings.mcp {
         // If the server is connected, its tool already has the name; otherwise a call reports that it is
         // missing.
-        let _ = toolbox.insert(Arc::new(McpTool::absent(offered.clone())));
+        let _ = toolbox.insert(Arc::new(McpTool::disconnected(offered.clone())));
     }
     let kept = digest_file(&resources.journal);
     let material =

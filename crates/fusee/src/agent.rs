@@ -106,7 +106,7 @@ impl Agent {
         let Shared { journal, model, .. } = &*self.shared;
         let spec = run::settings_of(journal, run)?;
         let builder = RunBuilder::new(spec, journal.clone(), Arc::clone(model));
-        let (builder, approvals) = self.equip(builder, self.turn_context().approval).await;
+        let (builder, approvals) = self.add_agent_parts(builder, self.turn_context().approval).await;
         Ok(Run::new(builder.resume(run)?, approvals))
     }
 
@@ -133,7 +133,7 @@ impl Agent {
         let TurnContext { limits, options, approval, review } = context;
         let (journal, model) = (journal.clone(), Arc::clone(model));
         let builder = RunBuilder::resolved(workspace, resolved, *limits, options.clone(), journal, model);
-        let (mut builder, approvals) = self.equip(builder, *approval).await;
+        let (mut builder, approvals) = self.add_agent_parts(builder, *approval).await;
         builder.spec.review = task.review.then(|| review.clone());
         builder.spec.output_schema = schema;
         let run = task.run_id.clone().map_or_else(new_run_id, Ok).map_err(Error::RunId)?;
@@ -142,7 +142,7 @@ impl Agent {
     }
 
     /// Adds what the agent contributes to every run.
-    async fn equip(
+    async fn add_agent_parts(
         &self,
         builder: RunBuilder,
         approval: ApprovalMode,

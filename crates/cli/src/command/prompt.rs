@@ -101,7 +101,7 @@ pub(crate) fn prompt(args: &PromptArgs, process: &Process) -> Result<ExitStatus,
     }
     let view = match &args.file {
         Some(file) => {
-            let environment = surroundings(args, process)?;
+            let environment = environment_snapshot(args, process)?;
             read(file, &environment).and_then(|prompt| render(&prompt, args))
         }
         None => {
@@ -144,7 +144,7 @@ fn original(key: &str) -> Result<ExitStatus, CliError> {
 
 /// The prompt of a plain run in this directory.
 fn defaults(args: &RenderArgs, process: &Process) -> Result<DefaultPrompt, CliError> {
-    let environment = surroundings(args, process)?;
+    let environment = environment_snapshot(args, process)?;
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let config = Config::gather(Some(&project.config_file()), &process.environment, Vec::new())?;
     let flow = config.flow()?;
@@ -155,7 +155,7 @@ fn defaults(args: &RenderArgs, process: &Process) -> Result<DefaultPrompt, CliEr
 }
 
 /// The environment of the project, as a run would see it.
-fn surroundings(args: &RenderArgs, process: &Process) -> Result<EnvironmentSnapshot, CliError> {
+fn environment_snapshot(args: &RenderArgs, process: &Process) -> Result<EnvironmentSnapshot, CliError> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     Ok(EnvironmentSnapshot::look(&project.directory, SystemClock.now_ms()))
 }

@@ -25,8 +25,8 @@ pub(crate) async fn watch(
 ) -> Result<(ExitStatus, Option<RunOutcome>), CliError> {
     let StartedRun { running, header } = started;
     let (run, cancel) = (running.id().clone(), running.cancellation());
-    let mut face = show.face(header, cancel.clone());
-    past.iter().for_each(|event| face.recall(event));
+    let mut face = show.open_ui(header, cancel.clone());
+    past.iter().for_each(|event| face.note_rendered(event));
     let watching = ui::watch(face, running.events())?;
     let impatient = watch_signals(cancel, running.turn_stop(), show.is_live());
     let ended = async {

@@ -145,7 +145,7 @@ async fn begun(
                 }
                 match template::tool_call(&name, &line.inputs) {
                     Ok(text) => line.task = Some(text),
-                    Err(refusal) => return refusal.tell(json),
+                    Err(refusal) => return refusal.print_error(json),
                 }
                 line.direct_tool = true;
                 line.inputs.clear();
@@ -159,7 +159,7 @@ async fn begun(
                 }
                 let work = match template::work(&found, &words) {
                     Ok(work) => work,
-                    Err(refusal) => return refusal.tell(json),
+                    Err(refusal) => return refusal.print_error(json),
                 };
                 if line.dry_run {
                     return template::dry_run(&found, &work, json, &project).await;
@@ -175,7 +175,7 @@ async fn begun(
                 };
                 return Box::pin(run_task(&line, run, task, earlier, project, process)).await;
             }
-            Err(refusal) => return refusal.tell(json),
+            Err(refusal) => return refusal.print_error(json),
         }
     }
     let named = line.task.as_deref().unwrap_or_default();

@@ -24,7 +24,7 @@ fn below(here: &Path, directory: &Path, wanted: fn(&Path) -> bool) -> Vec<PathBu
     let start = here.join(directory);
     // Enter hidden folders: `.fusee` is one, and others do not contain such files.
     let mut walk = ignore::WalkBuilder::new(&start);
-    walk.hidden(false).filter_entry(|entry| entry.file_name() != ".git" && walk::ends(entry));
+    walk.hidden(false).filter_entry(|entry| entry.file_name() != ".git" && walk::may_enter(entry));
     walk::bound_ignore_files(&mut walk, &start);
     let mut found: Vec<PathBuf> = walk
         .build()

@@ -71,7 +71,11 @@ pub(crate) fn for_run(loaded: LoadedTemplates, project: &Project) -> TemplateSou
 }
 
 /// The templates a run with these settings needs: none for a plain request, unless its prompt can delegate.
-pub(crate) fn needed(settings: &RunSpec, project: &Project, environment: &Environment) -> TemplateSource {
+pub(crate) fn needed_by_run(
+    settings: &RunSpec,
+    project: &Project,
+    environment: &Environment,
+) -> TemplateSource {
     if settings.work == RunKind::Request && settings.prompt.is_none() {
         return TemplateSource::default();
     }

@@ -14,7 +14,7 @@ mod tests;
 const REASON_CHARACTERS: usize = 300;
 
 /// The benchmark settings of a run, if benchmark mode is enabled by flag or variable.
-pub(crate) fn asked(
+pub(crate) fn settings_of_run(
     flag: bool,
     continues: bool,
     config: &Config,

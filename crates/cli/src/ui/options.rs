@@ -147,7 +147,7 @@ impl UiOptions {
     }
 
     /// Creates the UI for a run.
-    pub(crate) fn face(&self, plan: RunHeader, cancel: CancellationToken) -> Box<dyn Ui> {
+    pub(crate) fn open_ui(&self, plan: RunHeader, cancel: CancellationToken) -> Box<dyn Ui> {
         let face = self.usual_face(plan, cancel);
         if self.phases_go_to_stdout() { Box::new(PhaseUi::new(io::stdout(), face)) } else { face }
     }

@@ -91,15 +91,15 @@ impl<W: Write> TerminalUi<W> {
         let (columns, rows) = (self.size)();
         let now = self.begun.elapsed();
         let done = self.view.done(columns);
-        let area = self.view.area(columns, rows, now, self.cancel.is_cancelled());
+        let area = self.view.render_progress(columns, rows, now, self.cancel.is_cancelled());
         self.last_frame = Some(Instant::now());
         self.screen.draw(&done, &area, columns)
     }
 }
 
 impl<W: Write + Send> Ui for TerminalUi<W> {
-    fn recall(&mut self, stamped: &EventRecord) {
-        self.view.recall(stamped);
+    fn note_rendered(&mut self, stamped: &EventRecord) {
+        self.view.note_rendered(stamped);
     }
 
     fn show(&mut self, stamped: &EventRecord) -> io::Result<()> {

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use fusee::engine::journal::EventRecord;
 use fusee::engine::journal::event::{Event, Role, TaskComplete, TaskStatus, ToolResult};
-use fusee::engine::text::render::harmless;
+use fusee::engine::text::render::sanitize;
 
 use super::summary::RunTally;
 use super::{Ui, format};
@@ -45,7 +45,7 @@ impl<W: Write> Transcript<W> {
     }
 
     fn line(&mut self, text: &str) -> io::Result<()> {
-        writeln!(self.out, "{}", harmless(text).trim_end())
+        writeln!(self.out, "{}", sanitize(text).trim_end())
     }
 
     fn text(&mut self, indent: &str, text: &str) -> io::Result<()> {
@@ -125,7 +125,7 @@ impl<W: Write + Send> Ui for Transcript<W> {
                 self.line("")
             }
             Event::ToolCall { call_id, name, arguments } => {
-                let gist = format::gist(name, arguments);
+                let gist = format::summarize_arguments(name, arguments);
                 self.calls.insert(call_id.clone(), format!("{name} {gist}").trim_end().to_owned());
                 Ok(())
             }

@@ -19,7 +19,7 @@ const WIDTHS: [usize; 3] = [40, 80, 200];
 
 fn fresh() -> ChatState {
     let mut state = ChatState::new(&UNICODE, "/nowhere".into(), InputHistory::default());
-    state.stand("  ollama:qwen2.5-coder · /help · approve auto · sandbox namespaces".to_owned());
+    state.set_status("  ollama:qwen2.5-coder · /help · approve auto · sandbox namespaces".to_owned());
     state
 }
 
@@ -133,7 +133,7 @@ fn a_question_about_an_edit_and_a_reason_for_no() {
 #[test]
 fn a_question_about_a_command_tells_what_holds_it() {
     let mut state = until(4_503);
-    state.confine("sandboxed: can change only the project, no network");
+    state.set_sandbox("sandboxed: can change only the project, no network");
     let arguments = json!({"command": "git push\u{1b}[2J origin main\nmake 日本語"});
     let reason = "a rule of this project asks about it".to_owned();
     let question = ApprovalQuestion { call_id: "c4".into(), name: "shell".into(), arguments, reason };

@@ -100,7 +100,7 @@ impl Keyboard {
     }
 
     /// Whether the next line is `y` or `yes`.
-    pub(crate) async fn yes(&self) -> bool {
+    pub(crate) async fn read_yes(&self) -> bool {
         let line = self.lines.lock().await.recv().await.unwrap_or_default();
         matches!(line.trim().to_lowercase().as_str(), "y" | "yes")
     }

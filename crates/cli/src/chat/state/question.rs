@@ -88,7 +88,7 @@ fn shorten(rows: &mut Vec<StyledLine>) {
 fn whole(question: &ApprovalQuestion) -> Vec<StyledLine> {
     let text = match question.arguments.get("command").and_then(Value::as_str) {
         Some(command) => command.to_owned(),
-        None => format::gist(&question.name, &question.arguments),
+        None => format::summarize_arguments(&question.name, &question.arguments),
     };
     text.lines().map(|line| StyledLine::of(Style::Plain, line)).collect()
 }

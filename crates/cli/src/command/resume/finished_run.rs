@@ -21,7 +21,7 @@ pub(crate) async fn repeat(
 ) -> Result<ExitStatus, CliError> {
     let mut end: Vec<EventRecord> = Vec::new();
     let mut complete = None;
-    event_pages::each(journal, run, |event| {
+    event_pages::for_each_event(journal, run, |event| {
         match &event.event {
             Event::TaskComplete(last) if event.task == fusee::engine::journal::Branch::main() => {
                 complete = Some(last.clone());
@@ -55,7 +55,7 @@ pub(crate) async fn repeat(
             recorded_exit(&complete)
         }
     };
-    let mut face = show.face(RunHeader::of(&settings), CancellationToken::new());
+    let mut face = show.open_ui(RunHeader::of(&settings), CancellationToken::new());
     for event in &end {
         face.show(event).and_then(|()| face.close()).map_err(|error| CliError::failed(error.to_string()))?;
     }

@@ -60,7 +60,7 @@ fn whole(journal: &Journal, row: &RunRow, lines: &mut LineOutput) -> Result<(), 
     for step in journal.steps(&row.id)? {
         lines.add(&json!({ "step": step_as_json(&step) }))?;
     }
-    event_pages::each(journal, &row.id, |event| lines.add(&json!({ "event": event })))
+    event_pages::for_each_event(journal, &row.id, |event| lines.add(&json!({ "event": event })))
 }
 
 fn step_as_json(step: &StepRow) -> Value {

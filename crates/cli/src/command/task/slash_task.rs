@@ -84,7 +84,7 @@ fn workflow(
 ) -> Result<ReadyTask, CliError> {
     let checked = workflow_source::checked(named, project, &loaded, process)?;
     let checked = checked.map_err(|problems| CliError::rendered(problems.rendered()))?;
-    notes.extend(checked.oddities());
+    notes.extend(checked.rendered_warnings());
     let wrong = |message: String| CliError::usage(message).help(messages::INPUTS_HELP);
     let inputs = workflow_source::inputs(words, &checked.program).map_err(wrong)?;
     if let Err(problems) = Machine::start(&checked.program, &inputs, EvaluationLimits::default()) {

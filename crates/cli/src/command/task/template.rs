@@ -50,7 +50,7 @@ pub(crate) struct TaskRejection {
 
 impl TaskRejection {
     /// Prints the error and returns the exit code.
-    pub(super) fn tell(&self, json: bool) -> Result<ExitStatus, CliError> {
+    pub(super) fn print_error(&self, json: bool) -> Result<ExitStatus, CliError> {
         refuse(json, &self.error, &self.named, self.path)
     }
 }

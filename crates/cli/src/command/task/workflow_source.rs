@@ -44,13 +44,13 @@ impl SourceProblems {
 impl CheckedWorkflow {
     /// Prints the warnings to stderr.
     pub(super) fn warn(&self) {
-        if let Some(text) = self.oddities() {
+        if let Some(text) = self.rendered_warnings() {
             stdio::error(&text);
         }
     }
 
     /// Rendered warnings, if any.
-    pub(super) fn oddities(&self) -> Option<String> {
+    pub(super) fn rendered_warnings(&self) -> Option<String> {
         (!self.warnings.found.is_empty()).then(|| self.warnings.rendered())
     }
 }

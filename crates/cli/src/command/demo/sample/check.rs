@@ -54,7 +54,7 @@ impl TestResults {
     }
 
     /// Description in the past tense.
-    pub(crate) fn was(self) -> String {
+    pub(crate) fn past_tense(self) -> String {
         match self {
             Self { pass: true, ran, .. } => format!("all {ran} passed"),
             Self { ran: 0, .. } => "could not be run".to_owned(),
