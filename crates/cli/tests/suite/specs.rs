@@ -1,4 +1,5 @@
-//! Runs every example of the manuals of templates, prompts and flows: `spec/template`, `spec/prompt`, `spec/flow`.
+//! Runs every example of the manuals of tasks, templates, prompts and flows: `spec/agent`, `spec/template`, `spec/prompt`,
+//! `spec/flow`.
 //!
 //! Each heading is an example in a new project. A block marked `LANGUAGE PATH` is a file of the project. A block
 //! marked `console` holds commands (`$ fusee …`, run by a shell with the real binary) and what they print on
@@ -13,6 +14,11 @@ use fusee_testkit::project::Project;
 use serde_json::{Map, Value};
 
 use crate::support::binary;
+
+#[test]
+fn every_example_of_the_agent_manual_does_what_the_manual_says() {
+    check_pages("agent");
+}
 
 #[test]
 fn every_example_of_the_template_manual_does_what_the_manual_says() {
