@@ -52,7 +52,8 @@ fn link(place: &str) -> Result<String, String> {
     }
     let (file, part) = place.split_once('#').unwrap_or((place, ""));
     let (folder, up) = if file.starts_with("crates/") { ("", "../") } else { ("spec", "") };
-    let text = std::fs::read_to_string(root().join(folder).join(file)).map_err(|error| format!("{file}: {error}"))?;
+    let text = std::fs::read_to_string(root().join(folder).join(file))
+        .map_err(|error| format!("{file}: {error}"))?;
     if file.ends_with(".rs") {
         return match text.contains(&format!("fn {part}(")) || part.is_empty() {
             true => Ok(format!("[`{}`]({up}{file})", if part.is_empty() { file } else { part })),
@@ -67,13 +68,16 @@ fn link(place: &str) -> Result<String, String> {
 
 #[test]
 fn the_index_names_a_place_for_every_section() {
-    let index: Index = toml::from_str(&std::fs::read_to_string(root().join("spec/sections.toml")).unwrap()).unwrap();
+    let index: Index =
+        toml::from_str(&std::fs::read_to_string(root().join("spec/sections.toml")).unwrap()).unwrap();
     let mut page = INTRODUCTION.to_owned();
     let mut wrong = Vec::new();
     for Document { title, sections } in &index.documents {
         let _ = write!(page, "\n## {title}\n\n| section | stated in |\n|---|---|\n");
         for section in sections {
-            let [heading, places @ ..] = section.as_slice() else { panic!("{title}: a section without a heading") };
+            let [heading, places @ ..] = section.as_slice() else {
+                panic!("{title}: a section without a heading")
+            };
             if places.is_empty() {
                 wrong.push(format!("{title}, {heading}: no place"));
             }
@@ -94,5 +98,8 @@ fn the_index_names_a_place_for_every_section() {
         std::fs::write(&file, &page).unwrap();
     }
     let written = std::fs::read_to_string(&file).unwrap_or_default();
-    assert!(written == page, "spec/README.md is out of date: UPDATE_SPECS=1 cargo nextest run -p fusee-cli spec_sections");
+    assert!(
+        written == page,
+        "spec/README.md is out of date: UPDATE_SPECS=1 cargo nextest run -p fusee-cli spec_sections"
+    );
 }
