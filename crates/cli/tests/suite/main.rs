@@ -60,6 +60,7 @@ mod sections;
 mod shipped_workflows;
 mod small_models;
 mod soak;
+mod spec_sections;
 mod specs;
 mod stopping;
 mod subtasks;
