@@ -84,7 +84,7 @@ fn the_first_answer_that_passes_is_taken_and_the_others_leave_nothing() {
         ]
     );
     assert!(project.read("leap.py").contains("return 2"));
-    assert!(!project.path().join("helper.py").exists());
+    assert!(!project.dir().join("helper.py").exists());
     let requests = server.requests();
     let temperatures: Vec<Value> =
         requests.iter().map(|request| request.arrived.json()["temperature"].clone()).collect();
