@@ -1,5 +1,5 @@
-//! Runs every example of the manuals of templates, prompts and flows (`spec/template`, `spec/prompt`, `spec/flow`) and
-//! every command of the README and the guides (`docs/*.md`).
+//! Runs every example of the manuals of tasks, templates, prompts and flows (`spec/agent`, `spec/template`, `spec/prompt`,
+//! `spec/flow`) and every command of the README and the guides (`docs/*.md`).
 //!
 //! In a manual, each heading is an example in a new project; a guide has one project from its beginning to its end. A
 //! block marked `LANGUAGE PATH` is a file of the project. A block marked `console` holds commands (`$ fusee …`, run by a
@@ -20,6 +20,11 @@ use fusee_testkit::project::{Outcome, Project};
 use serde_json::{Map, Value};
 
 use crate::support::binary;
+
+#[test]
+fn every_example_of_the_agent_manual_does_what_the_manual_says() {
+    check_pages("agent");
+}
 
 #[test]
 fn every_example_of_the_template_manual_does_what_the_manual_says() {
