@@ -46,7 +46,7 @@ pub use task::{AgentTask, TaskOutcome, TaskProgress};
 pub use task_context::{PricedModel, TaskContext};
 pub use tool_calls::subtask_tool::Remaining;
 pub(crate) use tool_calls::subtask_tool::{SPAWN_SUBTASK, Spent, SubtaskOutcome, SubtaskRunner};
-pub(crate) use tool_calls::tool_executor::{CallRecord, ToolExecutor, UNANSWERED_ADVICE};
+pub(crate) use tool_calls::tool_executor::{CallRecord, ToolExecutor};
 
 /// Names of the control tools.
 pub(crate) fn control_names() -> impl Iterator<Item = String> {

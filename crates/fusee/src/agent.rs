@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fusee_engine::agent::{JsonAnswer, Limits};
-use fusee_engine::approval::{ApprovalMode, Approver, NonInteractive};
+use fusee_engine::approval::{AnsweredOutside, ApprovalMode, Approver, NonInteractive};
 use fusee_engine::journal::event::TaskStatus;
 use fusee_engine::journal::{Journal, JournalOptions, RunId};
 use fusee_engine::model::{
@@ -20,7 +20,6 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use tokio::sync::OnceCell;
 
-use crate::approvals::PendingApprovals;
 use crate::run::{Run, ended};
 use crate::system::{SystemClock, jitter, new_run_id, now};
 use crate::task::{Task, UNNAMED, parse};
@@ -95,8 +94,8 @@ impl Agent {
         let Shared { journal, model, .. } = &*self.shared;
         let spec = run::settings_of(journal, run)?;
         let builder = RunBuilder::new(spec, journal.clone(), Arc::clone(model));
-        let (builder, approvals) = self.equip(builder).await;
-        Ok(Run::new(builder.resume(run)?, approvals))
+        let builder = self.equip(builder).await;
+        Ok(Run::new(builder.resume(run)?))
     }
 
     /// Replays a run from its journal alone, without the model and without any effect, and returns its outcome.
@@ -116,22 +115,21 @@ impl Agent {
         let Shared { resolved, model, journal, workspace, limits, options, .. } = &*self.shared;
         let (journal, model) = (journal.clone(), Arc::clone(model));
         let builder = RunBuilder::resolved(workspace, resolved, *limits, options.clone(), journal, model);
-        let (mut builder, approvals) = self.equip(builder).await;
+        let mut builder = self.equip(builder).await;
         builder.spec.output_schema = schema;
         let run = task.run_id.clone().map_or_else(new_run_id, Ok)?;
         task.add_to(&mut builder)?;
-        Ok(Run::new(builder.start(&run).await?, approvals))
+        Ok(Run::new(builder.start(&run).await?))
     }
 
     /// Adds what the agent contributes to every run.
-    async fn equip(&self, builder: RunBuilder) -> (RunBuilder, Arc<PendingApprovals>) {
+    async fn equip(&self, builder: RunBuilder) -> RunBuilder {
         let Shared { tools, templates, approve, approver, commands, .. } = &*self.shared;
         let sandbox = self.shared.sandbox.get_or_init(|| {
             let Shared { sandbox_mode, sandbox_options, workspace, .. } = &*self.shared;
             ActiveSandbox::activate(*sandbox_mode, sandbox_options.clone(), workspace, commands.clone(), &[])
         });
         let mut builder = builder.with_sandbox(sandbox.await);
-        let approvals = Arc::new(PendingApprovals::default());
         builder.spec.approve = *approve;
         builder.deps.extra_tools.clone_from(tools);
         builder.deps.templates.clone_from(templates);
@@ -139,9 +137,9 @@ impl Agent {
         builder.deps.approver = match approver {
             Some(approver) => Arc::clone(approver),
             None if *approve == ApprovalMode::Never => Arc::new(NonInteractive),
-            None => Arc::clone(&approvals) as Arc<dyn Approver>,
+            None => Arc::new(AnsweredOutside),
         };
-        (builder, approvals)
+        builder
     }
 }
 

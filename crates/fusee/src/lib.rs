@@ -53,7 +53,6 @@
 
 mod agent;
 mod agent_task;
-mod approvals;
 mod error;
 mod run;
 mod system;
