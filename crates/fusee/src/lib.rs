@@ -55,7 +55,7 @@ mod agent;
 mod agent_task;
 mod error;
 mod run;
-mod system;
+pub mod system;
 mod task;
 mod tool;
 

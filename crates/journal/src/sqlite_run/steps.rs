@@ -28,7 +28,7 @@ impl DurableRun for SqliteRun {
         body: StepBody<'a>,
     ) -> BoxFuture<'a, Result<StepResult, RunAborted>> {
         Box::pin(async move {
-            let (key, row) = self.asked(&call)?;
+            let (key, row) = self.next_step(&call)?;
             let begun = row.is_some();
             if let Some(recorded) = row.and_then(replayed) {
                 return Ok(recorded);
@@ -47,7 +47,7 @@ impl DurableRun for SqliteRun {
         body: StepBody<'a>,
     ) -> BoxFuture<'a, Result<OnceOutcome, RunAborted>> {
         Box::pin(async move {
-            let (key, row) = self.asked(&call)?;
+            let (key, row) = self.next_step(&call)?;
             if let Some(mut row) = row {
                 let intent = row.intent.take().unwrap_or_default();
                 let recorded = replayed(row).map(OnceOutcome::Done);
@@ -62,7 +62,7 @@ impl DurableRun for SqliteRun {
                     Ok(OnceOutcome::Done(self.execute(key, Some(call), body).await))
                 }
                 Intention::Go(intent) => {
-                    self.intend(&key, call, &intent);
+                    self.write_intent(&key, call, &intent);
                     self.commit().await?;
                     Ok(OnceOutcome::Done(self.execute(key, None, body).await))
                 }
@@ -76,7 +76,7 @@ impl DurableRun for SqliteRun {
         body: StepBody<'a>,
     ) -> BoxFuture<'a, Result<StepResult, RunAborted>> {
         Box::pin(async move {
-            self.going()?;
+            self.check_active()?;
             Ok(self.execute(key, None, body).await)
         })
     }
@@ -89,7 +89,7 @@ impl DurableRun for SqliteRun {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<StepResult<FanOutEnd>, RunAborted>> {
         Box::pin(async move {
-            let (key, row) = self.asked(&call)?;
+            let (key, row) = self.next_step(&call)?;
             let begun = row.is_some();
             if let Some(recorded) = row.and_then(replayed) {
                 return recorded.typed();
@@ -101,7 +101,7 @@ impl DurableRun for SqliteRun {
             drop(inside);
             // What ended because the run was stopped must not be recorded.
             let value = serde_json::to_value(end?).unwrap_or_default();
-            self.going()?;
+            self.check_active()?;
             self.record(key, (!begun).then_some(call), value, started, None).typed()
         })
     }
@@ -113,7 +113,7 @@ impl DurableRun for SqliteRun {
     ) -> BoxFuture<'a, Result<StepResult, RunAborted>> {
         Box::pin(async move {
             let WaitRequest { call, signal, limit, late, accepts } = wait;
-            let (key, row) = self.asked(&call)?;
+            let (key, row) = self.next_step(&call)?;
             let begun = row.is_some();
             if let Some(recorded) = row.and_then(replayed) {
                 return Ok(recorded);
@@ -180,7 +180,7 @@ fn replayed(row: StepRow) -> Option<StepResult> {
 }
 
 impl SqliteRun {
-    fn intend(&self, key: &StepKey, call: StepRequest, intent: &Value) {
+    fn write_intent(&self, key: &StepKey, call: StepRequest, intent: &Value) {
         let (key, at_ms) = (key.clone(), self.journal.now_ms());
         let mut state = self.state.lock();
         let (args, intent) = (state.pending.encode(&call.args), state.pending.encode(intent));
