@@ -194,8 +194,10 @@ fn without_comments(text: &str) -> String {
 const COMMANDS_IN_LIBRARIES: &[(&str, &str)] = &[
     ("crates/engine/src/review/review_context.rs", "commands of git that the review runs"),
     ("crates/engine/src/template/reference.rs", "the reference page of templates"),
+    ("crates/engine/src/template/schema.rs", "the reference page of templates"),
     ("crates/engine/src/template/xsd.rs", "the comment in the generated schema of templates"),
     ("crates/journal/src/event/schema.rs", "the description in the generated schema of events"),
+    ("crates/model/src/open.rs", "how to build the binary with in-process models"),
     ("crates/tools/src/tool/apply_patch/unified.rs", "the header of a diff by git"),
 ];
 
