@@ -110,8 +110,9 @@ async fn what_now(run: &mut Execution<'_>) -> Result<Option<String>, RunAborted>
         limit: Duration::from_secs(run.session().limits.approval_timeout_s),
         cancel: &run.task.cancel,
     };
-    let asked = run.session().gatekeeper.approver.after_stop(QUESTION);
-    let words = wait.text("after_stop", Value::Null, asked).await?.ok().flatten();
+    let approver = &run.session().gatekeeper.approver;
+    let ask = async { approver.after_stop(QUESTION).await };
+    let words = wait.text("after_stop", Value::Null, ask).await?.ok().flatten();
     let reason = match words.as_deref().map(str::trim) {
         None => Some("the run ends".to_owned()),
         Some("") => None,

@@ -32,8 +32,9 @@ impl WorkflowDriver<'_> {
             limit: Duration::MAX,
             cancel: &self.cancel,
         };
-        let asked = self.world.session.gatekeeper.approver.ask_user(question);
-        let said = wait.text(ASK_USER, arguments, asked).await?;
+        let approver = &self.world.session.gatekeeper.approver;
+        let ask = async { approver.ask_user(question).await };
+        let said = wait.text(ASK_USER, arguments, ask).await?;
         let answer = said.as_ref().ok().cloned().flatten();
         let (approved, reason) = (answer.is_some(), answer.clone());
         let reason = reason.or_else(|| Some("nobody answered".to_owned()));

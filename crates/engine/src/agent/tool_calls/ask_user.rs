@@ -39,8 +39,9 @@ pub(super) async fn ask(
         limit: Duration::from_secs(run.session().limits.approval_timeout_s),
         cancel: run.cancel(),
     };
-    let asked = run.session().gatekeeper.approver.ask_user(&question);
-    let said = wait.text(ASK_USER, json!({ "question": question }), asked).await?;
+    let approver = &run.session().gatekeeper.approver;
+    let ask = async { approver.ask_user(&question).await };
+    let said = wait.text(ASK_USER, json!({ "question": question }), ask).await?;
     let answer = said.as_ref().ok().cloned().flatten();
     run.emit(Event::ApprovalResolved {
         call_id: call.id.clone(),
