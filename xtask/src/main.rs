@@ -31,8 +31,7 @@ const USAGE: &str = "Usage: cargo xtask COMMAND
   ci              Run what CI runs: lint, then test
   docs            Regenerate the reference pages and schemas
   bench [NAME…]   Measure figures against their targets; names select figures
-  eval URL MODEL [WAY…]
-                  Run ten repair tasks with a real small model in each prompting mode";
+  eval COMMAND    Run exercises with a real model, by Fusee and by other tools: check, peers, run, report";
 
 /// The error is a message for the terminal.
 type Outcome = Result<(), String>;
