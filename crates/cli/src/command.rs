@@ -23,6 +23,7 @@ pub(crate) mod show;
 pub(crate) mod task;
 pub(crate) mod templates;
 pub(crate) mod trust;
+mod unstarted_run;
 
 use clap::Subcommand;
 use fusee_engine::run::ExitStatus;

@@ -28,6 +28,12 @@ impl ModelError {
         ModelError { kind, status: None, message: message.into(), retry_after_ms: None, source_line: None }
     }
 
+    /// The context size in tokens that the server states, if the conversation exceeds it.
+    pub fn context_tokens(&self) -> Option<u64> {
+        let overflows = self.kind == ErrorKind::Overflow;
+        overflows.then(|| crate::error_classifier::stated_context_size(&self.message)).flatten()
+    }
+
     /// The error of an attempt cancelled by its token.
     pub fn cancelled() -> Self {
         Self::new(ErrorKind::Cancelled, "cancelled")

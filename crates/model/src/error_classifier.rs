@@ -1,6 +1,7 @@
 //! Classifies a server's error response: extracts the message from the common shapes of error bodies and
 //! derives the kind of error. The phrases are data, in `error_phrases`.
 
+mod context_size;
 mod error_phrases;
 
 use serde_json::Value;
@@ -46,6 +47,11 @@ pub fn in_reply(text: &str) -> Option<ModelError> {
     })
 }
 
+/// The context size in tokens that the message of an overflow states.
+pub(crate) fn stated_context_size(message: &str) -> Option<u64> {
+    context_size::stated(message)
+}
+
 /// Contents of an error body.
 #[derive(Debug, Default)]
 struct ErrorBody {
@@ -79,6 +85,11 @@ impl ErrorBody {
                 format!("{message}: {behind}")
             }
             _ => message,
+        };
+        // llama.cpp states the size beside its message.
+        let message = match error["n_ctx"].as_u64().filter(|size| !message.contains(&size.to_string())) {
+            Some(size) => format!("{message} (context size {size})"),
+            None => message,
         };
         let word = |key: &str| error[key].as_str().unwrap_or_default().to_lowercase();
         let status = ["code", "status", "status_code"].into_iter().find_map(|key| {

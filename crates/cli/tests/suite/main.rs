@@ -43,6 +43,7 @@ mod loading;
 mod manifests;
 mod mcp;
 mod output;
+mod overflow;
 mod phases;
 mod process;
 mod project_prompt;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use fusee_journal::event::{Event, Role};
 use fusee_journal::{RunAborted, StepKind, StepMeta, StepRequest};
-use fusee_model::{ErrorKind, Message, ModelError, Reply, RequestOptions};
+use fusee_model::{ErrorKind, Message, ModelError, Reply, RequestOptions, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -47,7 +47,7 @@ pub(crate) async fn ask(
         run.emit(Event::TurnStart { turn_index, turn_id, input_tokens: tokens });
     }
     run.meter.observe_context(tokens);
-    let began_ms = run.meter.active_ms;
+    let began_ms = run.meter.spent.active_ms;
     let (sent, recorded) = send_step(run, conversation, files, *loading, request).await?;
     run.record_attempt(&sent.result, &recorded);
     files.reported.extend(sent.told);
@@ -112,7 +112,7 @@ async fn send_step(
     let ModelRequest { attempt, options, tail, .. } = request;
     let call = StepRequest::new(&task.branch, StepKind::Model, session.model.name())
         .with_args(conversation.request_args(tail.as_deref()));
-    let state = AttemptState { attempt, now_ms: run.meter.active_ms, left_ms: run.left_ms(), loading };
+    let state = AttemptState { attempt, now_ms: run.meter.spent.active_ms, left_ms: run.left_ms(), loading };
     let (cancel, history) = (run.cancel().clone(), &mut conversation.history);
     let body = async move {
         let preface = preface(session, &files.seen, &files.reported, history);
@@ -138,7 +138,8 @@ fn take_reply(run: &mut Execution<'_>, conversation: &mut Conversation<'_>, turn
     let tokens = conversation.tokens();
     run.meter.count_reply(reply, estimated);
     run.meter.observe_context(tokens);
-    run.charge(reply, tokens);
+    let input_tokens = tokens.saturating_sub(estimated);
+    run.charge(reply, Usage { input_tokens, output_tokens: estimated, ..Usage::default() });
     run.report_progress(turn_index + 1);
 }
 

@@ -4,6 +4,7 @@
 
 use fusee_journal::RunAborted;
 
+use super::completion::answer_handler::Conclusion;
 use super::completion::runtime_actions::RuntimeActions;
 use super::completion::verification::Verification;
 use super::completion::{answer_check, implement_nudge};
@@ -14,12 +15,15 @@ use super::execution::Execution;
 use super::flow::{Feedback, FlowState};
 use super::interrupt;
 use super::limits::Limits;
-use super::machine::{Action, EMPTY_REPLY, EMPTY_TOO_EARLY, LimitUsage, TaskEnd, TurnEvent, TurnMachine};
+use super::machine::{
+    Action, AnswerRules, EMPTY_REPLY, EMPTY_TOO_EARLY, LimitUsage, TaskEnd, TurnEvent, TurnMachine,
+};
 use super::model_request::attempt::ServerLoading;
 use super::model_request::grammar_constraints::OpenCalls;
 use super::model_request::{self, ModelRequest};
 use super::phase_tracker::PhaseTracker;
 use super::task::{AgentTask, FinishedTask, TaskOutcome};
+use super::task_report;
 
 /// A running task.
 pub(crate) struct TaskRunner<'t> {
@@ -37,8 +41,9 @@ impl<'t> TaskRunner<'t> {
     pub(crate) fn new(task: &'t AgentTask, started_ms: i64) -> Self {
         let run = Execution::new(task, started_ms);
         let flow = FlowState::new(&task.rules, task.earlier.plan.clone());
+        let answers = AnswerRules { only_one: task.rules.one_answer, handled: task.answer_handler.is_some() };
         Self {
-            machine: TurnMachine::new(run.limits(), task.rules.one_answer),
+            machine: TurnMachine::new(run.limits(), answers).with_accepted_tokens(task.rules.accepted_tokens),
             conversation: Conversation::new(task, &flow),
             files: KnownFiles::new(&task.earlier),
             verification: Verification::new(&task.rules),
@@ -91,15 +96,16 @@ impl<'t> TaskRunner<'t> {
                 Action::Check { answer, last } => {
                     TurnEvent::Checked(answer_check::check(self.run.task, answer, last).await?)
                 }
-                Action::Correct { complaint } => {
+                Action::Correct { problem } => {
                     self.flow.facts.fed_back("output_format");
                     let text = format!(
-                        "Your answer is not as it was asked for: {complaint}. Answer again, all of it."
+                        "Your answer is not as it was asked for: {problem}. Answer again, all of it."
                     );
                     self.conversation.say(&self.run, &text);
                     TurnEvent::Ready
                 }
-                Action::Compact => {
+                Action::Compact { accepted_tokens } => {
+                    self.conversation.accepted_tokens = accepted_tokens.or(self.conversation.accepted_tokens);
                     self.conversation.compact(&mut self.run, self.machine.turn_index()).await?
                 }
                 Action::Pause => {
@@ -108,6 +114,11 @@ impl<'t> TaskRunner<'t> {
                         false => TurnEvent::Cancelled,
                     }
                 }
+                Action::Settle(end) => {
+                    self.settle().await?;
+                    TurnEvent::Settled(end)
+                }
+                Action::Handle { answer } => self.handle(answer).await?,
                 Action::End(end) => return Ok(end),
             };
         }
@@ -122,6 +133,28 @@ impl<'t> TaskRunner<'t> {
         self.phases().start();
         self.nudge().await?;
         Ok(TurnEvent::Ready)
+    }
+
+    /// Runs the configured command after the task, and compares the recorded changes with the files.
+    async fn settle(&mut self) -> Result<(), RunAborted> {
+        self.runtime().postload().await?;
+        let task = self.run.task;
+        if task.rules.parent.is_none() {
+            task_report::settle_changes(task, &mut self.flow.facts).await?;
+        }
+        Ok(())
+    }
+
+    /// Lets the answer handler decide about the final answer.
+    async fn handle(&mut self, answer: String) -> Result<TurnEvent, RunAborted> {
+        let Some(handler) = &self.run.task.answer_handler else {
+            return Ok(TurnEvent::Handled(Conclusion::Answer(answer)));
+        };
+        let left = self.run.remaining(self.machine.turn_index(), &self.conversation);
+        let conversation = self.conversation.history.messages();
+        let (conclusion, spent) = handler.conclude(answer, left, conversation).await?;
+        self.run.meter.spent.add(&spent);
+        Ok(TurnEvent::Handled(conclusion))
     }
 
     /// Usage to compare with the limits, after bringing those up to date.
@@ -203,7 +236,7 @@ impl<'t> TaskRunner<'t> {
         let lacks = self.verification.lacks(&self.flow);
         let opened = self.conversation.prompt.as_ref().map(RenderedPrompt::opened).unwrap_or_default();
         let (facts, plan, phases, payload) = self.flow.into_parts();
-        let (active_ms, last_ms) = (self.run.meter.active_ms, self.run.meter.last_ms);
-        FinishedTask { outcome, facts, plan, phases, lacks, payload, active_ms, last_ms, opened }
+        let last_ms = self.run.meter.last_ms;
+        FinishedTask { outcome, facts, plan, phases, lacks, payload, last_ms, opened }
     }
 }

@@ -17,7 +17,7 @@ use fusee_journal::{RunAborted, StepMeta};
 use fusee_model::{Image, Message, ToolCall};
 use fusee_tools::tool::arguments;
 use fusee_tools::tool::provider_tools;
-use fusee_tools::{RetrySafety, Tool, ToolDefinition, ToolOutput, Toolbox};
+use fusee_tools::{RetrySafety, Tool, ToolOutput, Toolbox};
 use serde_json::Value;
 
 use super::conversation::sectioned_prompt::Expansion;
@@ -26,7 +26,6 @@ use super::facts::change_of;
 use super::flow::Feedback;
 use super::machine::{CallResults, CallVerdict, FinishCall, GuardedCall};
 use super::runner::TaskRunner;
-use super::task_context::TaskContext;
 use call_gate::CallHistory;
 use tool_executor::CallRecord;
 
@@ -69,7 +68,7 @@ impl TaskRunner<'_> {
             emit_call(&self.run, &call);
             if results.aborted {
                 let (called, recorded) = self.run.answer(&call, CallRecord::stopped()).await?;
-                self.conclude_call(call, called, recorded.duration_ms, false, &mut results);
+                self.conclude_call(call, called, recorded.duration_ms, false);
                 continue;
             }
             if call.name == "finish" && self.flow.may_end().is_ok() {
@@ -84,7 +83,7 @@ impl TaskRunner<'_> {
             let (called, recorded) = self.make(&call, route, &mut results).await?;
             self.run.meter.record(&recorded);
             let ran = verdict == CallVerdict::Run;
-            self.conclude_call(call, called, recorded.duration_ms, ran, &mut results);
+            results.aborted |= self.conclude_call(call, called, recorded.duration_ms, ran);
             self.advance_flow();
             self.phases().follow();
         }
@@ -98,10 +97,12 @@ impl TaskRunner<'_> {
             return CallRoute::refuse(text, kind);
         }
         let room = || {
-            let max_tokens = self.conversation.max_tokens(self.run.policy.limits.max_tokens);
+            let max_tokens = self.conversation.context_size(self.run.policy.limits.max_tokens);
             self.conversation.room_bytes(max_tokens)
         };
-        let section = self.conversation.prompt.as_ref().and_then(|prompt| prompt.route(call, room));
+        let may_expand = || self.machine.may_expand();
+        let section =
+            self.conversation.prompt.as_ref().and_then(|prompt| prompt.route(call, may_expand, room));
         if let Some(route) = section.or_else(|| subtask_tool::route(task, call)) {
             return route;
         }
@@ -114,12 +115,24 @@ impl TaskRunner<'_> {
             };
         }
         match session.toolbox.find(&call.name) {
-            None => unknown(session, &call.name),
+            None => self.unknown(&call.name),
             Some(tool) => match arguments::parse(&call.arguments, tool.definition()) {
                 Ok(arguments) => CallRoute::Tool { tool: Arc::clone(tool), arguments },
                 Err(complaint) => CallRoute::malformed(complaint),
             },
         }
+    }
+
+    /// Answers a call of an unknown tool. Only tools that are offered are named.
+    fn unknown(&self, name: &str) -> CallRoute {
+        let names = || self.conversation.history.tools().iter().map(|tool| tool.name.as_str());
+        let near = fusee_text::suggest::nearest(name, names());
+        let hint = if near.is_empty() {
+            format!("The tools are: {}.", names().collect::<Vec<_>>().join(", "))
+        } else {
+            format!("Did you mean {}?", near.join(" or "))
+        };
+        CallRoute::refuse(format!("There is no tool `{name}`. {hint}"), "unknown_tool")
     }
 
     /// Answers a call of a control tool.
@@ -173,12 +186,12 @@ impl TaskRunner<'_> {
                 run.answer(call, CallRecord { expansion, ..CallRecord::plain(output) }).await
             }
             CallRoute::Spawn(arguments) => {
-                let (said, turns) = (self.conversation.history.messages(), self.machine.turn_index());
-                subtask_tool::spawn(run, &mut self.flow, said, turns, call, arguments).await
+                let turns = self.machine.turn_index();
+                subtask_tool::spawn(run, &mut self.flow, &self.conversation, turns, call, arguments).await
             }
             CallRoute::Question(question) => ask_user::ask(run, call, question).await,
             CallRoute::Tool { tool, arguments } => {
-                let calls = self.flow.facts.calls_total();
+                let calls = self.flow.facts.calls_run();
                 let history = CallHistory { calls, explanation: self.conversation.explanation() };
                 match call_gate::admit(run, history, call, &*tool, &arguments).await? {
                     Some(refusal) => {
@@ -193,15 +206,9 @@ impl TaskRunner<'_> {
         }
     }
 
-    /// Applies the consequences of a result: events, facts, known file contents, the conversation.
-    fn conclude_call(
-        &mut self,
-        call: ToolCall,
-        called: CallRecord,
-        duration_ms: u64,
-        ran: bool,
-        results: &mut CallResults,
-    ) {
+    /// Applies the consequences of a result: events, facts, known file contents, the conversation. Returns
+    /// whether the call was aborted.
+    fn conclude_call(&mut self, call: ToolCall, called: CallRecord, duration_ms: u64, ran: bool) -> bool {
         // A command ended by a crash counts as interrupted, not aborted: the task was not cancelled.
         let fate = called.fate.or(called.output.aborted.then_some(CallFate::Aborted));
         let mut called = CallRecord { fate, ..called };
@@ -215,7 +222,9 @@ impl TaskRunner<'_> {
         if !called.protected.is_empty() {
             flow.facts.fed_back("test_edit_blocked");
         }
-        if fate != Some(CallFate::Refused) {
+        if fate == Some(CallFate::Refused) {
+            flow.facts.refused(&call.name);
+        } else {
             let tool = run.session().toolbox.find(&call.name);
             flow.facts.commands |= tool.is_some_and(|tool| tool.repeat() == RetrySafety::Never);
             flow.facts.called(&call.name, output);
@@ -227,8 +236,6 @@ impl TaskRunner<'_> {
         if self.files.dedup_read(&call, &mut called.output, sent) {
             flow.facts.fed_back("unchanged_read");
         }
-        // A call that ran into the time limit was not aborted by the user; the turn machine ends the task.
-        results.aborted |= fate == Some(CallFate::Aborted) && run.left_ms() != Some(0);
         emit_result(run, &call, &called, duration_ms);
         self.conversation.history.push(Message::Tool {
             call_id: call.id,
@@ -238,8 +245,10 @@ impl TaskRunner<'_> {
             images: images(called.output.images),
         });
         if let Some(expansion) = called.expansion {
+            self.machine.expanded();
             self.conversation.expand(run, expansion);
         }
+        fate == Some(CallFate::Aborted)
     }
 }
 
@@ -268,17 +277,6 @@ fn circling(times: u32) -> CallRoute {
          Do something else: read another file, change something, or finish."
     );
     CallRoute::refuse(content, "repeated_call")
-}
-
-fn unknown(session: &TaskContext, name: &str) -> CallRoute {
-    let names = || session.definitions().map(|definition: &ToolDefinition| definition.name.as_ref());
-    let near = fusee_text::suggest::nearest(name, names());
-    let hint = if near.is_empty() {
-        format!("The tools are: {}.", names().collect::<Vec<_>>().join(", "))
-    } else {
-        format!("Did you mean {}?", near.join(" or "))
-    };
-    CallRoute::refuse(format!("There is no tool `{name}`. {hint}"), "unknown_tool")
 }
 
 pub(crate) fn emit_call(run: &Execution<'_>, call: &ToolCall) {

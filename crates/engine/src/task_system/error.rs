@@ -83,6 +83,8 @@ pub enum Reason {
     LlmError,
     /// Configuration problem found before a request was sent.
     ConfigurationError,
+    /// The model reports that it cannot do the task.
+    Blocked,
     /// Any other failure.
     UnexpectedError,
 }
@@ -119,6 +121,7 @@ impl Reason {
             Self::ToolExecutionError => "tool_execution_error",
             Self::LlmError => "llm_error",
             Self::ConfigurationError => "configuration_error",
+            Self::Blocked => "blocked",
             Self::UnexpectedError => "unexpected_error",
         }
     }
@@ -171,6 +174,7 @@ impl TaskError {
         let limit = |reason| (ErrorType::ResourceExhaustion, Some(reason));
         let (kind, reason) = match error.code {
             ErrorCode::MaxTurns => limit(Reason::Turns),
+            ErrorCode::TokenLimit if error.reason == "output" => limit(Reason::Output),
             ErrorCode::TokenLimit => limit(Reason::Context),
             ErrorCode::Timeout => limit(Reason::Time),
             ErrorCode::Budget => limit(Reason::Cost),
@@ -180,7 +184,7 @@ impl TaskError {
                 (ErrorType::TaskFailure, Some(reason))
             }
         };
-        Some(Self::new(kind, reason, error.message.clone()).measured(ResourceMetrics::of(outcome)))
+        Some(Self::new(kind, reason, error.message.clone()).measured(outcome.resource_metrics()))
     }
 
     /// Returns the journal's code for this error.
@@ -252,6 +256,7 @@ impl TaskError {
             Reason::ToolExecutionError => "check the tool's output and correct its arguments",
             Reason::LlmError => "check the model server's message, then start the task again",
             Reason::ConfigurationError => "correct the configuration that the message names",
+            Reason::Blocked => "remove the obstacle that `content` names, then start the task again",
             Reason::UnexpectedError => "start the task again; the journal has the details",
         }
     }

@@ -132,8 +132,8 @@ impl HandlerSession {
     }
 
     /// Sets what judges the answer.
-    pub(super) fn with_finalizer(self, judge: Arc<dyn AnswerHandler>) -> Self {
-        Self { task: self.task.with_finalizer(judge), ..self }
+    pub(super) fn with_answer_handler(self, judge: Arc<dyn AnswerHandler>) -> Self {
+        Self { task: self.task.with_answer_handler(judge), ..self }
     }
 
     /// Lets the model start subtasks.
@@ -201,6 +201,7 @@ pub fn limits(
         limits.task_timeout_s = layer.timeout.or(limits.task_timeout_s);
     }
     let Some(left) = left else { return limits };
+    limits.max_tokens = limits.max_tokens.min(left.context_tokens.unwrap_or(u64::MAX));
     limits.max_turns = limits.max_turns.min(left.turns);
     limits.budget_usd = left.usd.or(limits.budget_usd);
     if let Some(ms) = left.ms {

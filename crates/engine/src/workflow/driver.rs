@@ -61,6 +61,8 @@ pub(crate) struct WorkflowDriver<'w> {
     pub(super) depth: u32,
     /// Results of its tasks so far, for tasks that accumulate earlier results.
     pub(super) earlier: Vec<(String, TaskResult)>,
+    /// Tokens of context that the model's server accepts, as far as its tasks found out.
+    pub(super) accepted_tokens: Option<u64>,
 }
 
 impl<'w> WorkflowDriver<'w> {
@@ -79,6 +81,7 @@ impl<'w> WorkflowDriver<'w> {
             stops_after: None,
             depth: 0,
             earlier: Vec::new(),
+            accepted_tokens: None,
         }
     }
 

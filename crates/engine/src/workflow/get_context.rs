@@ -42,7 +42,7 @@ impl WorkflowDriver<'_> {
         };
         let searched = asking.search(query).await?;
         self.active_ms += searched.looked_ms + searched.spent.active_ms;
-        world.used.lock().add_concurrent(&searched.spent);
+        world.spent.lock().add(&searched.spent);
         if let Some(why) = &searched.problem {
             world.engine.emit(&self.branch, unordered(why));
         }

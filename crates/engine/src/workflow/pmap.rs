@@ -147,6 +147,7 @@ impl WorkflowDriver<'_> {
             stops_after: None,
             depth: self.depth,
             earlier: self.earlier.clone(),
+            accepted_tokens: self.accepted_tokens,
         }
     }
 }

@@ -16,9 +16,9 @@ use serde_json::{Map, Value as Json};
 use super::catalog;
 use super::driver::{BranchEnd, WorkflowDriver};
 use super::loader::WorkflowLoader;
-use super::outcome::{self, TokensUsed};
+use super::outcome;
 use super::workflow_context::{EffectTrace, WorkflowContext};
-use crate::agent::{FactsEnd, TaskContext, TaskOutcome};
+use crate::agent::{FactsEnd, Spent, TaskContext, TaskOutcome};
 use crate::memory::MemorySystem;
 use crate::prompt::EnvironmentSnapshot;
 use crate::task_system::TaskSystem;
@@ -124,7 +124,7 @@ pub(crate) async fn run(
         started_ms,
         library: workflow.library.clone(),
         trace,
-        used: Mutex::default(),
+        spent: Mutex::default(),
         unreachable: Mutex::default(),
     };
     let machine = machine(compiled, &workflow.inputs);
@@ -169,10 +169,10 @@ fn machine(compiled: Compiled, inputs: &Map<String, Json>) -> Result<Machine, Er
 }
 
 fn ended(end: BranchEnd, world: &WorkflowContext, active_ms: u64) -> TaskOutcome {
-    let used = TokensUsed { active_ms, ..world.used.lock().clone() };
+    let spent = Spent { active_ms, ..world.spent.lock().clone() };
     match end {
-        BranchEnd::Done(value) => reached(outcome::of_value(&value, used), world),
-        BranchEnd::Failed(fault) => reached(outcome::of_fault(&fault, String::new(), used), world),
+        BranchEnd::Done(value) => reached(outcome::of_value(&value, spent), world),
+        BranchEnd::Failed(fault) => reached(outcome::of_fault(&fault, String::new(), spent), world),
         // A workflow's main branch is cancelled only when its run ends.
         BranchEnd::Cancelled => cancelled(world),
     }
@@ -192,8 +192,7 @@ fn cancelled(world: &WorkflowContext) -> TaskOutcome {
     let error = ErrorDetail { code: ErrorCode::Cancelled, reason: "cancelled".to_owned(), message };
     let mut outcome = outcome::not_begun(error);
     outcome.status = TaskStatus::Cancelled;
-    let used = world.used.lock().clone();
-    (outcome.total_turns, outcome.charges) = (used.turns, used.charges);
+    outcome.spent = Spent { active_ms: 0, ..world.spent.lock().clone() };
     outcome
 }
 
@@ -217,10 +216,10 @@ fn report(world: &WorkflowContext, driver: &WorkflowDriver<'_>, request: &str, o
 
 /// Builds the terminal event of an outcome.
 pub(crate) fn complete_event(run: &str, outcome: &TaskOutcome, cost_usd: Option<f64>) -> TaskComplete {
-    outcome.complete_event(run, outcome.active_ms, cost_usd)
+    outcome.complete_event(run, outcome.spent.active_ms, cost_usd)
 }
 
 fn complete(world: &WorkflowContext, outcome: &TaskOutcome) -> TaskComplete {
-    let cost_usd = outcome.charges.cost_usd(world.session.limits.price);
+    let cost_usd = outcome.spent.charges.cost_usd(world.session.limits.price);
     complete_event(&world.submission_id(), outcome, cost_usd)
 }

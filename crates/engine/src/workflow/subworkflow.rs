@@ -56,6 +56,7 @@ impl WorkflowDriver<'_> {
             stops_after: None,
             depth: self.depth + 1,
             earlier: Vec::new(),
+            accepted_tokens: self.accepted_tokens,
         };
         let end = driver.drive(&mut machine).await?;
         self.active_ms = driver.active_ms;

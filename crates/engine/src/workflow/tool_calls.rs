@@ -49,8 +49,9 @@ impl WorkflowDriver<'_> {
         let CallRecord { output, fate, .. } = called;
         let aborted = fate == Some(CallFate::Aborted) || (output.aborted && fate.is_none());
         let fate = fate.or(aborted.then_some(CallFate::Aborted));
-        if fate != Some(CallFate::Refused) {
-            self.facts.called(&name, &output);
+        match fate {
+            Some(CallFate::Refused) => self.facts.refused(&name),
+            _ => self.facts.called(&name, &output),
         }
         self.conclude(&call_id, &output, fate, recorded.duration_ms);
         if aborted && self.budget.left_ms(self.active_ms) != Some(0) {

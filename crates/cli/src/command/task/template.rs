@@ -57,9 +57,7 @@ impl TaskRejection {
 
 impl From<TaskRejection> for CliError {
     fn from(refusal: TaskRejection) -> Self {
-        let TaskRejection { error, .. } = refusal;
-        let help = error.recovery().to_string();
-        Self { exit: ExitStatus::of_error(&error), ..Self::usage(error.message) }.help(help)
+        rejected(&refusal.error)
     }
 }
 
@@ -179,11 +177,18 @@ pub(crate) fn refuse(
     named: &str,
     path: ExecutionPath,
 ) -> Result<ExitStatus, CliError> {
-    stdio::error(&format!("error: {}\n  help: {}\n", error.message, error.recovery()));
-    if json {
-        print_refusal(error, named, path)?;
+    if !json {
+        return Err(rejected(error));
     }
+    stdio::error(&format!("error: {}\n  help: {}\n", error.message, error.recovery()));
+    print_refusal(error, named, path)?;
     Ok(ExitStatus::of_error(error))
+}
+
+fn rejected(error: &TaskError) -> CliError {
+    let reason = error.reason.map(Reason::as_str);
+    let rejected = CliError::usage(error.message.clone()).help(error.recovery());
+    CliError { exit: ExitStatus::of_error(error), reason, ..rejected }
 }
 
 /// Prints the result of a task that could not start as JSON.

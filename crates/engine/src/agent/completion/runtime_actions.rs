@@ -150,7 +150,7 @@ impl RuntimeActions<'_, '_> {
             return Ok(ToolOutput::error("There is no shell to run it with."));
         };
         emit_call(run, &call);
-        let calls = self.flow.facts.calls_total();
+        let calls = self.flow.facts.calls_run();
         let history = CallHistory { calls, explanation: self.conversation.explanation() };
         if let Some(refusal) = call_gate::admit(run, history, &call, &**tool, &arguments).await? {
             emit_result(run, &call, &refusal, 0);
@@ -174,7 +174,11 @@ impl RuntimeActions<'_, '_> {
                 self.flow.facts.changed_by_runtime(&called.output);
                 self.files.seen.learn(&called.output);
             }
-            FileEffects::Ignored => called.output.changed.clear(),
+            FileEffects::Ignored => {
+                called.output.changed.clear();
+                // The result only counts if the tests were the originals all the time.
+                called.output.ok &= called.protected.is_empty();
+            }
         }
         emit_result(run, &call, &called, recorded.duration_ms);
         Ok(called.output)

@@ -7,6 +7,7 @@
 //! machine decides when to compact.
 
 mod call_effect;
+mod fit;
 mod prune;
 mod rule_summary;
 mod turns;
@@ -22,6 +23,7 @@ use std::ops::Range;
 
 use fusee_model::Message;
 
+pub(crate) use fit::fit;
 pub(crate) use rule_summary::{in_words as summary_in_words, is_summary};
 
 use prune::PriorContent;
@@ -65,6 +67,9 @@ pub(crate) struct SummaryPlacement {
     pub(crate) bytes: usize,
 }
 
+/// Counts the tokens of a message.
+pub(crate) type MessageCounter<'a> = &'a dyn Fn(&Message) -> u64;
+
 /// Bounds of the summary size, which is otherwise an eighth of the target at four bytes a token. At the lower
 /// bound it holds little more than its heading and a list of files.
 const SUMMARY_BYTES: std::ops::RangeInclusive<u64> = 600..=12_000;
@@ -92,7 +97,7 @@ pub(crate) fn compact(
     messages: &[Message],
     keep: &CompactionRetention<'_>,
     target_tokens: u64,
-    count: &dyn Fn(&Message) -> u64,
+    count: MessageCounter<'_>,
 ) -> Option<Compacted> {
     let mut draft = CompactionDraft::new(messages, target_tokens, count);
     let tokens_before = draft.tokens;
@@ -124,11 +129,11 @@ struct CompactionDraft<'a> {
     costs: Vec<u64>,
     tokens: u64,
     target: u64,
-    count: &'a dyn Fn(&Message) -> u64,
+    count: MessageCounter<'a>,
 }
 
 impl<'a> CompactionDraft<'a> {
-    fn new(messages: &'a [Message], target: u64, count: &'a dyn Fn(&Message) -> u64) -> Self {
+    fn new(messages: &'a [Message], target: u64, count: MessageCounter<'a>) -> Self {
         let costs: Vec<u64> = messages.iter().map(count).collect();
         let tokens = costs.iter().sum();
         CompactionDraft { messages, replaced: vec![None; messages.len()], costs, tokens, target, count }

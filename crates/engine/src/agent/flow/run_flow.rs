@@ -179,7 +179,8 @@ fn direct(flow: &FlowSettings) -> Vec<StageSpec> {
     rules.further_attempts = flow.replan_max;
     let what = match rules.edit_format {
         FlowEditFormat::Blocks => {
-            "search and replace blocks: the file's path on a line of its own, then              lines, =======, the new lines, >>>>>>> REPLACE, each mark on a line of its own."
+            "search and replace blocks: the file's path on a line of its own, then <<<<<<< SEARCH, the old \
+             lines, =======, the new lines, >>>>>>> REPLACE, each mark on a line of its own."
         }
         FlowEditFormat::Whole | FlowEditFormat::Tools => DIRECT,
     };

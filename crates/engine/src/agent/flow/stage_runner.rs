@@ -1,7 +1,7 @@
 //! Runs a task in parts. Each part is a sub-run with its own session, events and report. Only short notes,
 //! the plan and the facts about files read and changed pass from one part to the next.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fusee_journal::event::{ErrorCode, ErrorDetail, Event, FlowStageReport, StageStatus, TaskStatus};
@@ -11,7 +11,7 @@ use super::phases::Phases;
 use super::settings::FlowSettings;
 use super::stage_notes::{self, StageNote};
 use super::task_rules::{FlowShape, TaskRules};
-use crate::agent::{AgentTask, Charges, Facts, FactsEnd, FinishedTask, Plan, TaskOutcome};
+use crate::agent::{AgentTask, Facts, FactsEnd, FinishedTask, Plan, Spent, TaskOutcome};
 
 /// One part of the work, before it starts.
 #[derive(Clone, Debug)]
@@ -66,15 +66,13 @@ pub(crate) struct StageRunner<'a> {
     flow: &'a FlowSettings,
     started_ms: i64,
     last_ms: i64,
-    active_ms: u64,
-    model_ms: u64,
-    peak_context_tokens: u64,
+    spent: Spent,
+    /// Tokens that the servers of the parts' models accept, by the part's own model.
+    accepted_tokens: BTreeMap<Option<String>, u64>,
     pub(crate) facts: Facts,
     pub(crate) plan: Plan,
     pub(crate) notes: Vec<StageNote>,
     phases: Option<Phases>,
-    turns: u32,
-    charges: Charges,
     answer: String,
     /// Sections opened so far; they stay open in later parts.
     opened: BTreeSet<String>,
@@ -88,15 +86,12 @@ impl<'a> StageRunner<'a> {
             flow,
             started_ms,
             last_ms: started_ms,
-            active_ms: 0,
-            model_ms: 0,
-            peak_context_tokens: 0,
+            spent: Spent::default(),
+            accepted_tokens: main.rules.accepted_tokens.map(|tokens| (None, tokens)).into_iter().collect(),
             facts: Facts::default(),
             plan: main.earlier.plan.clone(),
             notes: Vec::new(),
             phases: Phases::begin(flow),
-            turns: 0,
-            charges: Charges::default(),
             answer: String::new(),
             opened: BTreeSet::new(),
         }
@@ -128,7 +123,7 @@ impl<'a> StageRunner<'a> {
             attempt += 1;
             self.emit(Event::StageStarted { stage: part.id.clone(), label: part.label.clone(), attempt });
             let worked = self.attempt(&part, attempt, hint.as_deref(), &facts).await?;
-            self.take(&worked);
+            self.take(&part, &worked);
             facts.absorb(&worked.facts);
             let lacks = shortfall(&worked);
             if lacks.is_empty() || attempt >= part.attempts || is_final(&worked.outcome) {
@@ -179,7 +174,8 @@ impl<'a> StageRunner<'a> {
         let mut rules = part.rules.clone();
         rules.parent = Some(main.branch.clone());
         rules.attempt = attempt;
-        rules.used_ms = self.active_ms;
+        rules.used = self.spent.clone();
+        rules.accepted_tokens = self.accepted_tokens.get(&part.model).copied();
         rules.protected = main.rules.protected.clone();
         rules.request = Some(main.request.clone());
         rules.description = Some(part.description.clone());
@@ -226,18 +222,17 @@ impl<'a> StageRunner<'a> {
         pieces.join("\n\n")
     }
 
-    fn take(&mut self, worked: &FinishedTask) {
+    fn take(&mut self, part: &StageSpec, worked: &FinishedTask) {
+        if let Some(tokens) = worked.outcome.accepted_tokens {
+            self.accepted_tokens.insert(part.model.clone(), tokens);
+        }
         self.facts.absorb(&worked.facts);
         self.phases = worked.phases.clone();
         self.opened.extend(worked.opened.iter().cloned());
         if !worked.plan.tasks().is_empty() {
             self.plan = worked.plan.clone();
         }
-        self.turns += worked.outcome.total_turns;
-        self.charges.extend(&worked.outcome.charges);
-        self.active_ms = worked.active_ms;
-        self.model_ms += worked.outcome.model_ms;
-        self.peak_context_tokens = self.peak_context_tokens.max(worked.outcome.peak_context_tokens);
+        self.spent.add(&worked.outcome.spent);
         self.last_ms = self.last_ms.max(worked.last_ms);
     }
 
@@ -267,15 +262,11 @@ impl<'a> StageRunner<'a> {
     fn base(&self) -> TaskOutcome {
         TaskOutcome {
             status: TaskStatus::Completed,
-            blocked: false,
             answer: self.answer.clone(),
             error: None,
             unreachable: false,
-            total_turns: self.turns,
-            charges: self.charges.clone(),
-            active_ms: self.active_ms,
-            peak_context_tokens: self.peak_context_tokens,
-            model_ms: self.model_ms,
+            spent: self.spent.clone(),
+            accepted_tokens: self.accepted_tokens.get(&None).copied(),
             objects: false,
             result: None,
         }
@@ -289,9 +280,6 @@ impl<'a> StageRunner<'a> {
     /// Outcome of a task whose part failed, with the part's own error if it has one.
     fn failed(&self, part: &str, outcome: TaskOutcome, lacks: &[String]) -> TaskOutcome {
         let base = TaskOutcome { answer: outcome.answer, unreachable: outcome.unreachable, ..self.base() };
-        if outcome.blocked {
-            return TaskOutcome { blocked: true, ..base };
-        }
         let error = match outcome.error {
             Some(error) => ErrorDetail { message: format!("in `{part}`: {}", error.message), ..error },
             None => unmet(part, lacks),
@@ -328,7 +316,6 @@ impl<'a> StageRunner<'a> {
 fn shortfall(worked: &FinishedTask) -> Vec<String> {
     match &worked.outcome {
         TaskOutcome { error: Some(error), .. } => vec![error.message.clone()],
-        TaskOutcome { blocked: true, answer, .. } => vec![format!("the model is blocked: {}", answer.trim())],
         _ => worked.lacks.clone(),
     }
 }

@@ -10,7 +10,7 @@ use super::phases::Phases;
 use super::protected_tests::ProtectedTests;
 use super::settings::{FlowEditFormat, FlowSettings, HistorySettings, PlanMode, RuntimeAction};
 use super::stage::Stage;
-use crate::agent::Limits;
+use crate::agent::{Limits, Spent};
 
 /// The rules of one task.
 #[derive(Clone, Debug, Default)]
@@ -30,8 +30,10 @@ pub(crate) struct TaskRules {
     pub(crate) further_attempts: u32,
     /// Turn limit, if lower than the session's.
     pub(crate) max_turns: Option<u32>,
-    /// Working time used by earlier parts.
-    pub(crate) used_ms: u64,
+    /// Resources used by earlier parts; they count towards the limits on time and cost.
+    pub(crate) used: Spent,
+    /// Tokens that the model's server accepts, as far as earlier parts found out.
+    pub(crate) accepted_tokens: Option<u64>,
     /// Actions of the runtime before and after the work.
     pub(crate) before: RuntimeAction,
     pub(crate) after: RuntimeAction,

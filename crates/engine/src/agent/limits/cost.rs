@@ -1,14 +1,11 @@
 //! Cost of a task so far, and whether the budget covers the next request. `machine.rs` checks before each
 //! request.
 
-use fusee_model::{Price, Reply, Usage};
+use fusee_model::{Price, Usage};
 
 use crate::agent::limits::Limits;
 
-/// Bytes per token, for servers that report no usage.
-const BYTES_A_TOKEN: usize = 4;
-
-/// Reported token usage, grouped by the price of the model that answered.
+/// Token usage, grouped by the price of the model that answered.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Charges(Vec<(Option<Price>, Usage)>);
 
@@ -50,35 +47,17 @@ impl Charges {
 /// Money spent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cost {
-    usd: f64,
+    /// US dollars so far, as far as prices are known.
+    pub(crate) usd: f64,
     /// Output tokens of the longest reply so far, used as the estimate for the next reply.
-    longest: u64,
+    pub(crate) longest_reply: u64,
 }
 
 impl Cost {
-    /// Nothing spent.
-    #[cfg(test)]
-    pub(crate) const ZERO: Self = Self { usd: 0.0, longest: 0 };
-
-    /// Records a reply to a request that left the context at `tokens`.
-    pub(crate) fn spent(&mut self, price: Option<Price>, reply: &Reply, tokens: u64) {
-        let usage = reply.usage.unwrap_or_else(|| {
-            let output_tokens = (reply.text.len() / BYTES_A_TOKEN) as u64;
-            Usage { input_tokens: tokens, output_tokens, ..Usage::default() }
-        });
-        self.longest = self.longest.max(usage.output_tokens);
-        self.usd += price.map_or(0.0, |price| price.cost_usd(&usage));
-    }
-
-    /// Adds the cost of another task.
-    pub(crate) fn charge(&mut self, usd: f64) {
-        self.usd += usd;
-    }
-
     /// The error if a request of `tokens` would exceed the budget.
     pub(crate) fn budget_error(&self, limits: &Limits, tokens: u64) -> Option<String> {
         let (budget, price) = (limits.budget_usd?, limits.price?);
-        let next = Usage { input_tokens: tokens, output_tokens: self.longest, ..Usage::default() };
+        let next = Usage { input_tokens: tokens, output_tokens: self.longest_reply, ..Usage::default() };
         let next = price.cost_usd(&next);
         (self.usd + next > budget).then(|| {
             format!(

@@ -61,7 +61,7 @@ async fn ask_for_summary(
     conversation: &Conversation<'_>,
     request: String,
 ) -> Result<Result<String, String>, RunAborted> {
-    let session = run.session();
+    let (session, asked_bytes) = (run.session(), SYSTEM.len() + request.len());
     let call = StepRequest::new(&run.task.branch, StepKind::Model, session.model.name())
         .with_args(json!({ ARGUMENT: request }));
     let (cancel, left_ms) = (run.cancel().clone(), run.left_ms());
@@ -77,7 +77,7 @@ async fn ask_for_summary(
     run.record_attempt(&attempt.result, &recorded);
     Ok(match attempt.result {
         AttemptResult::Reply(reply) => {
-            run.charge(&reply, conversation.usage.estimate(reply.text.len()));
+            run.charge(&reply, conversation.usage.estimate_request(asked_bytes, reply.text.len()));
             usable(reply)
         }
         AttemptResult::Error { error, .. } => Err(error.message),

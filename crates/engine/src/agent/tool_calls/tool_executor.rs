@@ -239,7 +239,7 @@ impl ToolExecutor<'_> {
                 let guarded = self.protected.clone();
                 let body = async move {
                     let mut called = settle(&**tool, arguments, &intent, context).await;
-                    restore(&mut called, guarded, &context.workspace).await;
+                    restore(&mut called, guarded.as_ref(), &context.workspace).await;
                     recover_interrupted(&**tool, &mut called, &context.workspace).await;
                     CallRecord { output: clean(secrets, called.output), ..called }
                 };
