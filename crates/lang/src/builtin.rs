@@ -23,6 +23,21 @@ use crate::machine::NativeStart;
 use crate::runtime_error::UnlocatedError;
 use crate::value::{Text, Value, brief};
 
+/// Declares the table of a section. A row is signature, arity, description `=>` implementation; the signature
+/// begins with the function's name.
+macro_rules! builtins {
+    ($($signature:literal $arity:ident($($count:literal),*) $doc:literal => $run:expr;)*) => {
+        pub(super) const TABLE: &[super::Builtin] = &[$(super::Builtin {
+            name: super::head($signature),
+            signature: $signature,
+            doc: $doc,
+            arity: super::Arity::$arity($($count),*),
+            run: $run,
+        }),*];
+    };
+}
+use builtins;
+
 /// A library function.
 pub struct Builtin {
     /// The name it is called by.
@@ -120,25 +135,23 @@ impl Builtin {
     }
 }
 
+/// The first word of a signature, which is the function's name.
+const fn head(signature: &'static str) -> &'static str {
+    let (bytes, mut end) = (signature.as_bytes(), 1);
+    while bytes[end] != b' ' && bytes[end] != b')' {
+        end += 1;
+    }
+    signature.split_at(end).0.split_at(1).1
+}
+
 impl std::fmt::Debug for Builtin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name)
     }
 }
 
-/// A table entry for a function that is computed directly.
-const fn pure(
-    name: &'static str,
-    arity: Arity,
-    signature: &'static str,
-    doc: &'static str,
-    run: fn(&mut Fuel, &[Value]) -> Result<Value, UnlocatedError>,
-) -> Builtin {
-    Builtin { name, signature, doc, arity, run: Run::Pure(run) }
-}
-
 /// A type error: "`name` needs a string, not a list (1 2 3)".
-fn wrong(name: &str, needs: &str, value: &Value) -> UnlocatedError {
+fn type_error(name: &str, needs: &str, value: &Value) -> UnlocatedError {
     UnlocatedError::new(
         "wrong-type",
         format!("`{name}` needs {needs}, not {} {}", value.kind(), brief(value)),
@@ -150,7 +163,7 @@ fn text_of<'v>(name: &str, value: &'v Value) -> Result<&'v Text, UnlocatedError>
     match value {
         Value::Text(text) | Value::Symbol(text) => Ok(text),
         Value::Result(result) => Ok(result.content()?),
-        other => Err(wrong(name, "a string", other)),
+        other => Err(type_error(name, "a string", other)),
     }
 }
 
@@ -159,20 +172,20 @@ fn key_of<'v>(name: &str, value: &'v Value) -> Result<&'v str, UnlocatedError> {
     match value {
         Value::Text(text) => Ok(text),
         Value::Symbol(text) => Ok(text.strip_prefix(':').unwrap_or(text)),
-        other => Err(wrong(name, "a string as the key", other)),
+        other => Err(type_error(name, "a string as the key", other)),
     }
 }
 
 fn list_of<'v>(name: &str, value: &'v Value) -> Result<&'v crate::value::List, UnlocatedError> {
     match value {
         Value::List(list) => Ok(list),
-        other => Err(wrong(name, "a list", other)),
+        other => Err(type_error(name, "a list", other)),
     }
 }
 
 fn int_of(name: &str, value: &Value) -> Result<i64, UnlocatedError> {
     match value {
         Value::Int(value) => Ok(*value),
-        other => Err(wrong(name, "an integer", other)),
+        other => Err(type_error(name, "an integer", other)),
     }
 }

@@ -2,11 +2,11 @@
 
 use std::time::UNIX_EPOCH;
 
-use fusee_engine::journal::event::{
+use fusee::engine::journal::event::{
     ErrorCode, ErrorDetail, Event, TaskComplete, TaskStarted, TaskStatus, TurnType,
 };
-use fusee_engine::journal::{Branch, EventRecord, RunId};
-use fusee_engine::run::ExitStatus;
+use fusee::engine::journal::{Branch, EventRecord, RunId};
+use fusee::engine::run::ExitStatus;
 
 use crate::process::error::CliError;
 use crate::process::{clock, stdio};

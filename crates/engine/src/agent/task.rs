@@ -13,8 +13,8 @@ use super::facts::{Facts, ReportedEnd};
 use super::interrupt::TurnInterrupt;
 use super::machine::TaskEnd;
 use super::plan::Plan;
-use super::runner::TaskRunner;
-use super::task_context::TaskContext;
+use super::session::Session;
+use super::turn_manager::TurnManager;
 use crate::agent::completion::answer_check::AnswerCheck;
 use crate::agent::conversation::carry_over::PriorConversation;
 use crate::agent::conversation::sectioned_prompt::SectionedPrompt;
@@ -24,7 +24,7 @@ use crate::agent::limits::resource_metrics::ResourceMetrics;
 
 /// A task that a model works through.
 pub struct AgentTask {
-    pub(crate) session: Arc<TaskContext>,
+    pub(crate) session: Arc<Session>,
     pub(crate) engine: Arc<dyn DurableRun>,
     pub(crate) branch: Branch,
     pub(crate) submission_id: String,
@@ -170,7 +170,7 @@ pub(crate) struct FinishedTask {
 impl AgentTask {
     /// A task on `branch` of a run, with its system prompt and request.
     pub fn new(
-        session: Arc<TaskContext>,
+        session: Arc<Session>,
         engine: Arc<dyn DurableRun>,
         branch: Branch,
         submission_id: String,
@@ -331,7 +331,7 @@ impl AgentTask {
     /// Like [`Self::run`], but returns everything known about the task.
     pub(crate) async fn run_to_end(&self, started_ms: i64) -> Result<FinishedTask, RunAborted> {
         self.announce(started_ms);
-        let mut runner = TaskRunner::new(self, started_ms);
+        let mut runner = TurnManager::new(self, started_ms);
         runner.run.meter.spent.add(&self.spent_before);
         let end = runner.drive().await?;
         let outcome = outcome(end, &runner);
@@ -342,7 +342,7 @@ impl AgentTask {
     /// Fails the task before any model request, still emitting its start and end events.
     pub(crate) fn fail(&self, started_ms: i64, error: ErrorDetail) -> TaskOutcome {
         self.announce(started_ms);
-        let runner = TaskRunner::new(self, started_ms);
+        let runner = TurnManager::new(self, started_ms);
         let outcome = outcome(TaskEnd::Failed { error, unreachable: false }, &runner);
         self.end(&runner, outcome)
     }
@@ -390,7 +390,7 @@ impl AgentTask {
         [started].into_iter().chain(self.earlier.compaction(started_ms))
     }
 
-    fn end(&self, runner: &TaskRunner<'_>, outcome: TaskOutcome) -> TaskOutcome {
+    fn end(&self, runner: &TurnManager<'_>, outcome: TaskOutcome) -> TaskOutcome {
         self.report(runner, &outcome);
         if self.rules.parent.is_none() {
             *self.progress.status.lock() = Some(outcome.status);
@@ -398,7 +398,7 @@ impl AgentTask {
         outcome
     }
 
-    fn report(&self, runner: &TaskRunner<'_>, outcome: &TaskOutcome) {
+    fn report(&self, runner: &TurnManager<'_>, outcome: &TaskOutcome) {
         let end = ReportedEnd {
             status: outcome.status,
             plan_steps: u32::try_from(runner.flow.plan.tasks().len()).unwrap_or(u32::MAX),
@@ -422,7 +422,7 @@ impl AgentTask {
     }
 }
 
-fn outcome(ending: TaskEnd, runner: &TaskRunner<'_>) -> TaskOutcome {
+fn outcome(ending: TaskEnd, runner: &TurnManager<'_>) -> TaskOutcome {
     let (machine, meter) = (&runner.machine, &runner.run.meter);
     let base = TaskOutcome {
         status: TaskStatus::Failed,

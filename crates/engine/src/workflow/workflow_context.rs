@@ -9,7 +9,7 @@ use fusee_model::Message;
 use parking_lot::Mutex;
 
 use super::run::WorkflowRun;
-use crate::agent::{Spent, TaskContext, TaskOutcome};
+use crate::agent::{Session, Spent, TaskOutcome};
 use crate::task_system::TaskSystem;
 
 /// Called with one line for every effect and every answer.
@@ -19,7 +19,7 @@ pub type EffectTrace = Arc<dyn Fn(&str) + Send + Sync>;
 const TRACED: usize = 200;
 
 pub(crate) struct WorkflowContext {
-    pub(super) session: Arc<TaskContext>,
+    pub(super) session: Arc<Session>,
     pub(super) engine: Arc<dyn DurableRun>,
     /// Runs the tasks that the program calls.
     pub(super) tasks: Arc<TaskSystem>,

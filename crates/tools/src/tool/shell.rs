@@ -136,7 +136,7 @@ impl Shell {
 
     async fn wait_to_end(&self, plan: CheckedCommand, context: &CallContext) -> ToolOutput {
         let (head, tail) = (context.limits.output_head, context.limits.output_tail);
-        let spool = Spool::beneath(context.workspace.held(), &context.call_id, head + tail);
+        let spool = Spool::create(context.workspace.held(), &context.call_id, head + tail);
         let capture = Mutex::new(Capture::new(head, tail).saved_to(spool));
         let cause: OnceLock<EndCause> = OnceLock::new();
         let stop = async {
@@ -174,7 +174,7 @@ impl Shell {
         let saved = capture.lock().finish();
         let mut output = answer(result.as_ref().copied(), cause.get().copied(), &capture.lock());
         if let Some(saved) = saved.filter(|_| output.truncated) {
-            output.content.push_str(&format!("\n[{}]", saved.words()));
+            output.content.push_str(&format!("\n[{}]", saved.describe()));
         }
         output
     }
@@ -310,7 +310,7 @@ fn push_leftovers(closing: &mut String, finished: &FinishedCommand, was_stopped:
         let _ = write!(
             closing,
             "; {} it had left running {} ended: use `background` for what is to go on",
-            counted(finished.ended, "process", "processes"),
+            count_of(finished.ended, "process", "processes"),
             if finished.ended == 1 { "was" } else { "were" },
         );
     }
@@ -320,11 +320,11 @@ fn push_leftovers(closing: &mut String, finished: &FinishedCommand, was_stopped:
         );
     }
     if finished.left > 0 {
-        let _ = write!(closing, "; {} could not be ended", counted(finished.left, "process", "processes"));
+        let _ = write!(closing, "; {} could not be ended", count_of(finished.left, "process", "processes"));
     }
 }
 
-fn counted(count: u32, one: &str, many: &str) -> String {
+fn count_of(count: u32, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 

@@ -1,7 +1,7 @@
 //! The exact output line.
 
-use fusee_engine::agent::Spent;
-use fusee_engine::journal::event::{ErrorCode, ErrorDetail};
+use fusee::engine::agent::Spent;
+use fusee::engine::journal::event::{ErrorCode, ErrorDetail};
 
 use super::*;
 
