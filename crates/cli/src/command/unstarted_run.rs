@@ -1,15 +1,14 @@
 //! Events of a run that could not start. With `--json`, readers see a start and a failed end whatever happens.
 
-use std::time::UNIX_EPOCH;
-
 use fusee::engine::journal::event::{
     ErrorCode, ErrorDetail, Event, TaskComplete, TaskStarted, TaskStatus, TurnType,
 };
-use fusee::engine::journal::{Branch, EventRecord, RunId};
+use fusee::engine::journal::{Branch, Clock as _, EventRecord, RunId};
 use fusee::engine::run::ExitStatus;
+use fusee::system::{self, SystemClock};
 
 use crate::process::error::CliError;
-use crate::process::{clock, stdio};
+use crate::process::stdio;
 
 /// A run as far as its command line describes it.
 pub(super) struct UnstartedRun {
@@ -23,15 +22,14 @@ impl UnstartedRun {
     /// Prints the events of a run that failed before it started.
     pub(super) fn report(self, failure: &CliError) -> Result<(), CliError> {
         let Self { id, request, model, turn_type } = self;
-        let run = id.map_or_else(clock::new_run_id, Ok)?;
+        let run = id.map_or_else(system::new_run_id, Ok).map_err(CliError::failed)?;
         let reason = failure.reason.unwrap_or(match failure.exit {
             ExitStatus::Usage => "configuration_error",
             _ => "unexpected_error",
         });
         let message = failure.headline.clone().unwrap_or_else(|| failure.message.trim_end().to_owned());
         let error = ErrorDetail { code: ErrorCode::InitFailed, reason: reason.to_owned(), message };
-        let since = clock::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let (submission_id, ts_ms) = (run.to_string(), i64::try_from(since.as_millis()).unwrap_or(i64::MAX));
+        let (submission_id, ts_ms) = (run.to_string(), SystemClock.now_ms());
         let started = TaskStarted {
             submission_id: submission_id.clone(),
             turn_type,

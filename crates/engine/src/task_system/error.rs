@@ -35,8 +35,6 @@ pub enum ErrorType {
     ResourceExhaustion,
     /// Anything that went wrong while the task ran.
     TaskFailure,
-    /// The answer cannot be used at all.
-    InvalidOutput,
     /// The request or the template is invalid.
     ValidationError,
     /// A template is not well-formed XML.
@@ -67,8 +65,6 @@ pub enum Reason {
     XmlValidationFailure,
     /// The answer does not match the declared format.
     OutputFormatFailure,
-    /// A part took too long.
-    ExecutionTimeout,
     /// A guard rail stopped the task.
     ExecutionHalted,
     /// A subtask failed.
@@ -113,7 +109,6 @@ impl Reason {
             Self::ContextParsingFailure => "context_parsing_failure",
             Self::XmlValidationFailure => "xml_validation_failure",
             Self::OutputFormatFailure => "output_format_failure",
-            Self::ExecutionTimeout => "execution_timeout",
             Self::ExecutionHalted => "execution_halted",
             Self::SubtaskFailure => "subtask_failure",
             Self::InputValidationFailure => "input_validation_failure",
@@ -204,7 +199,7 @@ impl TaskError {
                     | Reason::XmlValidationFailure,
                 ),
             ) => ErrorCode::InitFailed,
-            (ErrorType::TaskFailure | ErrorType::InvalidOutput, _) => ErrorCode::TurnFailed,
+            (ErrorType::TaskFailure, _) => ErrorCode::TurnFailed,
         }
     }
 
@@ -246,7 +241,6 @@ impl TaskError {
             Reason::OutputFormatFailure => {
                 "the answer is in `content`: use it as it is, loosen the declared format, or ask again"
             }
-            Reason::ExecutionTimeout => "allow more time, or ask for less at once",
             Reason::ExecutionHalted => {
                 "explain in the instructions how to proceed where the model was looping"
             }

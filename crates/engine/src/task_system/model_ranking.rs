@@ -85,7 +85,9 @@ impl RankedSearch<'_> {
         let (order, spent) = match attempt.result {
             AttemptResult::Reply(reply) => {
                 let mut spent = waited;
-                spent.charges.add(self.session.limits.price, &reply.usage.unwrap_or_default());
+                if let Some(usage) = &reply.usage {
+                    spent.charges.add(self.session.limits.price, usage);
+                }
                 (chosen(&reply, &found), spent)
             }
             AttemptResult::Error { error, .. } => (Err(error.message), waited),

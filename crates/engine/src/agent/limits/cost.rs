@@ -7,40 +7,76 @@ use crate::agent::limits::Limits;
 
 /// Token usage, grouped by the price of the model that answered.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Charges(Vec<(Option<Price>, Usage)>);
+pub struct Charges {
+    reported: PricedUsage,
+    /// Our own count for replies without a reported usage.
+    estimated: PricedUsage,
+}
 
-impl Charges {
-    /// Adds the usage of a request to a model with this price.
-    pub(crate) fn add(&mut self, price: Option<Price>, usage: &Usage) {
+#[derive(Clone, Debug, Default, PartialEq)]
+struct PricedUsage(Vec<(Option<Price>, Usage)>);
+
+impl PricedUsage {
+    fn add(&mut self, price: Option<Price>, usage: &Usage) {
         match self.0.iter_mut().find(|(known, _)| *known == price) {
             Some((_, sum)) => *sum += usage,
             None => self.0.push((price, *usage)),
         }
     }
 
-    /// Adds the charges of another task.
-    pub(crate) fn extend(&mut self, other: &Self) {
+    fn extend(&mut self, other: &Self) {
         other.0.iter().for_each(|(price, usage)| self.add(*price, usage));
     }
 
-    /// Token usage of all requests.
+    fn known_usd(&self) -> f64 {
+        self.0.iter().filter_map(|(price, usage)| Some(price.as_ref()?.cost_usd(usage))).sum()
+    }
+}
+
+impl Charges {
+    /// Adds the reported usage of a request to a model with this price.
+    pub(crate) fn add(&mut self, price: Option<Price>, usage: &Usage) {
+        self.reported.add(price, usage);
+    }
+
+    /// Adds a request whose usage was not reported.
+    pub(crate) fn add_estimated(&mut self, price: Option<Price>, usage: &Usage) {
+        self.estimated.add(price, usage);
+    }
+
+    /// Adds the charges of another task.
+    pub(crate) fn extend(&mut self, other: &Self) {
+        self.reported.extend(&other.reported);
+        self.estimated.extend(&other.estimated);
+    }
+
+    /// What the totals are made of: the reported usage, or our own count if nothing was reported.
+    fn counted(&self) -> &PricedUsage {
+        if self.reported.0.is_empty() { &self.estimated } else { &self.reported }
+    }
+
+    /// Token usage of all requests, as reported; by our own count if no usage was reported.
     pub fn usage(&self) -> Usage {
         let mut sum = Usage::default();
-        self.0.iter().for_each(|(_, usage)| sum += usage);
+        self.counted().0.iter().for_each(|(_, usage)| sum += usage);
         sum
     }
 
-    /// Cost in US dollars of the requests whose price is known.
+    /// Cost in US dollars of the requests whose price is known, including those whose usage is an estimate.
     pub(crate) fn known_usd(&self) -> f64 {
-        self.0.iter().filter_map(|(price, usage)| Some(price.as_ref()?.cost_usd(usage))).sum()
+        self.reported.known_usd() + self.estimated.known_usd()
     }
 
     /// Cost in US dollars; `None` if a price is unknown. Without requests, `own` is the price that counts.
     pub(crate) fn cost_usd(&self, own: Option<Price>) -> Option<f64> {
-        let known =
-            if self.0.is_empty() { own.is_some() } else { self.0.iter().all(|(price, _)| price.is_some()) };
+        let counted = self.counted();
+        let known = if counted.0.is_empty() {
+            own.is_some()
+        } else {
+            counted.0.iter().all(|(price, _)| price.is_some())
+        };
         // Adding 0 turns the empty sum -0.0 into 0.0.
-        known.then(|| self.known_usd() + 0.0)
+        known.then(|| counted.known_usd() + 0.0)
     }
 }
 

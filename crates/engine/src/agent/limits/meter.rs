@@ -64,7 +64,7 @@ impl Meter {
     ) -> Remaining {
         let mut charges = self.before.charges.clone();
         charges.extend(&self.spent.charges);
-        let cost = charges.cost_usd(limits.price);
+        let cost = charges.cost_usd(limits.price).map(|_| charges.known_usd());
         Remaining {
             turns: limits.max_turns.saturating_sub(self.all_turns(own_turns)),
             ms: self.left_ms(limits),
@@ -110,9 +110,12 @@ impl Meter {
 
     /// Charges a reply; `estimated` is used if the server reports no usage.
     pub(crate) fn charge(&mut self, price: Option<Price>, reply: &Reply, estimated: Usage) {
-        let usage = reply.usage.unwrap_or(estimated);
-        self.longest_reply = self.longest_reply.max(usage.output_tokens);
-        self.spent.charges.add(price, &usage);
+        let output_tokens = reply.usage.unwrap_or(estimated).output_tokens;
+        self.longest_reply = self.longest_reply.max(output_tokens);
+        match &reply.usage {
+            Some(usage) => self.spent.charges.add(price, usage),
+            None => self.spent.charges.add_estimated(price, &estimated),
+        }
     }
 
     /// Starts a turn, unless one is open. Returns whether it started.
