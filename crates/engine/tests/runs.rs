@@ -52,7 +52,7 @@ impl World {
         RunSpec {
             sandbox: SandboxMode::Off,
             sandbox_state: "off".into(),
-            commands_settled: true,
+            commands_preapproved: true,
             ..RunSpec::new(request, self.model_name(), self.path())
         }
     }
@@ -67,7 +67,7 @@ impl World {
     }
 
     fn builder_with(&self, settings: RunSpec, model: Arc<dyn Model>) -> RunBuilder {
-        RunBuilder::new(RunSpec { commands_settled: true, ..settings }, self.journal.clone(), model)
+        RunBuilder::new(RunSpec { commands_preapproved: true, ..settings }, self.journal.clone(), model)
     }
 
     async fn replay(&self, id: &str) -> RunOutcome {

@@ -1,6 +1,8 @@
 //! Model request errors. [`crate::retry`] decides how to handle them; [`crate::error_classifier`] classifies a server's
 //! error response.
 
+mod context_size;
+
 use serde::{Deserialize, Serialize};
 
 /// A failed attempt. Never contains a key or a header.
@@ -31,7 +33,7 @@ impl ModelError {
     /// The context size in tokens that the server states, if the conversation exceeds it.
     pub fn context_tokens(&self) -> Option<u64> {
         let overflows = self.kind == ErrorKind::Overflow;
-        overflows.then(|| crate::error_classifier::stated_context_size(&self.message)).flatten()
+        overflows.then(|| context_size::stated(&self.message)).flatten()
     }
 
     /// The error of an attempt cancelled by its token.

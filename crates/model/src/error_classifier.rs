@@ -1,7 +1,6 @@
 //! Classifies a server's error response: extracts the message from the common shapes of error bodies and
 //! derives the kind of error. The phrases are data, in `error_phrases`.
 
-mod context_size;
 mod error_phrases;
 
 use serde_json::Value;
@@ -45,11 +44,6 @@ pub fn in_reply(text: &str) -> Option<ModelError> {
         retry_after_ms,
         source_line: None,
     })
-}
-
-/// The context size in tokens that the message of an overflow states.
-pub(crate) fn stated_context_size(message: &str) -> Option<u64> {
-    context_size::stated(message)
 }
 
 /// Contents of an error body.

@@ -117,7 +117,7 @@ fn a_silent_model_is_a_timeout_counted_in_milliseconds() {
 
 #[test]
 fn what_keeps_a_run_from_starting_is_on_the_stream() {
-    let project = Project::new().with("templates/greet.xml", GREET).with("broken.toml", "x = \n");
+    let project = Project::new().with(".fusee/templates/greet.xml", GREET).with("broken.toml", "x = \n");
     let done = project.script(&[Line::text("Done.")]);
     let missing = "configuration_error";
     let cases: &[(&[&str], i32, &str)] = &[

@@ -31,6 +31,7 @@ mod events;
 mod exit_codes;
 mod fault_matrix;
 mod flow_kills;
+mod flow_reports;
 mod flow_table;
 mod flows;
 mod grammar_gates;

@@ -61,7 +61,7 @@ pub(crate) struct Conversation<'t> {
 
 impl<'t> Conversation<'t> {
     pub(crate) fn new(task: &'t AgentTask, flow: &FlowState) -> Self {
-        let prompt = task.disclosure.as_ref().map(RenderedPrompt::new);
+        let prompt = task.sectioned_prompt.as_ref().map(RenderedPrompt::new);
         let phase = flow.phase_in_system().map(str::to_owned);
         let (system, tools) = frame(task, flow, prompt.as_ref(), phase.as_deref());
         let dialect = task.session.model.dialect();

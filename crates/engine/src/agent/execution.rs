@@ -38,8 +38,8 @@ impl<'t> Execution<'t> {
         Self {
             task,
             meter: Meter::new(started_ms, task.rules.used.clone()),
-            policy: task.session.terms_at(&task.branch, 0),
-            approvals: task.session.gatekeeper.rules.clone(),
+            policy: task.session.policy_at(&task.branch, 0),
+            approvals: task.session.approval.rules.clone(),
             turn: Some(task.session.turn_stop.begin(&task.cancel)),
             stops: 0,
         }
@@ -80,10 +80,10 @@ impl<'t> Execution<'t> {
     /// Applies the policy changes of a resume that take effect at the current position. Returns whether there
     /// can be any.
     pub(crate) fn refresh_policy(&mut self) -> bool {
-        let changes = !self.session().amendments.is_empty();
+        let changes = !self.session().policy_changes.is_empty();
         if changes {
             let next = self.engine().position(&self.task.branch);
-            self.policy = self.session().terms_at(&self.task.branch, next);
+            self.policy = self.session().policy_at(&self.task.branch, next);
         }
         changes
     }
@@ -105,7 +105,7 @@ impl<'t> Execution<'t> {
 
     /// Reports the progress after this many replies.
     pub(crate) fn report_progress(&self, turns: u32) {
-        self.task.progress.turned(turns, &self.meter.spent);
+        self.task.progress.update(turns, &self.meter.spent);
     }
 
     /// Executor of the model's calls.

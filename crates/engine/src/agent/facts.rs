@@ -39,7 +39,7 @@ pub(crate) struct Facts {
 
 impl Facts {
     /// Empty facts of a task whose earlier parts have read these files.
-    pub(crate) fn knowing(contents: BTreeMap<String, ContentHash>) -> Self {
+    pub(crate) fn with_contents(contents: BTreeMap<String, ContentHash>) -> Self {
         Self { contents, ..Self::default() }
     }
 
@@ -49,7 +49,7 @@ impl Facts {
     }
 
     /// Records a call that ran.
-    pub(crate) fn called(&mut self, name: &str, output: &ToolOutput) {
+    pub(crate) fn record_call(&mut self, name: &str, output: &ToolOutput) {
         *self.calls.entry(name.to_owned()).or_default() += 1;
         let writes = matches!(name, "write_file" | "edit_file" | "apply_patch");
         self.idle_write |= writes && output.ok && output.changed.is_empty();
@@ -67,7 +67,7 @@ impl Facts {
     }
 
     /// Records a call that was refused: it counts as requested, but neither as run nor as an error.
-    pub(crate) fn refused(&mut self, name: &str) {
+    pub(crate) fn record_refusal(&mut self, name: &str) {
         *self.calls.entry(name.to_owned()).or_default() += 1;
         *self.refused.entry(name.to_owned()).or_default() += 1;
     }
@@ -78,7 +78,7 @@ impl Facts {
     }
 
     /// Records changes that the runtime made for the model.
-    pub(crate) fn changed_by_runtime(&mut self, output: &ToolOutput) {
+    pub(crate) fn record_changes(&mut self, output: &ToolOutput) {
         self.note_changes(output.changed.iter());
     }
 
@@ -88,7 +88,7 @@ impl Facts {
     }
 
     /// Records a file that the runtime read for the model.
-    pub(crate) fn read(&mut self, path: &str) {
+    pub(crate) fn record_read(&mut self, path: &str) {
         self.files_read.insert(path.to_owned());
     }
 
@@ -173,13 +173,13 @@ impl Facts {
     }
 
     /// Records a result of the verification command.
-    pub(crate) fn verified(&mut self, command: &str, passed: bool) {
+    pub(crate) fn record_verification(&mut self, command: &str, passed: bool) {
         let runs = self.verification.as_ref().map_or(0, |last| last.runs) + 1;
         self.verification = Some(Verification { command: command.to_owned(), passed, runs });
     }
 
     /// Records a new plan.
-    pub(crate) fn plan_made(&mut self) {
+    pub(crate) fn record_plan(&mut self) {
         self.plans += 1;
     }
 
@@ -194,7 +194,7 @@ impl Facts {
     }
 
     /// Records a hint or refusal given to the model.
-    pub(crate) fn fed_back(&mut self, kind: &str) {
+    pub(crate) fn count_feedback(&mut self, kind: &str) {
         *self.feedback.entry(kind.to_owned()).or_default() += 1;
     }
 

@@ -80,7 +80,7 @@ pub(crate) async fn resume_after_stop(
     if !run.engine().step(call, turn_only).await?.value {
         return Ok(false);
     }
-    let words = what_now(run).await?;
+    let words = ask_how_to_continue(run).await?;
     run.turn = Some(task.session.turn_stop.begin(&task.cancel));
     let Some(words) = words else { return Ok(false) };
     if !words.trim().is_empty() {
@@ -93,7 +93,7 @@ pub(crate) async fn resume_after_stop(
     Ok(true)
 }
 
-async fn what_now(run: &mut Execution<'_>) -> Result<Option<String>, RunAborted> {
+async fn ask_how_to_continue(run: &mut Execution<'_>) -> Result<Option<String>, RunAborted> {
     run.stops += 1;
     let call_id = format!("stopped-{}", run.stops);
     run.emit(Event::ApprovalRequested {
@@ -103,7 +103,7 @@ async fn what_now(run: &mut Execution<'_>) -> Result<Option<String>, RunAborted>
         reason: REASON.to_owned(),
     });
     let call = StepRequest::new(&run.task.branch, StepKind::Wait, "after_stop");
-    let (approver, cancel) = (&run.session().gatekeeper.approver, &run.task.cancel);
+    let (approver, cancel) = (&run.session().approval.approver, &run.task.cancel);
     let limit_s = run.session().limits.approval_timeout_s;
     let ask = async move { within(limit_s, cancel, approver.after_stop(QUESTION)).await.ok().flatten() };
     let words = run.engine().step(call, ask).await?.value;

@@ -24,7 +24,7 @@ pub(crate) enum TurnEvent {
     /// An attempt failed; `after_ms` is the delay before the next one, if there is to be one.
     Failed { error: ModelError, after_ms: Option<u64> },
     /// The delay before a retry has elapsed.
-    Rested,
+    Waited,
     /// All calls of the reply have their results.
     Answered(CallResults),
     /// A compaction ran; `smaller` says whether it saved anything.
@@ -37,7 +37,7 @@ pub(crate) enum TurnEvent {
     /// The user stopped the turn or the task during an action.
     Stopped,
     /// The user lets the task continue after a stop.
-    GoOn,
+    Continue,
     /// The user ended the task.
     Cancelled,
     /// The task's time limit was reached during an action.
@@ -81,7 +81,7 @@ pub(crate) enum Action {
     /// Send the conversation; `attempt` counts from 1.
     Ask { attempt: u32 },
     /// Wait before the next attempt.
-    Rest { after_ms: u64 },
+    Wait { after_ms: u64 },
     /// Execute these calls, in order.
     Call(Vec<GuardedCall>),
     /// Send this message to the model and ask again.
@@ -202,7 +202,7 @@ pub(crate) struct TurnMachine {
     /// Whether the form of an answer was already rejected once.
     corrected: bool,
     /// Whether the accepted answer makes the run fail.
-    objects: bool,
+    fails_run: bool,
     warned: Vec<&'static str>,
     answer: String,
 }
@@ -224,7 +224,7 @@ impl TurnMachine {
             halted: None,
             rejected: RejectedAnswers::default(),
             corrected: false,
-            objects: false,
+            fails_run: false,
             warned: Vec::new(),
             answer: String::new(),
         }
@@ -241,8 +241,8 @@ impl TurnMachine {
     }
 
     /// Whether the accepted answer makes the run fail.
-    pub(crate) fn objects(&self) -> bool {
-        self.objects
+    pub(crate) fn fails_run(&self) -> bool {
+        self.fails_run
     }
 
     /// The last words of the model.
@@ -292,20 +292,20 @@ impl TurnMachine {
             TurnEvent::CannotStart(message) => {
                 Action::End(fail(ErrorCode::InitFailed, "configuration_error", message))
             }
-            TurnEvent::Ready | TurnEvent::Rested => self.ask(usage, warnings),
+            TurnEvent::Ready | TurnEvent::Waited => self.ask(usage, warnings),
             TurnEvent::Replied(reply) => self.replied(reply),
             TurnEvent::Failed { error, after_ms } => self.failed(error, after_ms, usage),
             TurnEvent::Answered(results) => self.answered(results, usage, warnings),
             TurnEvent::Compacted { smaller } => self.compacted(smaller, usage, warnings),
             TurnEvent::Reviewed { rejected: Some(feedback), files } => self.rejected(feedback, files),
             TurnEvent::Reviewed { rejected: None, .. } => self.check(self.answer.clone()),
-            TurnEvent::Checked(Ok(AcceptedAnswer { answer, objects })) => {
-                self.objects = objects;
+            TurnEvent::Checked(Ok(AcceptedAnswer { answer, fails_run })) => {
+                self.fails_run = fails_run;
                 Action::End(TaskEnd::Completed { answer })
             }
             TurnEvent::Checked(Err(problem)) => self.malformed(problem),
             TurnEvent::Stopped => Action::Pause,
-            TurnEvent::GoOn => {
+            TurnEvent::Continue => {
                 self.attempt = 1;
                 self.ask(usage, warnings)
             }
@@ -473,7 +473,7 @@ impl TurnMachine {
             Some(after_ms) => {
                 // A server that is loading its model has not failed; waiting for it has its own limit.
                 self.attempt += u32::from(error.kind != ErrorKind::Loading);
-                Action::Rest { after_ms }
+                Action::Wait { after_ms }
             }
             None => Action::End(model_failure(&error, self.attempt)),
         }

@@ -50,7 +50,7 @@ pub(crate) async fn ask(
     let began_ms = run.meter.spent.active_ms;
     let (sent, recorded) = send_step(run, conversation, files, *loading, turn).await?;
     run.record_attempt(&sent.result, &recorded);
-    files.reported.extend(sent.told);
+    files.reported.extend(sent.reported);
     if let Some(preface) = sent.preface {
         run.emit(Event::Message { role: Role::User, text: preface.clone() });
         // Sending has already added it to the conversation.
@@ -121,8 +121,8 @@ async fn send_step(
         if let Some(lent) = lent {
             history.take_back(lent);
         }
-        let (preface, told) = preface.map(|preface| (preface.text, preface.told)).unzip();
-        Attempt { preface, told: told.unwrap_or_default(), result }
+        let (preface, reported) = preface.map(|preface| (preface.text, preface.reported)).unzip();
+        Attempt { preface, reported: reported.unwrap_or_default(), result }
     };
     Ok(run.engine().step(call, body).await?.split())
 }
@@ -144,7 +144,7 @@ fn take_reply(run: &mut Execution<'_>, conversation: &mut Conversation<'_>, turn
 }
 
 /// Waits before a retry, as a step: after a crash the retry is not sent earlier than the delay allows.
-pub(crate) async fn rest(run: &mut Execution<'_>, after_ms: u64) -> Result<TurnEvent, RunAborted> {
+pub(crate) async fn wait(run: &mut Execution<'_>, after_ms: u64) -> Result<TurnEvent, RunAborted> {
     let call = StepRequest::new(&run.task.branch, StepKind::Wait, "retry")
         .with_args(json!({ "after_ms": after_ms }));
     let cancel = run.cancel();
@@ -156,7 +156,7 @@ pub(crate) async fn rest(run: &mut Execution<'_>, after_ms: u64) -> Result<TurnE
     };
     let recorded = run.engine().step(call, body).await?;
     run.meter.record(&recorded);
-    Ok(if recorded.value.cancelled { TurnEvent::Stopped } else { TurnEvent::Rested })
+    Ok(if recorded.value.cancelled { TurnEvent::Stopped } else { TurnEvent::Waited })
 }
 
 /// Result of waiting before a retry, as stored in the journal.

@@ -32,9 +32,9 @@ pub struct AgentTask {
     pub(crate) system: String,
     pub(crate) input: Vec<Message>,
     pub(crate) earlier: PriorConversation,
-    pub(crate) disclosure: Option<SectionedPrompt>,
+    pub(crate) sectioned_prompt: Option<SectionedPrompt>,
     pub(crate) check: Option<Arc<dyn AnswerCheck>>,
-    pub(crate) obstacle: Option<String>,
+    pub(crate) start_error: Option<String>,
     pub(crate) request: String,
     notices: Vec<String>,
     pub(crate) cancel: CancellationToken,
@@ -81,7 +81,7 @@ impl TaskProgress {
         *self.usage.lock()
     }
 
-    pub(crate) fn leave_facts(&self, facts: Facts) {
+    pub(crate) fn set_facts(&self, facts: Facts) {
         *self.facts.lock() = facts;
     }
 
@@ -90,7 +90,7 @@ impl TaskProgress {
     }
 
     /// Reports the state after this many replies; `spent` counts the turns of subtasks only.
-    pub(crate) fn turned(&self, turn_index: u32, spent: &Spent) {
+    pub(crate) fn update(&self, turn_index: u32, spent: &Spent) {
         *self.metrics.lock() = ResourceMetrics { turns: turn_index, ..spent.metrics() };
         self.turn_index.store(turn_index, Ordering::Relaxed);
         *self.usage.lock() = spent.charges.usage();
@@ -105,7 +105,7 @@ pub struct TaskOutcome {
     /// The answer, or a partial answer.
     pub answer: String,
     /// Whether the answer makes the run fail, as a review with severe findings does.
-    pub objects: bool,
+    pub fails_run: bool,
     /// Set if the task failed or was cancelled.
     pub error: Option<ErrorDetail>,
     /// On failure: whether the model could not be reached.
@@ -159,7 +159,7 @@ pub(crate) struct FinishedTask {
     /// Phase state for the next part.
     pub(crate) phases: Option<Phases>,
     /// Unmet requirements of a stage.
-    pub(crate) lacks: Vec<String>,
+    pub(crate) missing: Vec<String>,
     /// Payload with which the model ended its stage.
     pub(crate) payload: Option<serde_json::Value>,
     pub(crate) last_ms: i64,
@@ -190,9 +190,9 @@ impl AgentTask {
             system,
             input,
             earlier,
-            disclosure: None,
+            sectioned_prompt: None,
             check: None,
-            obstacle: None,
+            start_error: None,
             request,
             notices: Vec::new(),
             cancel,
@@ -214,7 +214,7 @@ impl AgentTask {
     /// Makes the task fail immediately with this message.
     #[must_use]
     pub(crate) fn with_failure(self, why: String) -> Self {
-        Self { obstacle: Some(why), ..self }
+        Self { start_error: Some(why), ..self }
     }
 
     /// Requires the answer to pass a check.
@@ -241,8 +241,8 @@ impl AgentTask {
 
     /// Uses a prompt with expandable sections instead of the system prompt.
     #[must_use]
-    pub fn with_prompt(self, disclosure: SectionedPrompt) -> Self {
-        Self { disclosure: Some(disclosure), ..self }
+    pub fn with_prompt(self, sectioned_prompt: SectionedPrompt) -> Self {
+        Self { sectioned_prompt: Some(sectioned_prompt), ..self }
     }
 
     /// Continues an earlier conversation with this request.
@@ -427,7 +427,7 @@ fn outcome(ending: TaskEnd, runner: &TurnManager<'_>) -> TaskOutcome {
     let base = TaskOutcome {
         status: TaskStatus::Failed,
         answer: machine.answer().to_owned(),
-        objects: machine.objects(),
+        fails_run: machine.fails_run(),
         error: None,
         unreachable: false,
         spent: meter.total(machine.turn_index()),

@@ -33,7 +33,7 @@ pub(crate) async fn settle_changes(task: &AgentTask, facts: &mut Facts) -> Resul
         return Ok(());
     }
     let call = StepRequest::new(&task.branch, StepKind::Environment, "changes");
-    let (workspace, told) = (Arc::clone(&task.session.workspace), facts.all_changes());
+    let (workspace, known) = (Arc::clone(&task.session.workspace), facts.all_changes());
     let protected = task.rules.protected.clone();
     let body = async move {
         if let Some(protected) = protected {
@@ -41,7 +41,7 @@ pub(crate) async fn settle_changes(task: &AgentTask, facts: &mut Facts) -> Resul
         }
         let look = move || {
             let found = workspace.scan_changes();
-            let mut all = told;
+            let mut all = known;
             all.extend(
                 found
                     .iter()

@@ -52,8 +52,8 @@ impl CallRoute {
     }
 
     /// A call whose arguments do not match the tool's definition.
-    pub(crate) fn malformed(complaint: String) -> Self {
-        Self::refuse(complaint, "malformed_arguments")
+    pub(crate) fn malformed(problem: String) -> Self {
+        Self::refuse(problem, "malformed_arguments")
     }
 }
 
@@ -78,7 +78,7 @@ impl TurnManager<'_> {
             let route = match &verdict {
                 CallVerdict::Run => self.route(&call),
                 CallVerdict::Duplicate(first) => duplicate(ids.get(*first)),
-                CallVerdict::Repeated(times) => circling(*times),
+                CallVerdict::Repeated(times) => repeated_call(*times),
             };
             let (called, recorded) = self.make(&call, route, &mut results).await?;
             self.run.meter.record(&recorded);
@@ -111,14 +111,14 @@ impl TurnManager<'_> {
         {
             return match arguments::parse(&call.arguments, definition) {
                 Ok(arguments) => self.control(&call.name, arguments),
-                Err(complaint) => CallRoute::malformed(complaint),
+                Err(problem) => CallRoute::malformed(problem),
             };
         }
         match session.toolbox.find(&call.name) {
             None => self.unknown(&call.name),
             Some(tool) => match arguments::parse(&call.arguments, tool.definition()) {
                 Ok(arguments) => CallRoute::Tool { tool: Arc::clone(tool), arguments },
-                Err(complaint) => CallRoute::malformed(complaint),
+                Err(problem) => CallRoute::malformed(problem),
             },
         }
     }
@@ -161,7 +161,7 @@ impl TurnManager<'_> {
                 || (arguments["action"] == "update" && flow.plan.tasks().is_empty()));
         let controlled = control_tools::answer(name, arguments, &mut flow.plan);
         if plans && controlled.output.ok {
-            flow.facts.plan_made();
+            flow.facts.record_plan();
         }
         CallRoute::Control { output: controlled.output, finish: controlled.finish }
     }
@@ -175,7 +175,7 @@ impl TurnManager<'_> {
         let run = &mut self.run;
         match route {
             CallRoute::Answer { output, kind } => {
-                self.flow.facts.fed_back(kind);
+                self.flow.facts.count_feedback(kind);
                 run.answer(call, CallRecord::ended(output, CallFate::Refused)).await
             }
             CallRoute::Control { output, finish } => {
@@ -196,7 +196,7 @@ impl TurnManager<'_> {
                 match call_gate::admit(run, history, call, &*tool, &arguments).await? {
                     Some(refusal) => {
                         if refusal.fate == Some(CallFate::Refused) {
-                            self.flow.facts.fed_back("refused_call");
+                            self.flow.facts.count_feedback("refused_call");
                         }
                         run.answer(call, refusal).await
                     }
@@ -220,21 +220,21 @@ impl TurnManager<'_> {
             self.files.seen.learn(output);
         }
         if !called.protected.is_empty() {
-            flow.facts.fed_back("test_edit_blocked");
+            flow.facts.count_feedback("test_edit_blocked");
         }
         if fate == Some(CallFate::Refused) {
-            flow.facts.refused(&call.name);
+            flow.facts.record_refusal(&call.name);
         } else {
             let tool = run.session().toolbox.find(&call.name);
             flow.facts.commands |= tool.is_some_and(|tool| tool.repeat() == RetrySafety::Never);
-            flow.facts.called(&call.name, output);
+            flow.facts.record_call(&call.name, output);
         }
         if ran {
             self.machine.ran(&output.content, !output.changed.is_empty());
         }
         let sent = self.conversation.history.request().messages();
         if self.files.dedup_read(&call, &mut called.output, sent) {
-            flow.facts.fed_back("unchanged_read");
+            flow.facts.count_feedback("unchanged_read");
         }
         emit_result(run, &call, &called, duration_ms);
         self.conversation.history.push(Message::Tool {
@@ -271,7 +271,7 @@ fn duplicate(first: Option<&String>) -> CallRoute {
     CallRoute::refuse(content, "duplicate_call")
 }
 
-fn circling(times: u32) -> CallRoute {
+fn repeated_call(times: u32) -> CallRoute {
     let content = format!(
         "Not run: the same call was made {times} times in a row, with the same result. \
          Do something else: read another file, change something, or finish."

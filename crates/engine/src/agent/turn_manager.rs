@@ -55,7 +55,7 @@ impl<'t> TurnManager<'t> {
 
     /// Runs the loop until the task ends.
     pub(crate) async fn drive(&mut self) -> Result<TaskEnd, RunAborted> {
-        let mut event = match &self.run.task.obstacle {
+        let mut event = match &self.run.task.start_error {
             Some(message) => TurnEvent::CannotStart(message.clone()),
             None => self.prepare().await?,
         };
@@ -66,7 +66,7 @@ impl<'t> TurnManager<'t> {
             warnings.into_iter().for_each(|warning| self.run.emit(warning));
             event = match action {
                 Action::Ask { attempt } => self.ask(attempt).await?,
-                Action::Rest { after_ms } => model_request::rest(&mut self.run, after_ms).await?,
+                Action::Wait { after_ms } => model_request::wait(&mut self.run, after_ms).await?,
                 Action::Call(calls) => {
                     let mut results = self.make_calls(calls).await?;
                     self.complete_turn();
@@ -80,7 +80,7 @@ impl<'t> TurnManager<'t> {
                 }
                 Action::Say(hint) => {
                     self.complete_turn();
-                    self.flow.facts.fed_back("asked_again");
+                    self.flow.facts.count_feedback("asked_again");
                     let early = hint == EMPTY_REPLY && !self.verification.can_finish(&self.flow);
                     self.ask_again(if early { EMPTY_TOO_EARLY } else { hint }).await?
                 }
@@ -89,7 +89,7 @@ impl<'t> TurnManager<'t> {
                     let answer = self.machine.answer().to_owned();
                     let (verification, mut runtime) = self.verification();
                     let rejected = verification.review(&mut runtime, &answer).await?;
-                    rejected.iter().for_each(|feedback| self.flow.facts.fed_back(feedback.kind));
+                    rejected.iter().for_each(|feedback| self.flow.facts.count_feedback(feedback.kind));
                     TurnEvent::Reviewed { rejected, files: self.flow.facts.state() }
                 }
                 Action::Reject(Feedback { text, .. }) => self.ask_again(&text).await?,
@@ -97,7 +97,7 @@ impl<'t> TurnManager<'t> {
                     TurnEvent::Checked(answer_check::check(self.run.task, answer, last).await?)
                 }
                 Action::Correct { problem } => {
-                    self.flow.facts.fed_back("output_format");
+                    self.flow.facts.count_feedback("output_format");
                     let text = format!(
                         "Your answer is not as it was asked for: {problem}. Answer again, all of it."
                     );
@@ -110,7 +110,7 @@ impl<'t> TurnManager<'t> {
                 }
                 Action::Pause => {
                     match interrupt::resume_after_stop(&mut self.run, &mut self.conversation).await? {
-                        true => TurnEvent::GoOn,
+                        true => TurnEvent::Continue,
                         false => TurnEvent::Cancelled,
                     }
                 }
@@ -137,7 +137,7 @@ impl<'t> TurnManager<'t> {
 
     /// Runs the configured command after the task, and compares the recorded changes with the files.
     async fn settle(&mut self) -> Result<(), RunAborted> {
-        self.runtime().postload().await?;
+        self.runtime().run_after().await?;
         let task = self.run.task;
         if task.rules.parent.is_none() {
             task_report::settle_changes(task, &mut self.flow.facts).await?;
@@ -160,7 +160,7 @@ impl<'t> TurnManager<'t> {
     /// Usage to compare with the limits, after bringing those up to date.
     async fn measure(&mut self) -> Result<LimitUsage, RunAborted> {
         self.refresh_policy();
-        if self.run.task.obstacle.is_none() && self.conversation.probe_context_size(&self.run).await? {
+        if self.run.task.start_error.is_none() && self.conversation.probe_context_size(&self.run).await? {
             self.machine.set_limits(self.limits());
         }
         Ok(self.run.meter.usage(self.conversation.tokens()))
@@ -233,10 +233,10 @@ impl<'t> TurnManager<'t> {
 
     /// Collects the results of a task that ended.
     pub(crate) fn finish(self, outcome: TaskOutcome) -> FinishedTask {
-        let lacks = self.verification.lacks(&self.flow);
+        let missing = self.verification.missing(&self.flow);
         let opened = self.conversation.prompt.as_ref().map(RenderedPrompt::opened).unwrap_or_default();
         let (facts, plan, phases, payload) = self.flow.into_parts();
         let last_ms = self.run.meter.last_ms;
-        FinishedTask { outcome, facts, plan, phases, lacks, payload, last_ms, opened }
+        FinishedTask { outcome, facts, plan, phases, missing, payload, last_ms, opened }
     }
 }

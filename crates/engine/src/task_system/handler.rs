@@ -65,10 +65,10 @@ impl Handler {
 
     /// Opens the session in which the model works on the task.
     pub(super) fn session(&self, payload: HandlerPayload) -> HandlerSession {
-        let HandlerPayload { system, request, disclosure } = payload;
+        let HandlerPayload { system, request, sectioned_prompt } = payload;
         let task = self.task(system, request);
-        let task = match disclosure {
-            Some(disclosure) => task.with_prompt(disclosure),
+        let task = match sectioned_prompt {
+            Some(sectioned_prompt) => task.with_prompt(sectioned_prompt),
             None => task,
         };
         HandlerSession { task, started_ms: self.scope.started_ms }
@@ -85,8 +85,8 @@ impl Handler {
 
     /// Fails the task before the model is called, with start and end events.
     pub(super) fn refuse(&self, title: &str, error: TaskError) -> TaskOutcome {
-        let told = error.to_event(error.code());
-        let mut outcome = self.task(String::new(), title.to_owned()).fail(self.scope.started_ms, told);
+        let detail = error.to_event(error.code());
+        let mut outcome = self.task(String::new(), title.to_owned()).fail(self.scope.started_ms, detail);
         let metrics = self.resource_metrics();
         let mut result = error.measured(metrics).to_result("");
         PreparedContext::default().note_in(&mut result, title, self.scope.path);
@@ -149,7 +149,7 @@ impl HandlerSession {
             return Box::pin(crate::agent::flow::work(task, &flow, started_ms)).await;
         }
         let FinishedTask { outcome, facts, .. } = task.run_to_end(started_ms).await?;
-        task.progress.leave_facts(facts);
+        task.progress.set_facts(facts);
         Ok(outcome)
     }
 }

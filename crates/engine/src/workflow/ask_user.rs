@@ -23,14 +23,14 @@ impl WorkflowDriver<'_> {
             reason: REASON.to_owned(),
         });
         let call = self.call(StepKind::Wait, "ask_user", arguments);
-        let (approver, cancel) = (&self.world.session.gatekeeper.approver, &self.cancel);
+        let (approver, cancel) = (&self.context.session.approval.approver, &self.cancel);
         let body = async move {
             match cancel.run_until_cancelled(approver.ask_user(question)).await {
                 Some(answer) => json!({ "answer": answer }),
                 None => json!({ "cancelled": true }),
             }
         };
-        let said: Json = self.world.engine.step(call, body).await?.value;
+        let said: Json = self.context.engine.step(call, body).await?.value;
         let answer = said["answer"].as_str().map(str::to_owned);
         let (approved, reason) = (answer.is_some(), answer.clone());
         let reason = reason.or_else(|| Some("nobody answered".to_owned()));

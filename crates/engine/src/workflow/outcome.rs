@@ -61,7 +61,7 @@ fn outcome(
     spent.metrics().note_in(&mut result);
     TaskOutcome {
         status,
-        objects: false,
+        fails_run: false,
         answer: result.content.clone(),
         error,
         unreachable: false,

@@ -65,7 +65,7 @@ impl WorkflowDriver<'_> {
                 }
             };
             tokio::select! {
-                recorded = self.world.engine.step(call, body) => recorded?,
+                recorded = self.context.engine.step(call, body) => recorded?,
                 Ok(cause) = stopped => return Err(cause),
             }
         };
@@ -136,7 +136,7 @@ impl WorkflowDriver<'_> {
     fn child(&self, index: usize, count: usize, place: &SourceLocation) -> WorkflowDriver<'_> {
         let request = format!("element {} of {count} of the pmap at {}", index + 1, at(place));
         WorkflowDriver {
-            world: self.world,
+            context: self.context,
             branch: self.branch.child(format_args!("{}.{index}", self.effects)),
             cancel: self.cancel.clone(),
             effects: 0,

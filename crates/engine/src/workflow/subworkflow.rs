@@ -27,7 +27,7 @@ impl WorkflowDriver<'_> {
             let message = format!("cannot run `{name}`: workflows can be nested at most {DEEPEST} deep");
             return failed(TaskError::failure(Reason::ExecutionHalted, message));
         }
-        let Some(program) = compiled(workflow, &self.world.session).program else {
+        let Some(program) = compiled(workflow, &self.context.session).program else {
             let message =
                 format!("the workflow `{name}` has errors; run `fusee check {}` to see them", workflow.name);
             return failed(TaskError::invalid(Reason::ConfigurationError, message));
@@ -41,7 +41,7 @@ impl WorkflowDriver<'_> {
             }
         };
         let mut driver = WorkflowDriver {
-            world: self.world,
+            context: self.context,
             branch: self.branch.child(self.effects),
             cancel: self.cancel.clone(),
             effects: 0,

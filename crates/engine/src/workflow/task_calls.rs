@@ -28,7 +28,7 @@ impl WorkflowDriver<'_> {
             return Ok(EffectAnswer::Go(self.budget.reached(share, limited)));
         }
         if let TaskTarget::Named(name) = &call.target
-            && let Some(workflow) = self.world.library.get(&**name)
+            && let Some(workflow) = self.context.library.get(&**name)
         {
             return self.workflow(workflow, &call).await;
         }
@@ -48,10 +48,10 @@ impl WorkflowDriver<'_> {
             left: Some(grant.for_task(self.accepted_tokens)),
             earlier: self.earlier.clone(),
             handover: None,
-            history: Arc::clone(&self.world.history),
+            history: Arc::clone(&self.context.history),
         };
         let kept = request.history_config.unwrap_or_default().record_in_session_history;
-        let mut outcome = self.world.tasks.execute(request, origin, scope).await?;
+        let mut outcome = self.context.tasks.execute(request, origin, scope).await?;
         let result =
             outcome.result.take().map_or_else(|| TaskResult::complete(&outcome.answer), |result| *result);
         if kept {
@@ -77,13 +77,13 @@ impl WorkflowDriver<'_> {
         });
         let grant = self.budget.remaining(self.active_ms);
         let step = self.call(StepKind::Environment, call.callee(), args);
-        let recorded = self.world.engine.step(step, async move { grant }).await?;
+        let recorded = self.context.engine.step(step, async move { grant }).await?;
         Ok((recorded.value, recorded.at_ms))
     }
 
     /// Records what a task used, and returns its result or the limit that ended it.
     fn answer(&mut self, outcome: &TaskOutcome, result: TaskResult, grant: RemainingShares) -> EffectAnswer {
-        self.world.count(outcome);
+        self.context.count(outcome);
         let spent = &outcome.spent;
         self.active_ms += spent.active_ms;
         self.budget.spend(spent);

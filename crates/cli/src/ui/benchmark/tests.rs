@@ -18,7 +18,7 @@ fn outcome(status: TaskStatus, error: Option<(&str, &str)>) -> TaskOutcome {
         unreachable: false,
         spent: Spent::default(),
         accepted_tokens: None,
-        objects: false,
+        fails_run: false,
         result: None,
     }
 }

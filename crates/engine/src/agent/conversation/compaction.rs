@@ -52,7 +52,7 @@ pub(crate) struct Compacted {
     /// Size of the result, as measured by the caller's counter.
     pub(crate) tokens_after: u64,
     /// The summary of the removed turns, if there is one.
-    pub(crate) told: Option<SummaryPlacement>,
+    pub(crate) summary: Option<SummaryPlacement>,
 }
 
 /// Position and scope of a summary.
@@ -112,13 +112,13 @@ pub(crate) fn compact(
         return None;
     }
     let tokens_after = cut.tokens;
-    let told = cut.turns.checked_sub(1).filter(|_| cut.summary.is_some()).map(|last| SummaryPlacement {
+    let summary = cut.turns.checked_sub(1).filter(|_| cut.summary.is_some()).map(|last| SummaryPlacement {
         at: outline.opening,
         turns: outline.opening..outline.turns[last].messages.end.max(outline.opening),
         bytes: usize::try_from(summary_bytes(target_tokens)).unwrap_or(usize::MAX),
     });
     let (messages, items_removed) = assemble(draft, &outline, cut);
-    Some(Compacted { messages, items_removed, tokens_before, tokens_after, told })
+    Some(Compacted { messages, items_removed, tokens_before, tokens_after, summary })
 }
 
 /// The conversation with some messages replaced by shorter ones and none removed.

@@ -98,7 +98,7 @@ pub(crate) struct Expansion {
 
 /// The prompt of a running task.
 pub(crate) struct RenderedPrompt<'t> {
-    disclosure: &'t SectionedPrompt,
+    sectioned_prompt: &'t SectionedPrompt,
     open: BTreeSet<String>,
     now: RenderedText,
     /// Expansions of the current turn.
@@ -106,9 +106,9 @@ pub(crate) struct RenderedPrompt<'t> {
 }
 
 impl<'t> RenderedPrompt<'t> {
-    pub(crate) fn new(disclosure: &'t SectionedPrompt) -> Self {
-        let (open, now) = (disclosure.opened.clone(), disclosure.first.clone());
-        Self { disclosure, open, now, fresh: Vec::new() }
+    pub(crate) fn new(sectioned_prompt: &'t SectionedPrompt) -> Self {
+        let (open, now) = (sectioned_prompt.opened.clone(), sectioned_prompt.first.clone());
+        Self { sectioned_prompt, open, now, fresh: Vec::new() }
     }
 
     /// The sections opened so far.
@@ -146,12 +146,12 @@ impl<'t> RenderedPrompt<'t> {
         if self.now.tools.iter().any(|open| open == tool) {
             return None;
         }
-        self.disclosure.prompt.section_with(tool)
+        self.sectioned_prompt.prompt.section_with(tool)
     }
 
     fn open(&self, keys: &[String], reason: &str, room: usize) -> Result<Expansion, OpenProblem> {
         let problem = |code, message| OpenProblem { code, message, section_path: None };
-        let bound = self.disclosure.bound().map_err(rendering)?;
+        let bound = self.sectioned_prompt.bound().map_err(rendering)?;
         let open: BTreeSet<String> = self.open_now().cloned().collect();
         let required = open_sections(&bound, &open, keys, reason)?;
         let next = open.iter().chain(&required.requested_overrides).cloned().collect();
@@ -177,7 +177,7 @@ impl<'t> RenderedPrompt<'t> {
     }
 
     fn read(&self, path: &str) -> Result<ToolOutput, RenderProblem> {
-        let bound = self.disclosure.bound()?;
+        let bound = self.sectioned_prompt.bound()?;
         let open = self.open_now().cloned().collect();
         bound.may_read(path, &open)?;
         let mut text = bound.read_section(path)?;
@@ -220,7 +220,7 @@ impl<'t> RenderedPrompt<'t> {
                 let (output, expansion) = self.answer(&call.name, arguments, may_expand(), room());
                 CallRoute::Section { output, expansion }
             }
-            Err(complaint) => CallRoute::malformed(complaint),
+            Err(problem) => CallRoute::malformed(problem),
         })
     }
 
@@ -272,7 +272,7 @@ impl<'t> RenderedPrompt<'t> {
         reasons.dedup();
         let instructions = build_expansion_instructions(&keys, &reasons.join("; "));
         self.open.extend(fresh.iter().flat_map(|expanded| expanded.opened.iter().cloned()));
-        let bound = self.disclosure.bound().ok()?;
+        let bound = self.sectioned_prompt.bound().ok()?;
         // Rendering was checked when the prompt was bound and when the call was answered.
         self.now = bound.expanded(instructions).render_after(&self.now, &self.open).ok()?;
         Some(())

@@ -75,9 +75,9 @@ fn planned(
     count: usize,
 ) -> StageSpec {
     let last = n + 1 == count;
-    let course =
+    let shape =
         StageRequirements { id: task.id.clone(), signal: StageSignal::None, ..StageRequirements::default() };
-    let mut rules = TaskRules::for_session(flow, FlowShape::Stage(course));
+    let mut rules = TaskRules::for_session(flow, FlowShape::Stage(shape));
     rules.verify = flow.verify.clone().filter(|_| last);
     rules.after = if last { flow.after.clone() } else { RuntimeAction::default() };
     rules.edit_format = flow.edit_format;

@@ -119,21 +119,21 @@ impl<'a> StageRunner<'a> {
     /// Runs one part with its retries. The inner error is the outcome of the task if the part failed.
     pub(crate) async fn part(&mut self, part: StageSpec) -> Result<Result<(), Box<TaskOutcome>>, RunAborted> {
         let (mut attempt, mut facts, mut hint) = (0, Facts::default(), None);
-        let (worked, lacks) = loop {
+        let (worked, missing) = loop {
             attempt += 1;
             self.emit(Event::StageStarted { stage: part.id.clone(), label: part.label.clone(), attempt });
             let worked = self.attempt(&part, attempt, hint.as_deref(), &facts).await?;
             self.take(&part, &worked);
             facts.absorb(&worked.facts);
-            let lacks = shortfall(&worked);
-            if lacks.is_empty() || attempt >= part.attempts || is_final(&worked.outcome) {
-                break (worked, lacks);
+            let missing = shortfall(&worked);
+            if missing.is_empty() || attempt >= part.attempts || is_final(&worked.outcome) {
+                break (worked, missing);
             }
-            hint = self.flow.retry_hints.then(|| lacks.join("; "));
-            self.facts.fed_back("stage_retry");
+            hint = self.flow.retry_hints.then(|| missing.join("; "));
+            self.facts.count_feedback("stage_retry");
         };
-        let completed = lacks.is_empty();
-        let summary = if completed { worked.outcome.answer.clone() } else { lacks.join("; ") };
+        let completed = missing.is_empty();
+        let summary = if completed { worked.outcome.answer.clone() } else { missing.join("; ") };
         self.notes.push(StageNote::of(&part.label, &summary, worked.payload.as_ref(), &facts));
         self.report(&part, completed, attempt, &facts, &summary, worked.payload.clone());
         let fatal = worked.outcome.status == TaskStatus::Cancelled || worked.outcome.unreachable;
@@ -144,7 +144,7 @@ impl<'a> StageRunner<'a> {
         if part.needs == StageNecessity::Optional && !fatal {
             return Ok(Ok(()));
         }
-        Ok(Err(Box::new(self.failed(&part.id, worked.outcome, &lacks))))
+        Ok(Err(Box::new(self.failed(&part.id, worked.outcome, &missing))))
     }
 
     /// Reports a part that is skipped.
@@ -181,7 +181,7 @@ impl<'a> StageRunner<'a> {
         rules.description = Some(part.description.clone());
         rules.phases = self.phases.clone();
         rules.already_read = self.facts.contents().clone();
-        if let FlowShape::Stage(stage) = &mut rules.course {
+        if let FlowShape::Stage(stage) = &mut rules.shape {
             stage.read_before = self.facts.files_read().chain(so_far.files_read()).cloned().collect();
         }
         let session = match &part.model {
@@ -199,12 +199,15 @@ impl<'a> StageRunner<'a> {
         )
         .with_cancel(main.cancel.clone(), Arc::clone(&main.progress))
         .with_rules(rules);
-        if !part.rules.reach.bare {
-            task.disclosure = main.disclosure.clone().map(|disclosure| disclosure.opened_too(&self.opened));
+        if !part.rules.access.no_tools {
+            task.sectioned_prompt = main
+                .sectioned_prompt
+                .clone()
+                .map(|sectioned_prompt| sectioned_prompt.opened_too(&self.opened));
             task.spawn = main.spawn.clone();
         }
         task.earlier.known = main.earlier.known.clone();
-        if !matches!(part.rules.course, FlowShape::Planning(_)) {
+        if !matches!(part.rules.shape, FlowShape::Planning(_)) {
             task.earlier.plan = self.plan.clone();
         }
         Box::pin(task.run_to_end(self.last_ms)).await
@@ -214,7 +217,7 @@ impl<'a> StageRunner<'a> {
     fn input(&self, part: &StageSpec, hint: Option<&str>) -> String {
         let mut pieces = vec![self.main.request.clone()];
         pieces.extend(stage_notes::shown(&self.notes, part.window));
-        if !self.plan.tasks().is_empty() && !matches!(part.rules.course, FlowShape::Planning(_)) {
+        if !self.plan.tasks().is_empty() && !matches!(part.rules.shape, FlowShape::Planning(_)) {
             pieces.push(format!("The plan:\n{}", self.plan.render()));
         }
         pieces.extend(hint.map(|hint| format!("The last attempt did not succeed: {hint}")));
@@ -267,7 +270,7 @@ impl<'a> StageRunner<'a> {
             unreachable: false,
             spent: self.spent.clone(),
             accepted_tokens: self.accepted_tokens.get(&None).copied(),
-            objects: false,
+            fails_run: false,
             result: None,
         }
     }
@@ -278,11 +281,11 @@ impl<'a> StageRunner<'a> {
     }
 
     /// Outcome of a task whose part failed, with the part's own error if it has one.
-    fn failed(&self, part: &str, outcome: TaskOutcome, lacks: &[String]) -> TaskOutcome {
+    fn failed(&self, part: &str, outcome: TaskOutcome, missing: &[String]) -> TaskOutcome {
         let base = TaskOutcome { answer: outcome.answer, unreachable: outcome.unreachable, ..self.base() };
         let error = match outcome.error {
             Some(error) => ErrorDetail { message: format!("in `{part}`: {}", error.message), ..error },
-            None => unmet(part, lacks),
+            None => unmet(part, missing),
         };
         let status =
             if error.code == ErrorCode::Cancelled { TaskStatus::Cancelled } else { TaskStatus::Failed };
@@ -316,7 +319,7 @@ impl<'a> StageRunner<'a> {
 fn shortfall(worked: &FinishedTask) -> Vec<String> {
     match &worked.outcome {
         TaskOutcome { error: Some(error), .. } => vec![error.message.clone()],
-        _ => worked.lacks.clone(),
+        _ => worked.missing.clone(),
     }
 }
 
@@ -330,10 +333,10 @@ fn is_final(outcome: &TaskOutcome) -> bool {
 }
 
 /// The error for a stage that did not complete and has no error of its own.
-fn unmet(part: &str, lacks: &[String]) -> ErrorDetail {
+fn unmet(part: &str, missing: &[String]) -> ErrorDetail {
     ErrorDetail {
         code: ErrorCode::TurnFailed,
         reason: "subtask_failure".to_owned(),
-        message: format!("the stage `{part}` did not complete: {}", lacks.join("; ")),
+        message: format!("the stage `{part}` did not complete: {}", missing.join("; ")),
     }
 }

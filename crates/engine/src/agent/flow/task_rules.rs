@@ -16,9 +16,9 @@ use crate::agent::{Limits, Spent};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TaskRules {
     /// Shape of the work.
-    pub(crate) course: FlowShape,
+    pub(crate) shape: FlowShape,
     /// Tool access.
-    pub(crate) reach: ToolAccess,
+    pub(crate) access: ToolAccess,
     /// History window of its requests.
     pub(crate) history: HistorySettings,
     /// Command that verifies the result.
@@ -65,7 +65,7 @@ pub(crate) struct ToolAccess {
     /// Whether closed tools are omitted from the list.
     pub(crate) hides: bool,
     /// Whether there are no tools at all.
-    pub(crate) bare: bool,
+    pub(crate) no_tools: bool,
 }
 
 /// Shape of the work of one task.
@@ -126,14 +126,14 @@ impl TaskRules {
     }
 
     /// Rules of a run with a single session.
-    pub(crate) fn for_session(settings: &FlowSettings, course: FlowShape) -> Self {
-        let history = match &course {
+    pub(crate) fn for_session(settings: &FlowSettings, shape: FlowShape) -> Self {
+        let history = match &shape {
             FlowShape::Free => settings.history,
             _ => settings.history_in_stages(),
         };
         Self {
-            course,
-            reach: ToolAccess { offered: settings.tools.clone(), ..ToolAccess::default() },
+            shape,
+            access: ToolAccess { offered: settings.tools.clone(), ..ToolAccess::default() },
             history,
             verify: settings.verify.clone(),
             before: settings.before.clone(),
@@ -148,7 +148,7 @@ impl TaskRules {
     /// Rules of a configured stage.
     pub(crate) fn of_stage(settings: &FlowSettings, stage: &Stage, read_before: BTreeSet<String>) -> Self {
         let signal = if stage.allow_missing_done { StageSignal::Optional } else { StageSignal::Required };
-        let course = StageRequirements {
+        let shape = StageRequirements {
             id: stage.id.clone(),
             signal,
             files_read: stage.require_files_read.unwrap_or_default(),
@@ -158,13 +158,13 @@ impl TaskRules {
             part: None,
         };
         Self {
-            course: FlowShape::Stage(course),
-            reach: ToolAccess {
+            shape: FlowShape::Stage(shape),
+            access: ToolAccess {
                 offered: settings.tools.clone(),
                 allow: stage.tools_allow.clone(),
                 block: stage.tools_block.clone(),
                 hides: stage.tools_mode == super::stage::ToolsMode::Hide,
-                bare: false,
+                no_tools: false,
             },
             history: stage.history(settings),
             verify: stage.verify.clone(),

@@ -60,7 +60,7 @@ fn rejected(kind: &'static str) -> TurnEvent {
 }
 
 fn checked(result: Result<&str, &str>) -> TurnEvent {
-    let accepted = |answer: &str| AcceptedAnswer { answer: answer.to_owned(), objects: false };
+    let accepted = |answer: &str| AcceptedAnswer { answer: answer.to_owned(), fails_run: false };
     TurnEvent::Checked(result.map(accepted).map_err(str::to_owned))
 }
 
@@ -135,7 +135,7 @@ fn every_end_is_decided_by_what_happened() {
         (vec![aborted()], "Pause"),
         (vec![TurnEvent::Stopped], "Pause"),
         (vec![failure(ErrorKind::Cancelled, None)], "Pause"),
-        (vec![TurnEvent::Stopped, TurnEvent::GoOn], "Ask { attempt: 1 }"),
+        (vec![TurnEvent::Stopped, TurnEvent::Continue], "Ask { attempt: 1 }"),
         (vec![TurnEvent::Stopped, TurnEvent::Cancelled], "cancelled"),
         (vec![failure(ErrorKind::Auth, None)], "TurnFailed llm_error: it broke"),
         (vec![text(" \n"), text("")], "TurnFailed llm_error: the model sent two empty replies in a row"),
@@ -185,9 +185,9 @@ fn retries_count_up_and_a_reply_starts_the_count_again() {
     let mut turns = turns(|_| {});
     assert!(matches!(
         next(&mut turns, failure(ErrorKind::Cut, Some(200)), LOW).0,
-        Action::Rest { after_ms: 200 }
+        Action::Wait { after_ms: 200 }
     ));
-    assert!(matches!(next(&mut turns, TurnEvent::Rested, LOW).0, Action::Ask { attempt: 2 }));
+    assert!(matches!(next(&mut turns, TurnEvent::Waited, LOW).0, Action::Ask { attempt: 2 }));
     next(&mut turns, calls(&["a"]), LOW);
     assert!(matches!(
         next(&mut turns, TurnEvent::Answered(CallResults::default()), LOW).0,
@@ -377,7 +377,7 @@ fn limits_warn_once_at_four_fifths() {
     let (_, warnings) = next(&mut turns, TurnEvent::Ready, usage);
     let message = "used 8 of 10 seconds".to_owned();
     assert_eq!(warnings, [Event::Warning { code: "limit_time".into(), message }]);
-    assert_eq!(next(&mut turns, TurnEvent::Rested, usage).1, []);
+    assert_eq!(next(&mut turns, TurnEvent::Waited, usage).1, []);
 }
 
 #[test]

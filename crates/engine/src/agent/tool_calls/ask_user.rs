@@ -32,7 +32,7 @@ pub(super) async fn ask(
     });
     let step = StepRequest::new(&run.task.branch, StepKind::Wait, "ask_user")
         .with_args(json!({ "question": question }));
-    let (approver, cancel) = (&run.session().gatekeeper.approver, run.cancel());
+    let (approver, cancel) = (&run.session().approval.approver, run.cancel());
     let limit_s = run.session().limits.approval_timeout_s;
     let body = async move {
         match within(limit_s, cancel, approver.ask_user(&question)).await {

@@ -56,8 +56,8 @@ pub(crate) async fn restore(
 ) {
     called.protected = restore_tests(protected, workspace).await;
     if !called.protected.is_empty() {
-        let told = protected_answer(&called.protected);
-        called.output.content.push_str(&format!("\n[{told} They were restored.]"));
+        let note = protected_answer(&called.protected);
+        called.output.content.push_str(&format!("\n[{note} They were restored.]"));
     }
 }
 
@@ -89,8 +89,8 @@ pub(crate) async fn recover_interrupted(
     let names: Vec<&str> =
         called.output.changed.iter().map(|change| change.path.as_str()).take(MAX_NAMES).collect();
     if !names.is_empty() {
-        let told = format!("\n[These files changed since it began: {}.]", names.join(", "));
-        called.output.content.push_str(&told);
+        let note = format!("\n[These files changed since it began: {}.]", names.join(", "));
+        called.output.content.push_str(&note);
     }
 }
 

@@ -128,7 +128,7 @@ impl ToolExecutor<'_> {
             },
         );
         let step = self.step(StepKind::Wait, "approval", to_value(&question));
-        let (approver, cancel) = (&self.session.gatekeeper.approver, self.cancel);
+        let (approver, cancel) = (&self.session.approval.approver, self.cancel);
         let limit_s = self.session.limits.approval_timeout_s;
         let body = async move {
             let waited = within(limit_s, cancel, approver.ask(&question)).await;

@@ -17,7 +17,7 @@ pub(crate) fn fit(
     let unchanged = || {
         let tokens = messages.iter().map(count).sum();
         let messages = messages.to_vec();
-        Compacted { messages, items_removed: 0, tokens_before: tokens, tokens_after: tokens, told: None }
+        Compacted { messages, items_removed: 0, tokens_before: tokens, tokens_after: tokens, summary: None }
     };
     let mut fitted = compacted.unwrap_or_else(unchanged);
     let is_long =
