@@ -47,7 +47,7 @@ pub use session::{PricedModel, Session};
 pub(crate) use task::FinishedTask;
 pub use task::{AgentTask, TaskOutcome, TaskProgress};
 pub(crate) use tool_calls::subtask_tool::{SPAWN_SUBTASK, SubtaskOutcome, SubtaskRunner};
-pub(crate) use tool_calls::tool_executor::{CallRecord, ToolExecutor, UNANSWERED_ADVICE};
+pub(crate) use tool_calls::tool_executor::{CallRecord, ToolExecutor};
 
 /// Names of the control tools.
 pub(crate) fn control_names() -> impl Iterator<Item = String> {

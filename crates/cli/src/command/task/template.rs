@@ -170,6 +170,17 @@ fn not_found(named: &str, message: String, near: &[TemplateMatch]) -> TaskReject
     TaskRejection { error, named: named.to_owned(), path: ExecutionPath::Template }
 }
 
+/// What to do about a task that cannot run: a command where one helps.
+fn next_step(error: &TaskError) -> &'static str {
+    match error.reason {
+        Some(Reason::XmlValidationFailure) => {
+            "run `fusee check` to see every problem of the template with its position"
+        }
+        Some(Reason::TemplateNotFound) => "run `fusee templates` to list the available templates",
+        _ => error.recovery(),
+    }
+}
+
 /// Prints the error, also as JSON if requested, and returns the exit code.
 pub(crate) fn refuse(
     json: bool,
@@ -180,14 +191,14 @@ pub(crate) fn refuse(
     if !json {
         return Err(rejected(error));
     }
-    stdio::error(&format!("error: {}\n  help: {}\n", error.message, error.recovery()));
+    stdio::error(&format!("error: {}\n  help: {}\n", error.message, next_step(error)));
     print_refusal(error, named, path)?;
     Ok(ExitStatus::of_error(error))
 }
 
 fn rejected(error: &TaskError) -> CliError {
     let reason = error.reason.map(Reason::as_str);
-    let rejected = CliError::usage(error.message.clone()).help(error.recovery());
+    let rejected = CliError::usage(error.message.clone()).help(next_step(error));
     CliError { exit: ExitStatus::of_error(error), reason, ..rejected }
 }
 
