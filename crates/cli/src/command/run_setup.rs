@@ -250,7 +250,7 @@ async fn activate(
 /// Warns if commands are not sandboxed although that was requested, or less than usual.
 fn warn(sandbox: &ActiveSandbox, show: &UiOptions) {
     let Some(problem) = &sandbox.problem else { return };
-    if sandbox.settled {
+    if sandbox.preapproved {
         return stdio::error(&format!("warning: {problem}\n"));
     }
     let so = if show.can_ask() {

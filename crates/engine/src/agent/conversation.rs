@@ -32,9 +32,9 @@ const ASK_CONTEXT_FROM: u64 = 3_000;
 /// Fraction of the limit that a compaction aims for.
 const COMPACT_TO: f64 = 0.4;
 
-/// Fraction of the context that messages may fill after the server rejected a larger conversation; the rest is
-/// for the reply and for the inaccuracy of the estimate.
-const FIT_TO: f64 = 0.6;
+/// Fraction of the context that a conversation may fill after the server rejected a larger one; the rest is for
+/// the reply and for the inaccuracy of the estimate.
+const FIT_TO: f64 = 0.8;
 
 /// Fraction of the limit within which the newest turns are kept verbatim.
 const KEEP_RECENT: f64 = 0.2;
@@ -210,12 +210,15 @@ impl<'t> Conversation<'t> {
         });
     }
 
-    /// Compacts the conversation, if that saves enough.
+    /// Compacts the conversation, if that saves enough. `rejected` is set if the server rejected it: the tokens
+    /// that it accepts, from now on.
     pub(crate) async fn compact(
         &mut self,
         run: &mut Execution<'_>,
         turn_index: u32,
+        rejected: Option<u64>,
     ) -> Result<TurnEvent, RunAborted> {
+        self.accepted_tokens = rejected.or(self.accepted_tokens);
         let (before, max_tokens) = (self.tokens(), self.context_size(run.policy.limits.max_tokens));
         let limit = max_tokens as f64;
         let keep = CompactionRetention {
@@ -229,7 +232,7 @@ impl<'t> Conversation<'t> {
         let target = ((limit * COMPACT_TO) as u64).saturating_sub(overhead);
         let count = |message: &Message| self.usage.estimate(size(message));
         let compacted = compaction::compact(self.history.messages(), &keep, target, &count);
-        let compacted = match self.accepted_tokens {
+        let compacted = match rejected {
             None => compacted,
             Some(tokens) => {
                 let limit = ((tokens as f64 * FIT_TO) as u64).saturating_sub(overhead);

@@ -1,6 +1,9 @@
-//! The turn loop as a pure state machine: given an event, it returns the next action. `runner.rs` performs
+//! The turn loop as a pure state machine: given an event, it returns the next action. `turn_manager.rs` performs
 //! the actions and reports what came of them. Every limit and every end of a task is decided here and nowhere
 //! else.
+
+mod action;
+mod event;
 
 use fusee_journal::event::{ErrorCode, ErrorDetail, Event};
 use fusee_model::{ErrorKind, ModelError, Reply, StopReason, ToolCall};
@@ -9,147 +12,10 @@ use super::limits::Limits;
 use crate::agent::completion::answer_check::AcceptedAnswer;
 use crate::agent::completion::answer_handler::Conclusion;
 use crate::agent::flow::Feedback;
-use crate::agent::limits::cost::Cost;
 use crate::agent::limits::loop_detector::{LoopDetector, LoopVerdict, RejectedAnswers};
 
-/// An event for the machine.
-#[derive(Debug)]
-pub(crate) enum TurnEvent {
-    /// The task cannot start, with the reason.
-    CannotStart(String),
-    /// The conversation is set up.
-    Ready,
-    /// The model replied.
-    Replied(Reply),
-    /// An attempt failed; `after_ms` is the delay before the next one, if there is to be one.
-    Failed { error: ModelError, after_ms: Option<u64> },
-    /// The delay before a retry has elapsed.
-    Waited,
-    /// All calls of the reply have their results.
-    Answered(CallResults),
-    /// A compaction ran; `smaller` says whether it saved anything.
-    Compacted { smaller: bool },
-    /// The rules of the task and its verification were applied to an answer in words. A rejection says why,
-    /// and `files` is the file state it applies to.
-    Reviewed { rejected: Option<Feedback>, files: u64 },
-    /// The final answer was checked: the accepted answer, or what is wrong with it.
-    Checked(Result<AcceptedAnswer, String>),
-    /// The user stopped the turn or the task during an action.
-    Stopped,
-    /// The user lets the task continue after a stop.
-    Continue,
-    /// The user ended the task.
-    Cancelled,
-    /// The task's time limit was reached during an action.
-    OutOfTime,
-    /// The runtime's last actions are done, for a task that ends like this.
-    Settled(TaskEnd),
-    /// The answer handler decided about the final answer.
-    Handled(Conclusion),
-}
-
-/// Combined result of the calls of one reply.
-#[derive(Debug, Default)]
-pub(crate) struct CallResults {
-    /// Set if the model called `finish`.
-    pub(crate) finished: Option<FinishCall>,
-    /// Whether a call was aborted, by the user or because the task's time was up.
-    pub(crate) aborted: bool,
-    /// Set if the calls ended a stage or made the requested plan: its answer, which may be empty.
-    pub(crate) stage_answer: Option<String>,
-    /// Set if the calls completed the work: the verification command that passes.
-    pub(crate) verified_by: Option<String>,
-}
-
-impl CallResults {
-    /// Whether the task continues with another request, unless a limit is reached.
-    pub(crate) fn continues(&self) -> bool {
-        !self.aborted && self.finished.is_none() && self.stage_answer.is_none() && self.verified_by.is_none()
-    }
-}
-
-/// Arguments of the model's `finish` call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct FinishCall {
-    pub(crate) blocked: bool,
-    pub(crate) summary: String,
-}
-
-/// The next action.
-#[derive(Debug)]
-pub(crate) enum Action {
-    /// Send the conversation; `attempt` counts from 1.
-    Ask { attempt: u32 },
-    /// Wait before the next attempt.
-    Wait { after_ms: u64 },
-    /// Execute these calls, in order.
-    Call(Vec<GuardedCall>),
-    /// Send this message to the model and ask again.
-    Say(&'static str),
-    /// Tell the model why its answer was rejected, and ask again.
-    Reject(Feedback),
-    /// Apply the rules of the task and its verification to an answer in words.
-    Review,
-    /// Check the form of the final answer; a rejected `last` answer fails the task.
-    Check { answer: String, last: bool },
-    /// Tell the model what is wrong with the form of its answer, and ask again.
-    Correct { problem: String },
-    /// Ask the user whether the task continues.
-    Pause,
-    /// Compact the conversation; `accepted_tokens` is set if the server rejected it, and is the size to aim for
-    /// from now on.
-    Compact { accepted_tokens: Option<u64> },
-    /// Perform the runtime's last actions.
-    Settle(TaskEnd),
-    /// Let the answer handler decide about the final answer.
-    Handle { answer: String },
-    /// End the task.
-    End(TaskEnd),
-}
-
-/// A call with the loop detector's verdict.
-#[derive(Debug)]
-pub(crate) struct GuardedCall {
-    pub(crate) call: ToolCall,
-    pub(crate) verdict: CallVerdict,
-}
-
-/// Whether a call runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum CallVerdict {
-    Run,
-    /// The same call appears earlier in the same reply, at this index.
-    Duplicate(usize),
-    /// The call was repeated this many times in a row.
-    Repeated(u32),
-}
-
-/// How the task ended.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum TaskEnd {
-    Completed {
-        answer: String,
-    },
-    Failed {
-        error: ErrorDetail,
-        /// The model could not be reached despite all retries.
-        unreachable: bool,
-    },
-    Cancelled,
-}
-
-/// Usage at the time of a decision, as measured by the runner.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct LimitUsage {
-    /// Tokens in the next request.
-    pub(crate) tokens: u64,
-    /// Working time so far.
-    pub(crate) active_ms: u64,
-    /// Model replies in subtasks; the turn limit covers them.
-    pub(crate) subtask_turns: u32,
-    /// Money spent so far.
-    pub(crate) cost: Cost,
-}
+pub(crate) use action::{Action, CallVerdict, GuardedCall, TaskEnd};
+pub(crate) use event::{CallResults, FinishCall, LimitUsage, TurnEvent};
 
 pub(crate) const EMPTY_REPLY: &str =
     "Your last reply was empty. Call a tool to go on, or answer in words if you are done.";
@@ -157,7 +23,7 @@ pub(crate) const EMPTY_REPLY: &str =
 /// the word.
 pub(crate) const EMPTY_TOO_EARLY: &str = "Your last reply was empty. Call a tool to go on.";
 /// Reason of a task that the model gave up with `finish`.
-pub(crate) const BLOCKED: &str = "blocked";
+const BLOCKED: &str = "blocked";
 const TOO_LONG: &str = "Your last reply was cut off: it was too long. Send it again in smaller parts.";
 
 /// Maximum number of expansions per task; each one invalidates the server's prefix cache.

@@ -105,8 +105,8 @@ impl<'t> TurnManager<'t> {
                     TurnEvent::Ready
                 }
                 Action::Compact { accepted_tokens } => {
-                    self.conversation.accepted_tokens = accepted_tokens.or(self.conversation.accepted_tokens);
-                    self.conversation.compact(&mut self.run, self.machine.turn_index()).await?
+                    let turn_index = self.machine.turn_index();
+                    self.conversation.compact(&mut self.run, turn_index, accepted_tokens).await?
                 }
                 Action::Pause => {
                     match interrupt::resume_after_stop(&mut self.run, &mut self.conversation).await? {

@@ -4,9 +4,11 @@ use fusee_journal::event::{ErrorCode, ErrorDetail, Event};
 use fusee_model::{ErrorKind, ModelError, Price, Reply, StopReason, ToolCall};
 
 use super::{
-    AcceptedAnswer, Action, AnswerRules, CallResults, CallVerdict, Conclusion, Cost, Feedback, FinishCall,
+    AcceptedAnswer, Action, AnswerRules, CallResults, CallVerdict, Conclusion, Feedback, FinishCall,
     LimitUsage, Limits, TaskEnd, TurnEvent, TurnMachine,
 };
+
+use crate::agent::limits::cost::Cost;
 
 const NO_COST: Cost = Cost { usd: 0.0, longest_reply: 0 };
 const LOW: LimitUsage = LimitUsage { tokens: 100, active_ms: 0, subtask_turns: 0, cost: NO_COST };
