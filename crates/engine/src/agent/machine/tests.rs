@@ -291,7 +291,8 @@ fn sizes_after_overflows(message: &str, tokens: &[u64]) -> Vec<Option<u64>> {
 #[test]
 fn an_overflow_compacts_to_the_stated_size_or_to_half_and_asks_again() {
     let stated = "This model's maximum context length is 8192 tokens.";
-    let cases: [(&str, &[u64], &[Option<u64>]); 4] = [
+    type Case = (&'static str, &'static [u64], &'static [Option<u64>]);
+    let cases: [Case; 4] = [
         (stated, &[20_000], &[Some(8_192)]),
         // The server counts more tokens than we do.
         (stated, &[6_000, 2_000], &[Some(6_000), Some(1_000)]),
@@ -299,7 +300,7 @@ fn an_overflow_compacts_to_the_stated_size_or_to_half_and_asks_again() {
         (
             "Too long.",
             &[64, 32, 16, 8, 4, 2, 1],
-            &[32, 16, 8, 4, 2, 1, 0].map(|size| (size > 0).then_some(size)),
+            &[Some(32), Some(16), Some(8), Some(4), Some(2), Some(1), None],
         ),
     ];
     for (message, tokens, sizes) in cases {
