@@ -33,8 +33,7 @@ const USAGE: &str = "Usage: cargo xtask COMMAND
   docs            Regenerate the reference pages and schemas
   book            Build the documentation site and check its links
   bench [NAME…]   Measure figures against their targets; names select figures
-  eval URL MODEL [WAY…]
-                  Run ten repair tasks with a real small model in each prompting mode";
+  eval COMMAND    Run exercises with a real model, by Fusee and by other tools: check, peers, run, report";
 
 /// The error is a message for the terminal.
 type Outcome = Result<(), String>;
