@@ -39,7 +39,7 @@ pub(crate) async fn work(
         let protected = look(&main, "protected", move || ProtectedTests::take(&workspace)).await?;
         main.rules.protected = Some(Arc::new(protected));
     }
-    let course = match (flow.stages.is_empty(), flow.mode) {
+    let shape = match (flow.stages.is_empty(), flow.mode) {
         (false, _) => return StageRunner::new(&main, flow, started_ms).through(stages(flow)).await,
         (true, FlowMode::Auto | FlowMode::Flat) => FlowShape::Free,
         (true, FlowMode::Staged) => {
@@ -53,7 +53,7 @@ pub(crate) async fn work(
         (true, FlowMode::Direct) => return answer_directly(&main, flow, started_ms).await,
     };
     let TaskRules { protected, parent, chosen, .. } = main.rules.clone();
-    main.with_rules(TaskRules { protected, parent, chosen, ..TaskRules::for_session(flow, course) })
+    main.with_rules(TaskRules { protected, parent, chosen, ..TaskRules::for_session(flow, shape) })
         .run(started_ms)
         .await
 }
@@ -153,7 +153,7 @@ fn staged3(flow: &FlowSettings) -> Vec<StageSpec> {
     ];
     let part = |(id, task, gates): (&str, &str, tool_gate::StagedPart)| {
         let last = gates == tool_gate::StagedPart::Implement;
-        let course = StageRequirements {
+        let shape = StageRequirements {
             id: id.to_owned(),
             signal: StageSignal::None,
             calls: 1,
@@ -161,7 +161,7 @@ fn staged3(flow: &FlowSettings) -> Vec<StageSpec> {
             part: Some(gates),
             ..StageRequirements::default()
         };
-        let mut rules = TaskRules::for_session(flow, FlowShape::Stage(course));
+        let mut rules = TaskRules::for_session(flow, FlowShape::Stage(shape));
         rules.verify = flow.verify.clone().filter(|_| last);
         rules.before = if gates == tool_gate::StagedPart::Explore {
             flow.before.clone()
@@ -177,14 +177,14 @@ fn staged3(flow: &FlowSettings) -> Vec<StageSpec> {
 
 /// The model answers once with the new file; each retry starts over with the failure.
 fn direct(flow: &FlowSettings) -> StageSpec {
-    let course = StageRequirements {
+    let shape = StageRequirements {
         id: "direct".to_owned(),
         signal: StageSignal::None,
         change: true,
         ..StageRequirements::default()
     };
-    let mut rules = TaskRules::for_session(flow, FlowShape::Stage(course));
-    rules.reach.bare = true;
+    let mut rules = TaskRules::for_session(flow, FlowShape::Stage(shape));
+    rules.access.no_tools = true;
     rules.one_answer = true;
     rules.edit_format = match flow.edit_format {
         FlowEditFormat::Tools => FlowEditFormat::Whole,
