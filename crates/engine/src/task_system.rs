@@ -9,6 +9,7 @@ mod context;
 mod context_loader;
 mod error;
 mod executor;
+pub mod file_reader;
 mod file_sources;
 mod handler;
 mod history_excerpt;
@@ -33,7 +34,6 @@ pub use pipeline::{ResolvedRequest, TaskScope, TaskSystem, ready};
 pub use preview::{Preview, preview};
 pub use prompt::{HandlerPayload, Handover, PreparedContext, SourceFile, compose};
 pub use request::{ContextPart, HistoryConfig, InheritedContext, SubtaskRequest};
-pub use subtasks::DEEPEST;
 pub(crate) use subtasks::Subtasks;
 
 pub use crate::template::output::Mismatch;

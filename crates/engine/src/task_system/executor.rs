@@ -12,7 +12,7 @@ use super::prompt::{HandlerPayload, PreparedContext};
 use super::request::SubtaskRequest;
 use super::subtasks::Subtasks;
 use crate::agent::flow::FlowMode;
-use crate::agent::{AnswerHandler, Spent, TaskOutcome};
+use crate::agent::{AnswerCheck, AnswerHandler, Spent, TaskOutcome};
 use crate::template::Template;
 use crate::template::output::OutputSchema;
 
@@ -40,6 +40,7 @@ impl AtomicTaskExecutor {
         handler: &Handler,
     ) -> Result<TaskOutcome, RunAborted> {
         let TaskBody { template, prepared, payload, schema, spent } = body;
+        let settings = Arc::clone(&self.system.flow);
         let subtasks = Subtasks::new(self.system, &handler.scope, request, prepared.for_subtasks());
         let subtasks = Arc::new(subtasks);
         let judge = Arc::new(OutputJudge::new(&template, schema, Arc::clone(&subtasks)));
@@ -47,10 +48,15 @@ impl AtomicTaskExecutor {
             .session(payload)
             .with_spent(spent)
             .with_finalizer(Arc::clone(&judge) as Arc<dyn AnswerHandler>);
+        let session = if judge.asks_again() {
+            session.with_answer_check(Arc::clone(&judge) as Arc<dyn AnswerCheck>)
+        } else {
+            session
+        };
         let session = if may_spawn(&template) { session.with_subtasks(subtasks) } else { session };
         // The template checker validates the name of the flow.
         let flow = template.flow.as_deref().and_then(FlowMode::named).unwrap_or_default();
-        let mut outcome = session.run(flow).await?;
+        let mut outcome = session.run(flow, &settings).await?;
         let mut result = result_of(&outcome, &judge);
         prepared.note_in(&mut result, &template.name, handler.scope.path);
         outcome.resource_metrics().note_in(&mut result);

@@ -14,10 +14,10 @@ use super::pipeline::{TaskScope, TaskSystem};
 use super::prompt::{HandlerPayload, PreparedContext};
 use super::request::SubtaskRequest;
 use super::subtasks::Subtasks;
-use crate::agent::flow::{FlowMode, FlowSettings};
+use crate::agent::flow::{self, FlowMode, FlowSettings};
 use crate::agent::{
-    AgentTask, AnswerHandler, FinishedTask, Limits, Remaining, SPAWN_SUBTASK, Session, Spent, TaskOutcome,
-    control_names,
+    AgentTask, AnswerCheck, AnswerHandler, FinishedTask, Limits, Remaining, SPAWN_SUBTASK, Session, Spent,
+    TaskOutcome, control_names,
 };
 use crate::template::output::{OutputSchema, constraint};
 use crate::template::{LimitOverrides, Template};
@@ -136,18 +136,28 @@ impl HandlerSession {
         Self { task: self.task.with_finalizer(judge), ..self }
     }
 
+    /// Sets what rejects an answer once.
+    pub(super) fn with_answer_check(self, check: Arc<dyn AnswerCheck>) -> Self {
+        Self { task: self.task.with_answer_check(check), ..self }
+    }
+
     /// Lets the model start subtasks.
     pub(super) fn with_subtasks(self, subtasks: Arc<Subtasks>) -> Self {
         Self { task: self.task.with_subtasks(subtasks), ..self }
     }
 
-    /// Runs the session to its end.
-    pub(super) async fn run(self, mode: FlowMode) -> Result<TaskOutcome, RunAborted> {
+    /// Runs the session to its end in the flow of its template, with the settings of the run.
+    pub(super) async fn run(
+        self,
+        mode: FlowMode,
+        settings: &FlowSettings,
+    ) -> Result<TaskOutcome, RunAborted> {
         let Self { task, started_ms } = self;
         if mode != FlowMode::Flat {
-            let flow = FlowSettings { mode, ..FlowSettings::default() };
-            return Box::pin(crate::agent::flow::work(task, &flow, started_ms)).await;
+            let flow = FlowSettings { mode, stages: Vec::new(), benchmark: None, ..settings.clone() };
+            return Box::pin(flow::work(task, &flow, started_ms)).await;
         }
+        let task = flow::with_settings(task, settings);
         let FinishedTask { outcome, facts, .. } = task.run_to_end(started_ms).await?;
         task.progress.leave_facts(facts);
         Ok(outcome)

@@ -172,8 +172,7 @@ fn request(template: &Template, prepared: &PreparedContext) -> String {
     if let Some(criteria) = &template.criteria {
         let _ = write!(text, "\n\nA good answer: {criteria}");
     }
-    if let Some(wanted) = template.output_format.as_ref().filter(|_| !template.format_untold).and_then(wanted)
-    {
+    if let Some(wanted) = template.output_format.as_ref().and_then(wanted) {
         let _ = write!(text, "\n\n{wanted}");
     }
     for part in &prepared.inherited.parts {

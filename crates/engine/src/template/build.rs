@@ -87,7 +87,6 @@ impl TemplateBuilder<'_> {
             flow: self.text(root, "flow"),
             manual_xml: self.flag(root, "manual_xml").unwrap_or_default(),
             disable_reparsing: self.flag(root, "disable_reparsing").unwrap_or_default(),
-            format_untold: false,
         }
     }
 
@@ -190,7 +189,17 @@ impl TemplateBuilder<'_> {
             let help = "set `type=\"json\"`, or remove `schema`".to_owned();
             self.error("schema-of-text", schema.name_span, message, help);
         }
-        Some(OutputFormat { kind, schema: value("schema").filter(|schema| !schema.is_empty()) })
+        let schema = value("schema").filter(|schema| !schema.is_empty());
+        if let (Some(word), Some(at)) = (&schema, element.attribute("schema")) {
+            let words = OutputFormat::SCHEMA_WORDS;
+            let is_path = word.contains(['/', '.']);
+            if kind == OutputKind::Json && !is_path && !words.contains(&word.as_str()) {
+                let all = || format!("expected {}, or the path of a JSON Schema file", words.join(", "));
+                let help = suggest::did_you_mean(word, words.iter().copied()).unwrap_or_else(all);
+                self.error("unknown-schema", at.value_span, format!("`{word}` is not a schema"), help);
+            }
+        }
+        Some(OutputFormat { kind, schema })
     }
 
     fn context_management(&self, root: ElementId) -> ContextOverrides {

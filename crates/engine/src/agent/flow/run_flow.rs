@@ -59,6 +59,13 @@ pub(crate) async fn work(
         .await
 }
 
+/// Applies the settings that concern every task: tools on offer, history and phases.
+pub(crate) fn with_settings(task: AgentTask, flow: &FlowSettings) -> AgentTask {
+    let TaskRules { reach, history, phases, .. } = TaskRules::for_session(flow, FlowShape::Free);
+    let rules = TaskRules { reach, history, phases, ..task.rules.clone() };
+    task.with_rules(rules)
+}
+
 /// The files the request is about, looked up once.
 async fn subject(main: &AgentTask) -> Result<RequestFiles, RunAborted> {
     let (workspace, request) = (main.session.workspace.clone(), main.request.clone());
