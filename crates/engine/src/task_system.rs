@@ -32,7 +32,9 @@ use history_excerpt::part as history_part;
 pub use lookup::{ExecutionPath, TemplateOrigin};
 pub use pipeline::{ResolvedRequest, TaskScope, TaskSystem, ready};
 pub use preview::{Preview, preview};
-pub use prompt::{HandlerPayload, Handover, PreparedContext, SourceFile, compose};
+pub use prompt::{
+    ComposedPrompt, HandlerPayload, Handover, PreparedContext, SourceFile, SystemPrompt, compose,
+};
 pub use request::{ContextPart, HistoryConfig, InheritedContext, SubtaskRequest};
 pub(crate) use subtasks::Subtasks;
 

@@ -8,7 +8,7 @@ use fusee_journal::RunAborted;
 use super::TaskSystem;
 use super::handler::{Handler, may_spawn};
 use super::output_judge::{OutputJudge, result_of};
-use super::prompt::{HandlerPayload, PreparedContext};
+use super::prompt::HandlerPayload;
 use super::request::SubtaskRequest;
 use super::subtasks::Subtasks;
 use crate::agent::flow::FlowMode;
@@ -19,7 +19,6 @@ use crate::template::output::OutputSchema;
 /// A fully prepared task: its placeholders were filled in from the request's inputs alone.
 pub(super) struct TaskBody {
     pub(super) template: Template,
-    pub(super) prepared: PreparedContext,
     pub(super) payload: HandlerPayload,
     pub(super) schema: Option<OutputSchema>,
     /// Resources used by the preparation.
@@ -39,13 +38,13 @@ impl AtomicTaskExecutor {
         request: &SubtaskRequest,
         handler: &Handler,
     ) -> Result<TaskOutcome, RunAborted> {
-        let TaskBody { template, prepared, payload, schema, spent } = body;
+        let TaskBody { template, payload, schema, spent } = body;
         let settings = Arc::clone(&self.system.flow);
-        let subtasks = Subtasks::new(self.system, &handler.scope, request, prepared.for_subtasks());
+        let subtasks = Subtasks::new(self.system, &handler.scope, request, payload.context.for_subtasks());
         let subtasks = Arc::new(subtasks);
         let judge = Arc::new(OutputJudge::new(&template, schema, Arc::clone(&subtasks)));
         let session = handler
-            .session(payload)
+            .session(&payload)
             .with_spent(spent)
             .with_finalizer(Arc::clone(&judge) as Arc<dyn AnswerHandler>);
         let session = if judge.asks_again() {
@@ -58,7 +57,7 @@ impl AtomicTaskExecutor {
         let flow = template.flow.as_deref().and_then(FlowMode::named).unwrap_or_default();
         let mut outcome = session.run(flow, &settings).await?;
         let mut result = result_of(&outcome, &judge);
-        prepared.note_in(&mut result, &template.name, handler.scope.path);
+        payload.context.note_in(&mut result, &template.name, handler.scope.path);
         outcome.resource_metrics().note_in(&mut result);
         outcome.result = Some(Box::new(result));
         Ok(outcome)

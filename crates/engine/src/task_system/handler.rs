@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fusee_journal::event::{Event, TurnType};
 use fusee_journal::{DurableRun, RunAborted};
+use fusee_model::Message;
 use fusee_text::suggest;
 use fusee_tools::{Tool, Toolbox};
 
 use super::ResourceMetrics;
 use super::error::{Reason, TaskError};
 use super::pipeline::{TaskScope, TaskSystem};
-use super::prompt::{HandlerPayload, PreparedContext};
+use super::prompt::{ComposedPrompt, HandlerPayload, PreparedContext, SystemPrompt};
 use super::request::SubtaskRequest;
 use super::subtasks::Subtasks;
 use crate::agent::flow::{self, FlowMode, FlowSettings};
@@ -63,13 +64,40 @@ impl Handler {
         Ok(Self::new(Arc::new(context), &system.engine, scope))
     }
 
+    /// Constructs the payload of the first request.
+    pub(super) fn construct_payload(
+        &self,
+        template: &Template,
+        composed: ComposedPrompt,
+        context: PreparedContext,
+    ) -> HandlerPayload {
+        let tools = self.context.toolbox.definitions().map(|tool| tool.name.to_string());
+        let spawns = may_spawn(template).then(|| SPAWN_SUBTASK.to_owned());
+        let facts = [
+            ("template", template.name.clone()),
+            ("subtype", template.subtype().to_owned()),
+            ("task", self.scope.branch.to_string()),
+            ("run", self.engine.run().to_string()),
+        ];
+        HandlerPayload {
+            system_prompt: composed.system,
+            messages: vec![Message::User { text: composed.request }],
+            context,
+            tools: tools.chain(spawns).collect(),
+            metadata: facts.into_iter().map(|(key, value)| (key.to_owned(), value.into())).collect(),
+        }
+    }
+
     /// Opens the session in which the model works on the task.
-    pub(super) fn session(&self, payload: HandlerPayload) -> HandlerSession {
-        let HandlerPayload { system, request, disclosure } = payload;
-        let task = self.task(system, request);
-        let task = match disclosure {
-            Some(disclosure) => task.with_prompt(disclosure),
-            None => task,
+    pub(super) fn session(&self, payload: &HandlerPayload) -> HandlerSession {
+        let request = payload.messages.iter().find_map(|message| match message {
+            Message::User { text } => Some(text.clone()),
+            _ => None,
+        });
+        let task = self.task(payload.system_prompt.text().to_owned(), request.unwrap_or_default());
+        let task = match &payload.system_prompt {
+            SystemPrompt::Sections(sections) => task.with_prompt((**sections).clone()),
+            SystemPrompt::Text(_) => task,
         };
         HandlerSession { task, started_ms: self.scope.started_ms }
     }

@@ -235,12 +235,14 @@ impl TaskSystem {
         if context.accumulate_data {
             prepared.accumulate(&scope.earlier, context.accumulation_format);
         }
-        let payload = match scope.delegated() {
+        let composed = match scope.delegated() {
             Some(handover) => handed_over(&template, &prepared, &self.environment, handover, &request.inputs),
             None => compose(&template, &prepared, &self.environment),
         };
-        let payload = payload.map_err(|problem| TaskError::invalid(Reason::XmlValidationFailure, problem))?;
-        Ok(TaskBody { template, prepared, payload, schema, spent: loader.spent() })
+        let composed =
+            composed.map_err(|problem| TaskError::invalid(Reason::XmlValidationFailure, problem))?;
+        let payload = handler.construct_payload(&template, composed, prepared);
+        Ok(TaskBody { template, payload, schema, spent: loader.spent() })
     }
 
     /// Reads the JSON Schema file of an output format, as a step.

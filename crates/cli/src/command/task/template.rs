@@ -276,7 +276,7 @@ pub(super) async fn dry_run(
         Ok(shown) => shown,
         Err(error) => return refuse(json, &error, &task.name, ExecutionPath::Template),
     };
-    let (system, asked) = (&shown.composed.system, &shown.composed.request);
+    let (system, asked) = (shown.composed.system.text(), &shown.composed.request);
     let count = |text: &str| tokens::exact_count(text).unwrap_or(text.len() / 4);
     let (system_tokens, asked_tokens) = (count(system), count(asked));
     let text = if json {
