@@ -274,3 +274,32 @@ fn the_depth_of_subtasks_is_configured() {
         }
     }
 }
+
+#[test]
+fn the_answer_of_the_last_stage_is_held_to_the_format_of_the_template() {
+    let text = template(
+        "name=\"staged\"",
+        "Staged",
+        "<instructions>Change a.txt.</instructions><flow>staged3</flow><output_format type=\"json\" schema=\"object\"/>",
+    );
+    let stages = |answers: &[&str]| {
+        let work = [
+            Line::call("read_file", json!({"path": "a.txt"})),
+            Line::text("It says hello."),
+            Line::call("plan_tasks", json!({"action": "create", "tasks": ["Change a.txt"]})),
+            Line::text("Planned."),
+            Line::call("write_file", json!({"path": "a.txt", "content": "bye\n"})),
+        ];
+        work.into_iter().chain(answers.iter().map(|text| Line::text(text))).collect::<Vec<_>>()
+    };
+    let project = || Project::new().with("a.txt", "hello\n").with(".fusee/templates/staged.xml", &text);
+    let right = result(&project(), "staged", &stages(&["Changed.", "{\"changed\": true}"]), 0);
+    assert_eq!(right["parsedContent"], json!({"changed": true}), "{right:#}");
+    let wrong = result(&project(), "staged", &stages(&["Changed.", "[1]"]), 1);
+    let error = &wrong["notes"]["error"];
+    assert_eq!((&wrong["status"], &wrong["content"]), (&json!("FAILED"), &json!("[1]")), "{wrong:#}");
+    assert_eq!(
+        (&error["reason"], &error["cause"]["error_type"]),
+        (&json!("output_format_failure"), &json!("type_mismatch"))
+    );
+}

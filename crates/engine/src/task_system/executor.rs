@@ -46,7 +46,7 @@ impl AtomicTaskExecutor {
         let session = handler
             .session(&payload)
             .with_spent(spent)
-            .with_finalizer(Arc::clone(&judge) as Arc<dyn AnswerHandler>);
+            .with_answer_handler(Arc::clone(&judge) as Arc<dyn AnswerHandler>);
         let session = if judge.asks_again() {
             session.with_answer_check(Arc::clone(&judge) as Arc<dyn AnswerCheck>)
         } else {

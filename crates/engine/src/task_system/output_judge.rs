@@ -153,7 +153,7 @@ fn event_error(error: &TaskError) -> ErrorDetail {
 
 /// Builds the result of a finished task.
 pub(super) fn result_of(outcome: &TaskOutcome, finishing: &OutputJudge) -> TaskResult {
-    let metrics = ResourceMetrics::of(outcome);
+    let metrics = outcome.resource_metrics();
     let Some(ContinuationResult { result: continued, before }) = finishing.continued() else {
         return judged(outcome, finishing, metrics);
     };
@@ -171,11 +171,6 @@ pub(super) fn result_of(outcome: &TaskOutcome, finishing: &OutputJudge) -> TaskR
 
 fn judged(outcome: &TaskOutcome, finishing: &OutputJudge, metrics: ResourceMetrics) -> TaskResult {
     let answer = outcome.answer.as_str();
-    if outcome.blocked {
-        let error =
-            TaskError { reason: None, ..TaskError::failure(Reason::ExecutionHalted, blocked(answer)) };
-        return error.measured(metrics).to_result(answer);
-    }
     match (TaskError::of(outcome), finishing.judge(answer)) {
         (Some(error), OutputVerdict::Mismatched(mismatch))
             if error.reason == Some(Reason::OutputFormatFailure) =>
@@ -191,7 +186,7 @@ fn judged(outcome: &TaskOutcome, finishing: &OutputJudge, metrics: ResourceMetri
             result.note("parseError", problem);
             result
         }
-        // Only for a multi-stage flow, whose stages end by other rules.
+        // Only for a flow without a single answer, of which `fusee_engine::template` warns.
         (None, OutputVerdict::Mismatched(mismatch)) => {
             let mut result = TaskResult::complete(answer);
             result.note("parseError", mismatched(mismatch).message);
@@ -199,8 +194,4 @@ fn judged(outcome: &TaskOutcome, finishing: &OutputJudge, metrics: ResourceMetri
         }
         (None, OutputVerdict::Text) => TaskResult::complete(answer),
     }
-}
-
-fn blocked(answer: &str) -> String {
-    format!("the model reports that it is blocked: {answer}")
 }

@@ -149,11 +149,11 @@ pub fn compose(
     let builder = std::iter::once(guidance)
         .chain(sections)
         .fold(Prompt::<AnyTask>::builder(), |builder, section| builder.section(section));
-    let prompt = builder.build().map_err(told)?;
+    let prompt = builder.build().map_err(problem_text)?;
     let task = AnyTask(Map::from_iter([("request".to_owned(), request.as_str().into())]));
-    let disclosure =
+    let sectioned_prompt =
         SectionedPrompt::new(&prompt, &task, BTreeSet::new()).map_err(|problem| problem.to_string())?;
-    Ok(ComposedPrompt { system: SystemPrompt::Sections(Box::new(disclosure)), request })
+    Ok(ComposedPrompt { system: SystemPrompt::Sections(Box::new(sectioned_prompt)), request })
 }
 
 /// A task delegated as text: its prompt, and a recap of the delegating task.
@@ -173,16 +173,17 @@ pub(super) fn handed_over(
     handover: &Handover,
     inputs: &Map<String, Value>,
 ) -> Result<ComposedPrompt, String> {
-    let prompt = handover.prompt.prompt(&handover.recap, default_sections(environment)).map_err(told)?;
+    let prompt =
+        handover.prompt.prompt(&handover.recap, default_sections(environment)).map_err(problem_text)?;
     let mut fields = inputs.clone();
     fields.insert("request".to_owned(), template.description.as_str().into());
-    let disclosure = SectionedPrompt::new(&prompt, &AnyTask(fields), BTreeSet::new())
+    let sectioned_prompt = SectionedPrompt::new(&prompt, &AnyTask(fields), BTreeSet::new())
         .map_err(|problem| problem.to_string())?;
     let request = request(template, prepared);
-    Ok(ComposedPrompt { system: SystemPrompt::Sections(Box::new(disclosure)), request })
+    Ok(ComposedPrompt { system: SystemPrompt::Sections(Box::new(sectioned_prompt)), request })
 }
 
-fn told(problems: Vec<PromptProblem>) -> String {
+fn problem_text(problems: Vec<PromptProblem>) -> String {
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 

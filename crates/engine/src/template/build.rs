@@ -314,15 +314,14 @@ impl TemplateBuilder<'_> {
         }
     }
 
-    /// Warns about JSON output in a multi-stage flow, which has no single answer to check.
+    /// Warns about JSON output in a flow that has no single answer to check.
     fn check_flow(&mut self, root: ElementId, template: &Template) {
-        let in_parts = matches!(template.flow.as_deref(), Some("staged3" | "branched" | "direct"));
+        let in_parts = matches!(template.flow.as_deref(), Some("branched" | "direct"));
         let is_json = template.output_format.as_ref().is_some_and(OutputFormat::is_json);
         if in_parts && is_json {
             let span = self.child(root, "flow").map(|flow| self.document.element(flow).tag_span);
-            let message =
-                "the answer of a multi-stage flow is not checked against `<output_format>`".to_owned();
-            let help = "use `flat` or `staged`, or remove `<output_format>`".to_owned();
+            let message = "the answer of this flow is not checked against `<output_format>`".to_owned();
+            let help = "use `flat`, `staged` or `staged3`, or remove `<output_format>`".to_owned();
             let span = span.unwrap_or_default();
             self.problems.push(Diagnostic::warning("format-not-held", self.source, span, message).help(help));
         }
