@@ -136,7 +136,7 @@ fn a_task_of_a_program_can_continue_in_another_and_says_where_its_answer_is_wron
     let failed = result(&project, program, &[Line::text("[1]"), Line::text("[2]")], 1);
     let error = &failed["notes"]["error"];
     assert_eq!(
-        (&error["reason"], &error["cause"]["location"]),
+        (&error["reason"], &error["cause"]["cause"]["location"]),
         (&json!("output_format_failure"), &json!("/0"))
     );
     assert_eq!(failed["content"], "[2]");
@@ -235,15 +235,23 @@ fn the_log_of_a_run_is_kept_in_a_file() {
     let project = Project::new();
     let log = project.home().join("runs.log");
     let lines = [Line::text("Hello.")];
-    for request in ["One.", "Two."] {
-        let run =
-            fusee(&project).args(["run", request, "--sandbox", "off", "--model", &project.script(&lines)]);
+    for id in ["one", "two"] {
+        let run = fusee(&project).args([
+            "run",
+            "Go.",
+            "--run-id",
+            id,
+            "--sandbox",
+            "off",
+            "--model",
+            &project.script(&lines),
+        ]);
         run.env("FUSEE_LOG_FILE", &log).run().exits(0);
     }
     let text = std::fs::read_to_string(&log).unwrap();
     assert_eq!(text.matches("main task_started").count(), 2, "{text}");
     assert_eq!(text.matches("main task_complete").count(), 2, "{text}");
-    let shown = fusee(&project).args(["show", "last", "--log"]).run().exits(0).stdout;
+    let shown = fusee(&project).args(["show", "two", "--log"]).run().exits(0).stdout;
     assert!(text.ends_with(&shown), "{text}");
     let project = Project::new().with("fusee.toml", &format!("log_file = {:?}\n", log.display().to_string()));
     let run = fusee(&project).args(["run", "Three.", "--sandbox", "off", "--model", &project.script(&lines)]);

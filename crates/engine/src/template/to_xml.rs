@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::{FilePaths, SectionText, Template, TemplateInput};
 
 impl Template {
-    /// The template as XML. Blank space at the ends of its texts is lost.
+    /// The template as XML. Blank space at the ends of its texts is lost, and a line break in a default becomes a
+    /// space.
     #[must_use]
     pub fn to_xml(&self) -> String {
         let mut out = Writer::default();

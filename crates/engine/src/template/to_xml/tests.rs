@@ -47,7 +47,7 @@ fn every_field_reads_back_as_itself() {
         instructions: Some("if a < b && c:\n    do {{a}}\n\nthen {{b}} {{c.d}} {{{{".to_owned()),
         system: Some("You are terse.".to_owned()),
         inputs: vec![
-            input("a", InputType::String, Some("two\nlines".into())),
+            input("a", InputType::String, Some("two \"words\"".into())),
             input("b", InputType::Array, Some(serde_json::json!([1, "x"]))),
             input("c", InputType::Object, None),
         ],
@@ -110,6 +110,9 @@ fn a_template_of_a_program_is_registered_only_if_it_is_valid() {
     };
     let rejected = registry.register_template(&wrong).expect_err("it is not");
     let codes: Vec<&str> = rejected.problems.iter().map(|problem| problem.code).collect();
-    insta::assert_snapshot!(format!("{rejected}\n{codes:?}"), @"");
+    insta::assert_snapshot!(format!("{rejected}\n{codes:?}"), @r#"
+    invalid template: invalid value `no name` for `name` of `<task>`; `<description>` is empty; `{{missing}}` refers to an undeclared input
+    ["invalid-value", "empty-element", "undeclared-input"]
+    "#);
     assert_eq!(registry.all().len(), 1);
 }
