@@ -111,6 +111,6 @@ fn the_budget_covers_all_stages_together() {
         .run()
         .exits(3);
     let last = outcome.events().pop().unwrap();
-    assert_eq!((&last["error"]["code"], &last["total_turns"]), (&json!("BUDGET"), &json!(2)));
+    assert_eq!(last["error"]["code"], "BUDGET");
     assert!(last["error"]["message"].as_str().unwrap().starts_with("in `two`: "), "{last}");
 }
