@@ -69,7 +69,7 @@ impl AnswerCheck for OutputJudge {
 
     /// Accepts any answer: [`AnswerHandler::conclude`] fails the task and keeps the answer.
     fn check_last(&self, answer: &str, _workspace: &Workspace) -> Result<AcceptedAnswer, String> {
-        Ok(AcceptedAnswer { answer: answer.to_owned(), objects: false })
+        Ok(AcceptedAnswer { answer: answer.to_owned(), fails_run: false })
     }
 }
 

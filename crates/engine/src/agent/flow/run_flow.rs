@@ -61,8 +61,8 @@ pub(crate) async fn work(
 
 /// Applies the settings that concern every task: tools on offer, history and phases.
 pub(crate) fn with_settings(task: AgentTask, flow: &FlowSettings) -> AgentTask {
-    let TaskRules { reach, history, phases, .. } = TaskRules::for_session(flow, FlowShape::Free);
-    let rules = TaskRules { reach, history, phases, ..task.rules.clone() };
+    let TaskRules { access, history, phases, .. } = TaskRules::for_session(flow, FlowShape::Free);
+    let rules = TaskRules { access, history, phases, ..task.rules.clone() };
     task.with_rules(rules)
 }
 
