@@ -37,7 +37,9 @@ use fusee::engine::tools::sandbox::{Network, ResourceLimits};
 use crate::config::trust::Trust;
 use crate::process::environment::Environment;
 use crate::process::error::CliError;
+use file::FileContent;
 pub(crate) use file::{FileOwner, MOST_BYTES};
+use flow::FlowProblem;
 pub(crate) use flow_keys::{AGENT_KEYS, STAGE_KEYS};
 pub(crate) use key::{ALIASES, APIS, APPROVALS, KEYS, Key, KeyScope, MODEL_KEYS, SANDBOX_MODES, Unit};
 pub(crate) use mcp::{McpEntry, McpTransport as McpReach};
@@ -167,16 +169,7 @@ impl Config {
         environment: &Environment,
         flags: Vec<FlagValue>,
     ) -> Result<Self, CliError> {
-        let mut config = Self {
-            values: built_in(),
-            layers: BTreeMap::new(),
-            models: Vec::new(),
-            rules: Vec::new(),
-            mcp: Vec::new(),
-            files: Vec::new(),
-            warnings: Vec::new(),
-            sources: Vec::new(),
-        };
+        let mut config = Self::built_in();
         let mut problems = Diagnostics::new();
         let user_file = environment.config_folder().map(|folder| folder.join("config.toml"));
         if let Some(path) = &user_file {
@@ -208,6 +201,19 @@ impl Config {
         if has_errors { Err(config.failure()) } else { Ok(config) }
     }
 
+    fn built_in() -> Self {
+        Self {
+            values: built_in(),
+            layers: BTreeMap::new(),
+            models: Vec::new(),
+            rules: Vec::new(),
+            mcp: Vec::new(),
+            files: Vec::new(),
+            warnings: Vec::new(),
+            sources: Vec::new(),
+        }
+    }
+
     fn add_file(
         &mut self,
         path: &Path,
@@ -219,6 +225,10 @@ impl Config {
         self.files.push((path.to_owned(), read.is_some()));
         let Some((source, content)) = read else { return };
         self.sources.push(source);
+        self.add_content(content, layer);
+    }
+
+    fn add_content(&mut self, content: FileContent, layer: Layer) {
         self.layers.extend(content.values.iter().map(|(key, ..)| (key.name, layer)));
         self.values
             .extend(content.values.into_iter().map(|(key, value, origin)| (key.name, (value, origin))));
@@ -350,6 +360,7 @@ impl Config {
             task_timeout_s: self.whole("task_timeout_s").or(default.task_timeout_s),
             approval_timeout_s: self.whole("approval_timeout_s").unwrap_or(default.approval_timeout_s),
             loading_timeout_s: self.whole("loading_timeout_s").unwrap_or(default.loading_timeout_s),
+            subtask_depth: self.whole("subtask_depth").map_or(default.subtask_depth, small),
             budget_usd: self.number("budget_usd"),
             price: None,
             retry_policy: RetryPolicy {
@@ -464,10 +475,38 @@ fn checked(key: &Key, value: Value) -> Result<Value, CliError> {
     })
 }
 
+/// The text of a line, counted from 1.
+fn line_span(text: &str, line: usize) -> Span {
+    let mut start = 0;
+    for (n, content) in text.split_inclusive('\n').enumerate() {
+        if n + 1 == line {
+            return Span::new(start, start + content.trim_end().len());
+        }
+        start += content.len();
+    }
+    Span::at(0)
+}
+
 /// The problems of one configuration or agent file, and its text if it can be read.
 pub(crate) fn check_file(path: &Path, name: &str, whose: FileOwner) -> (Diagnostics, Option<Source>) {
     let mut problems = Diagnostics::new();
-    let source = file::read(path, |_| whose, &mut problems).map(|(source, _)| source);
+    let source = file::read(path, |_| whose, &mut problems).map(|(source, content)| {
+        let mut config = Config::built_in();
+        config.add_content(content, Layer::ProjectFile);
+        for FlowProblem { key, message, help, is_error } in config.flow_problems() {
+            let line = match config.value(key) {
+                Some((_, ValueOrigin::File { line, .. })) => *line,
+                _ => 1,
+            };
+            let span = line_span(source.text(), line);
+            let problem = match is_error {
+                true => Diagnostic::error("wrong-value", &source, span, message),
+                false => Diagnostic::warning("unknown-tool", &source, span, message),
+            };
+            problems.push(problem.maybe_help(help));
+        }
+        source
+    });
     // Report the file under the name the user typed.
     let named = |mut problem: Diagnostic| {
         problem.file = name.into();

@@ -5,14 +5,17 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use fusee_engine::memory::{MemoryQuery, MemorySystem};
+use fusee_engine::memory::MemoryQuery;
+use fusee_engine::task_system::file_reader::memory;
 use fusee_engine::template::{
     MatchOptions, RegisteredTemplate, Template, TemplateLayer, TemplateRegistry, TemplateText,
 };
 use fusee_text::Source;
+use fusee_tools::Workspace;
 
 const FILES: usize = 50_000;
 const CHANGED: usize = 10;
@@ -31,7 +34,8 @@ fn main() {
     let tree = directory.path().join("tree");
     plant(&tree);
     let kept = directory.path().join("memory.idx");
-    let fresh = MemorySystem::new(&tree, Some(kept.clone()));
+    let workspace = Arc::new(Workspace::open(&tree).expect("a workspace"));
+    let fresh = memory(&workspace, Some(kept.clone()));
     let (first, updated) = timed(|| fresh.update().expect("an index"));
     assert_eq!(updated.files, FILES);
     told("index of 50 000 files", first);
@@ -39,7 +43,7 @@ fn main() {
 
     // Other processes find the index on disk and ten changed files. Their time is compared with a walk that
     // only stats every file.
-    let other = || MemorySystem::new(&tree, Some(kept.clone()));
+    let other = || memory(&workspace, Some(kept.clone()));
     other().update().expect("an index");
     let mut beyond: Vec<Duration> = (0..RUNS)
         .map(|run| {
@@ -119,7 +123,7 @@ fn registry() -> TemplateRegistry {
         let template = template.expect("it is valid");
         let text = TemplateText { file: format!("task-{n}.xml"), text };
         registry
-            .register_template(RegisteredTemplate { template, text, layer: TemplateLayer::Project })
+            .register(RegisteredTemplate { template, text, layer: TemplateLayer::Project })
             .expect("a new name");
     }
     registry

@@ -1,7 +1,8 @@
 //! File index of a work tree: paths, languages, sizes, symbols and summaries.
 //!
-//! [`MemorySystem`] keeps the index, updates it incrementally, and ranks files against a query. It holds no file
-//! content; callers read that through the handler's tools.
+//! [`MemorySystem`] keeps the index, updates it incrementally, and ranks files against a query. It handles metadata
+//! only: it opens no file of the work tree. The beginnings of new and changed files come from the handler's
+//! [`FileReader`], and callers read content through the handler's tools.
 
 mod bm25;
 mod entry;
@@ -16,6 +17,7 @@ mod tokenizer;
 mod treesitter;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -69,29 +71,36 @@ pub struct IndexUpdate {
     pub cut: bool,
 }
 
+/// Reads files for the index, on behalf of the handler.
+pub trait FileReader: Send + Sync {
+    /// At most the first `most` bytes of a regular file; `None` if it is not one, or cannot be read.
+    fn head(&self, path: &Path, most: u64) -> Option<Vec<u8>>;
+}
+
 /// File index of one work tree.
 pub struct MemorySystem {
     root: PathBuf,
+    reader: Arc<dyn FileReader>,
     /// Where the index is stored; without a file it lives only as long as this value.
     file: Option<PathBuf>,
     index: Mutex<Option<FileIndex>>,
 }
 
 impl MemorySystem {
-    /// Creates the index of a work tree, stored in `file` if one is given.
-    pub fn new(root: &Path, file: Option<PathBuf>) -> Self {
-        Self { root: root.to_owned(), file, index: Mutex::new(None) }
+    /// Creates the index of a work tree, stored in `file` if one is given. `reader` gets paths relative to `root`.
+    pub fn new(root: &Path, file: Option<PathBuf>, reader: Arc<dyn FileReader>) -> Self {
+        Self { root: root.to_owned(), reader, file, index: Mutex::new(None) }
     }
 
     /// Brings the index up to date with the work tree.
     pub fn update(&self) -> Result<IndexUpdate, String> {
-        self.with(|index| index.refresh(&self.root))
+        self.with(|index| index.refresh(&self.root, &*self.reader))
     }
 
     /// Updates the index, then searches it: the specs' `getRelevantContextFor`.
     pub fn relevant_context_for(&self, query: &MemoryQuery) -> Result<MemoryAnswer, String> {
         self.with(|index| {
-            index.refresh(&self.root)?;
+            index.refresh(&self.root, &*self.reader)?;
             answer(index, query)
         })
     }

@@ -34,9 +34,8 @@ use crate::agent::{
     TurnInterrupt, remember,
 };
 use crate::approval::{ApprovalPolicy, Approver, OutsideAnswer};
-use crate::memory::MemorySystem;
 use crate::prompt::{self, EnvironmentSnapshot, PromptFile};
-use crate::task_system::{self, SubtaskRequest, TaskSystem};
+use crate::task_system::{self, SubtaskRequest, TaskSystem, file_reader};
 use crate::template::{TemplateRegistry, TemplateText};
 use crate::workflow::{self, EffectTrace, WorkflowExit};
 
@@ -433,6 +432,7 @@ async fn task(
                 registry: templates.registry,
                 memory_file: templates.memory_file,
                 history,
+                flow: Arc::new(settings.flow.clone()),
                 started_ms,
                 trace,
                 cancel,
@@ -445,7 +445,8 @@ async fn task(
             }
             let system = TaskSystem {
                 registry: resources.templates.registry,
-                memory: Arc::new(MemorySystem::new(&settings.workspace, resources.templates.memory_file)),
+                memory: Arc::new(file_reader::memory(&session.workspace, resources.templates.memory_file)),
+                flow: Arc::new(settings.flow.clone()),
                 base: Arc::new(session),
                 engine,
                 environment,

@@ -9,6 +9,7 @@ mod context;
 mod context_loader;
 mod error;
 mod executor;
+pub mod file_reader;
 mod file_sources;
 mod handler;
 mod history_excerpt;
@@ -31,9 +32,10 @@ use history_excerpt::part as history_part;
 pub use lookup::{ExecutionPath, TemplateOrigin};
 pub use pipeline::{ResolvedRequest, TaskScope, TaskSystem, ready};
 pub use preview::{Preview, preview};
-pub use prompt::{HandlerPayload, Handover, PreparedContext, SourceFile, compose};
+pub use prompt::{
+    ComposedPrompt, HandlerPayload, Handover, PreparedContext, SourceFile, SystemPrompt, compose,
+};
 pub use request::{ContextPart, HistoryConfig, InheritedContext, SubtaskRequest};
-pub use subtasks::DEEPEST;
 pub(crate) use subtasks::Subtasks;
 
 pub use crate::template::output::Mismatch;

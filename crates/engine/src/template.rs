@@ -19,6 +19,7 @@ pub(crate) mod schema;
 mod settings;
 mod shell_quoting;
 mod similarity;
+mod to_xml;
 mod xsd;
 
 use fusee_text::xml::{self, XmlDocument};
@@ -32,7 +33,9 @@ pub use fusee_lang::{OutputFormat, OutputKind};
 pub use inputs::{InputProblem, bind, typed};
 pub use load::{LoadedTemplates, TemplateFolder, load};
 pub use reference::reference;
-pub use registry::{DuplicateName, RegisteredTemplate, TemplateLayer, TemplateNotFound, TemplateRegistry};
+pub use registry::{
+    DuplicateName, RegisteredTemplate, RejectedTemplate, TemplateLayer, TemplateNotFound, TemplateRegistry,
+};
 pub use render::fill;
 pub(crate) use render::shown;
 pub use settings::{AccumulationFormat, ContextOverrides, FreshContext, InheritContext, LimitOverrides};
@@ -91,8 +94,6 @@ pub struct Template {
     pub manual_xml: bool,
     /// Does not repair a malformed answer.
     pub disable_reparsing: bool,
-    /// Leaves it to the instructions to describe the output format, as those of a `defatom` do.
-    pub format_untold: bool,
 }
 
 /// A declared input.

@@ -75,7 +75,7 @@ async fn an_answer_must_fit_the_schema_file_that_its_task_names() {
     assert_eq!(fits.result["status"], "COMPLETE");
     assert_eq!(fits.result["parsedContent"], json!({ "n": 3 }));
 
-    let other = ran(&text, &[r#"{"n": "three"}"#], &files).await;
+    let other = ran(&text, &[r#"{"n": "three"}"#, r#"{"n": "3"}"#], &files).await;
     assert_eq!(other.result["status"], "FAILED");
     let error = &other.result["notes"]["error"];
     assert_eq!(error["reason"], "output_format_failure", "{error:#}");
@@ -92,7 +92,8 @@ async fn the_request_is_the_filled_in_instructions_and_subtasks_are_not_offered(
       (instructions \"Choose: {{answers}}{{hint}} {{{{x}}\") (output_format ((type \"json\") (schema \"number\"))))
       (judge (answers \"{{a}}\") (hint nil))";
     let done = ran(text, &["```json\n2\n```"], &[]).await;
-    assert_eq!(done.asked, ["Choose: {{a}} {{x}}"]);
+    let told = "Answer with a JSON number and nothing else: no words around it, no code fence.";
+    assert_eq!(done.asked, [format!("Choose: {{{{a}}}} {{{{x}}}}\n\n{told}")]);
     assert_eq!(done.result["parsedContent"], 2);
     assert_eq!(done.result["notes"]["template_used"], "judge");
     assert!(!done.tools.is_empty() && !done.tools.contains(&json!("spawn_subtask")), "{:?}", done.tools);

@@ -417,7 +417,7 @@ fn registry(texts: Vec<String>) -> Result<TemplateRegistry, Error> {
         let (template, _) = parse(&text)?;
         let text = TemplateText { file: UNNAMED.to_owned(), text };
         let registered = RegisteredTemplate { template, text, layer: TemplateLayer::Value };
-        registry.register_template(registered).map_err(|error| Error::Template(error.to_string()))?;
+        registry.register(registered).map_err(|error| Error::Template(error.to_string()))?;
     }
     Ok(registry)
 }

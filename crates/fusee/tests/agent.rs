@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use fusee::model::ResolveError;
 use fusee::prompt::{Prompt, PromptSection, TaskSection};
+use fusee::template::{InputType, Template, TemplateInput};
 use fusee::{
     Agent, AgentBuilder, ApprovalMode, Effects, Error, Event, Task, TaskState, TaskStatus, Wire, tool,
 };
@@ -255,4 +256,43 @@ async fn mistakes_are_errors_of_their_own_kind() {
     assert!(matches!(&wrong, Error::Workflow(text) if text.contains("no_such_tool")), "{wrong}");
     let answer = agent.ask::<Vec<u8>>("Count.").await.unwrap_err();
     assert!(matches!(answer, Error::NoAnswer(_) | Error::WrongAnswer { .. }), "{answer}");
+}
+
+#[tokio::test]
+async fn a_template_built_by_a_program_runs_by_itself_and_from_a_workflow() {
+    let directory = tempfile::tempdir().unwrap();
+    let template = Template {
+        name: "greet".to_owned(),
+        subtype: Some("greeting".to_owned()),
+        description: "Greet a person".to_owned(),
+        instructions: Some("Greet {{who}} & <all>.".to_owned()),
+        inputs: vec![TemplateInput {
+            name: "who".to_owned(),
+            kind: InputType::String,
+            default: None,
+            description: None,
+        }],
+        ..Template::default()
+    };
+    let reply = || Line::text("Hello.").matching("^Greet Ann & <all>\\.$");
+    let agent = scripted(directory.path(), &[reply(), reply()]).template(template.clone()).build().unwrap();
+    let outcome = agent
+        .start(Task::template(template.clone()).input("who", "Ann"))
+        .await
+        .unwrap()
+        .outcome()
+        .await
+        .unwrap();
+    assert_eq!(outcome.answer, "Hello.");
+    let outcome = agent
+        .start(Task::workflow("(call-atomic-task \"atomic:greeting\" (who \"Ann\"))"))
+        .await
+        .unwrap()
+        .outcome()
+        .await
+        .unwrap();
+    assert_eq!(outcome.answer, "Hello.");
+    let wrong = Template { instructions: Some("Greet {{nobody}}.".to_owned()), ..template };
+    let refused = scripted(directory.path(), &[]).template(wrong).build().err().unwrap();
+    assert!(refused.to_string().contains("nobody"), "{refused}");
 }

@@ -57,7 +57,7 @@ impl Program {
                 SiteTarget::Atom(atom) => Some(&atom.name),
                 SiteTarget::Described(text) => Some(text),
                 SiteTarget::Context => Some(GET_CONTEXT),
-                SiteTarget::Computed | SiteTarget::Inline => None,
+                SiteTarget::Computed | SiteTarget::Inline | SiteTarget::Request => None,
             },
             atom: match &site.target {
                 SiteTarget::Atom(atom) => Some(atom),
@@ -156,7 +156,10 @@ pub(crate) struct CallSite {
 pub(crate) enum SiteTarget {
     Named(Arc<Callable>),
     Atom(Arc<Atom>),
+    /// This description, or `TYPE:SUBTYPE`.
     Described(String),
+    /// The description or subtype among the arguments, which are computed.
+    Request,
     /// The name is on the stack, below the arguments.
     Computed,
     /// The task is defined by the arguments.

@@ -1,6 +1,7 @@
 //! Tasks that a workflow defines itself with `defatom`. The engine turns them into templates.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map as JsonMap, Value as Json};
 
 use crate::param::Param;
 
@@ -28,7 +29,18 @@ pub struct Atom {
     /// Required format of the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_format: Option<OutputFormat>,
+    /// Context settings by name, checked against `CONTEXT_SETTINGS`.
+    #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
+    pub context_management: JsonMap<String, Json>,
 }
+
+/// Context settings of a task, each with its values.
+pub(crate) const CONTEXT_SETTINGS: &[(&str, &[&str])] = &[
+    ("inherit_context", &["full", "none", "subset"]),
+    ("accumulate_data", &["true", "false"]),
+    ("accumulation_format", &["notes_only", "full_output"]),
+    ("fresh_context", &["enabled", "disabled"]),
+];
 
 /// Declared format of a task's answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -212,7 +212,7 @@ pub enum TaskTarget {
     Named(Text),
     /// A task defined by the workflow itself.
     Atom(Arc<Atom>),
-    /// The task that best matches this description.
+    /// The task that best matches this description, or the template with this `TYPE:SUBTYPE`.
     Described(String),
 }
 

@@ -164,7 +164,7 @@ impl PlainChat<'_, '_> {
     }
 
     async fn watch_run(&mut self, begun: ChatRun) -> Result<ChatFlow, CliError> {
-        let ChatRun { started: StartedRun { running, header }, problems } = begun;
+        let ChatRun { started: StartedRun { running, header, .. }, problems } = begun;
         for problem in problems {
             stdio::error(&format!("warning: {problem}\n"));
         }

@@ -317,7 +317,7 @@ impl TerminalLoop<'_, '_> {
     }
 
     fn began(&mut self, begun: ChatRun) {
-        let ChatRun { started: StartedRun { running, header }, problems } = begun;
+        let ChatRun { started: StartedRun { running, header, .. }, problems } = begun;
         for problem in problems {
             self.state.tell(Style::Warning, &problem);
         }

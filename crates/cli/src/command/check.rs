@@ -20,6 +20,9 @@ use crate::process::stdio;
 use crate::project::Project;
 use crate::project::{source_files, template_source, workflow_registry};
 
+/// Larger files are not examined for being blank.
+const BLANK_BYTES: u64 = 64 * 1024;
+
 /// The kinds of files that are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CheckedKind {
@@ -140,12 +143,17 @@ pub(crate) fn check(args: &CheckArgs, process: &Process) -> Result<ExitStatus, C
 fn one(file: &Path, here: &Path, tasks: &[Callable], findings: &mut CheckFindings) {
     let name = file.display().to_string();
     let path = here.join(file);
-    if let Err(error) = std::fs::metadata(&path) {
-        return findings.unreadable(&name, &error.to_string());
+    match std::fs::metadata(&path) {
+        Err(error) => return findings.unreadable(&name, &error.to_string()),
+        Ok(status) if status.is_file() && is_blank(&path, status.len()) => {
+            let message = format!("`{name}` is empty");
+            return findings.problems.push(Diagnostic::file_error("empty-file", name, message));
+        }
+        Ok(_) => {}
     }
     match CheckedKind::of(file) {
         Some(CheckedKind::Workflow) => workflow(&name, &path, here, tasks, findings),
-        Some(CheckedKind::Template) => template::check(&name, &path, findings),
+        Some(CheckedKind::Template) => template::check(&name, &path, here, findings),
         Some(kind @ (CheckedKind::Config | CheckedKind::Agent)) => {
             // A file named like the user's own may set what a project's may not.
             let whose = match kind {
@@ -170,6 +178,11 @@ fn one(file: &Path, here: &Path, tasks: &[Callable], findings: &mut CheckFinding
             findings.problems.push(Diagnostic::file_error("unknown-kind", name, message).help(help));
         }
     }
+}
+
+/// Whether a file has no content but white space.
+fn is_blank(path: &Path, size: u64) -> bool {
+    size <= BLANK_BYTES && std::fs::read(path).is_ok_and(|bytes| bytes.trim_ascii().is_empty())
 }
 
 /// The templates and workflows that a workflow can call here.

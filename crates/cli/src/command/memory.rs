@@ -2,10 +2,13 @@
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use fusee::engine::memory::{FileEntry, MemoryQuery, MemorySystem};
 use fusee::engine::run::ExitStatus;
+use fusee::engine::task_system::file_reader;
+use fusee::engine::tools::Workspace;
 
 use crate::config::flags::DirectoryFlag;
 use crate::process::Process;
@@ -80,7 +83,8 @@ pub(crate) fn memory(args: &MemoryArgs, process: &Process) -> Result<ExitStatus,
 fn open(place: &DirectoryFlag, process: &Process) -> Result<MemorySystem, CliError> {
     let project = Project::find(place.directory.as_deref(), &process.environment)?;
     // Index the whole project, from whatever subdirectory.
-    Ok(MemorySystem::new(project.home(), Some(project.memory_file(project.home()))))
+    let workspace = Workspace::open(project.home()).map_err(|error| CliError::usage(error.to_string()))?;
+    Ok(file_reader::memory(&Arc::new(workspace), Some(project.memory_file(project.home()))))
 }
 
 fn index(args: &IndexArgs, process: &Process) -> Result<ExitStatus, CliError> {

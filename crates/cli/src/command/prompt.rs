@@ -198,7 +198,8 @@ fn opened(bound: BoundPrompt<'_>, args: &RenderArgs) -> Result<PromptView, Promp
     let required = open_sections(&bound, &BTreeSet::new(), &args.open, &args.reason).map_err(|problem| {
         PromptError { code: problem.code, message: problem.message, section_path: problem.section_path }
     })?;
-    view(&bound.expanded(required.expansion_instructions), &required.requested_overrides)
+    let open = required.applied_to(&BTreeSet::new());
+    view(&bound.expanded(required.expansion_instructions), &open)
 }
 
 fn view(bound: &BoundPrompt<'_>, open: &BTreeSet<String>) -> Result<PromptView, PromptError> {

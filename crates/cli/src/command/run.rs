@@ -255,12 +255,10 @@ pub(super) async fn launch(
     };
     let agent = args.flow.agent.as_deref();
     let config = Config::gather_for(Some(&project.config_file()), agent, environment, flags)?;
+    config.check_tools()?;
     let benchmark = match task {
         Some(_) => None,
-        None => {
-            config.check_tools()?;
-            benchmark::settings_of_run(args.flow.benchmark, earlier.is_some(), &config, environment)
-        }
+        None => benchmark::settings_of_run(args.flow.benchmark, earlier.is_some(), &config, environment),
     };
     let show = match json_form {
         JsonOutput::Events => UiOptions::new(args.json, &config, environment),

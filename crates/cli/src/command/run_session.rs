@@ -23,7 +23,7 @@ pub(crate) async fn watch(
     show: &UiOptions,
     past: &[EventRecord],
 ) -> Result<(ExitStatus, Option<RunOutcome>), CliError> {
-    let StartedRun { running, header } = started;
+    let StartedRun { running, header, log } = started;
     let (run, cancel) = (running.id().clone(), running.cancellation());
     let mut face = show.open_ui(header, cancel.clone());
     past.iter().for_each(|event| face.note_rendered(event));
@@ -31,6 +31,9 @@ pub(crate) async fn watch(
     let impatient = watch_signals(cancel, running.turn_stop(), show.is_live());
     let ended = async {
         let outcome = running.outcome().await;
+        if let Some(log) = log {
+            log.ended().await?;
+        }
         watching.ended().await.map(|()| outcome)
     };
     let outcome = tokio::select! {

@@ -2,11 +2,13 @@
 //! `review`, `resume` and the chat all take it; the engine's [`RunBuilder`] does the part that needs no command
 //! line.
 
+use std::fs::File;
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fusee::engine::agent::PricedModel;
-use fusee::engine::agent::ReviewPolicy;
+use fusee::engine::agent::flow::{FlowMode, FlowSettings};
+use fusee::engine::agent::{PricedModel, ReviewPolicy};
 use fusee::engine::approval::Approver;
 use fusee::engine::approval::rules::ApprovalRules;
 use fusee::engine::journal::{Journal, RunId};
@@ -27,7 +29,7 @@ use crate::process::stdio;
 use crate::project::mcp_servers::{self, McpServers};
 use crate::project::saved_rules::SavedRules;
 use crate::project::{Project, template_source};
-use crate::ui::{RunHeader, UiOptions};
+use crate::ui::{self, Log, PhaseLogTarget, RunHeader, UiOptions, UiThread};
 
 /// Shared setup of the runs of a command or a chat.
 pub(crate) struct RunSetup<'p> {
@@ -57,6 +59,8 @@ pub(crate) enum RunTarget {
 pub(crate) struct StartedRun {
     pub(crate) running: RunHandle,
     pub(crate) header: RunHeader,
+    /// Writes the log file, if one is configured.
+    pub(crate) log: Option<UiThread>,
 }
 
 impl<'p> RunSetup<'p> {
@@ -149,6 +153,9 @@ impl<'p> RunSetup<'p> {
             RunTarget::Task(task) => {
                 spec.request = task.title;
                 spec.work = task.work;
+                // A template names its flow itself; everything else that is configured applies to it too.
+                let flow = self.config.flow()?;
+                spec.flow = FlowSettings { mode: FlowMode::Flat, stages: Vec::new(), ..flow };
                 if let RunKind::Template(template) = &mut spec.work {
                     template.limits = self.config.given_limits();
                 }
@@ -170,7 +177,12 @@ impl<'p> RunSetup<'p> {
         let builder = self.complete(builder)?;
         let header = RunHeader::of(&builder.spec);
         let run = run.map_or_else(system::new_run_id, Ok).map_err(CliError::failed)?;
-        Ok(StartedRun { running: Box::pin(builder.start(&run)).await?, header })
+        let phases = PhaseLogTarget::of(&builder.spec.flow);
+        let log = self.log_file()?;
+        let running = Box::pin(builder.start(&run)).await?;
+        let log =
+            log.map(|file| ui::watch(Box::new(Log::new(file, phases)), running.events())).transpose()?;
+        Ok(StartedRun { running, header, log })
     }
 
     /// Resumes a run with these settings, model and servers; `approver` replaces the one of the UI.
@@ -188,7 +200,22 @@ impl<'p> RunSetup<'p> {
             builder.deps.approver = Arc::clone(approver);
         }
         let header = RunHeader::of(&builder.spec);
-        Ok(StartedRun { running: builder.resume(run)?, header })
+        let phases = PhaseLogTarget::of(&builder.spec.flow);
+        let log = self.log_file()?;
+        let running = builder.resume(run)?;
+        let log =
+            log.map(|file| ui::watch(Box::new(Log::new(file, phases)), running.events())).transpose()?;
+        Ok(StartedRun { running, header, log })
+    }
+
+    /// Opens the configured log file, to append to it.
+    fn log_file(&self) -> Result<Option<BufWriter<File>>, CliError> {
+        let Some(name) = self.config.text("log_file") else { return Ok(None) };
+        let path = self.project.directory.join(name);
+        let file = File::options().append(true).create(true).open(&path);
+        let file = file
+            .map_err(|error| CliError::usage(format!("cannot open log_file {}: {error}", path.display())))?;
+        Ok(Some(BufWriter::new(file)))
     }
 
     /// Adds what this process contributes to every run.

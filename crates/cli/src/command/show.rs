@@ -3,7 +3,6 @@
 use std::io;
 
 use clap::Args;
-use fusee::engine::agent::flow::{PhaseLog, PhaseMode};
 use fusee::engine::journal::{Journal, RunId};
 use fusee::engine::run::{ExitStatus, settings_of};
 
@@ -45,18 +44,12 @@ pub(crate) fn show(args: &ShowArgs, process: &Process) -> Result<ExitStatus, Cli
     let out = io::BufWriter::new(io::stdout());
     let mut face: Box<dyn Ui> = match (args.json, args.log) {
         (true, _) => Box::new(JsonLines::new(out)),
-        (false, true) => Box::new(Log::new(out, phase_place(&journal, &run))),
+        (false, true) => Box::new(Log::new(out, phases(&journal, &run))),
         (false, false) => Box::new(Transcript::new(out, args.full)),
     };
     event_pages::show_all(&journal, &run, &mut *face).map(|()| ExitStatus::Completed)
 }
 
-/// Where a log shows the phases of a run, according to the run's own `phase_log`. Without phase control the
-/// only phases are those of `staged`, which are shown inline.
-fn phase_place(journal: &Journal, run: &RunId) -> PhaseLogTarget {
-    match settings_of(journal, run).map(|settings| settings.flow) {
-        Ok(flow) if matches!(flow.phase_log, PhaseLog::Log | PhaseLog::Both) => PhaseLogTarget::Apart,
-        Ok(flow) if flow.phase_control.mode != PhaseMode::Off => PhaseLogTarget::Nowhere,
-        _ => PhaseLogTarget::Inline,
-    }
+fn phases(journal: &Journal, run: &RunId) -> PhaseLogTarget {
+    settings_of(journal, run).map_or(PhaseLogTarget::Inline, |settings| PhaseLogTarget::of(&settings.flow))
 }

@@ -17,7 +17,11 @@ impl Config {
     pub(crate) fn flow(&self) -> Result<FlowSettings, CliError> {
         let default = FlowSettings::default();
         let stages = self.stages()?;
-        let phase_control = self.phase_control()?;
+        let phase_control = self.phase_control();
+        let problems = self.phase_problems(&phase_control).into_iter().chain(self.stage_problems(&stages));
+        if let Some(problem) = problems.into_iter().find(|problem| problem.is_error) {
+            return Err(self.rejected(problem));
+        }
         Ok(FlowSettings {
             mode: self.flow_mode(),
             stages: if self.goes_by_stages() { stages } else { Vec::new() },
@@ -84,15 +88,8 @@ impl Config {
 
     fn stages(&self) -> Result<Vec<Stage>, CliError> {
         let Some((Value::Stages(stages), origin)) = self.value("flow") else { return Ok(Vec::new()) };
-        let stages: Vec<Stage> = serde_json::from_value(stages.clone())
-            .map_err(|error| CliError::usage(format!("{origin}: `flow`: {error}")))?;
-        for stage in &stages {
-            known_tools(
-                stage.tools_allow.iter().chain(&stage.tools_block),
-                &format!("{origin}: stage `{}`", stage.id),
-            )?;
-        }
-        Ok(stages)
+        serde_json::from_value(stages.clone())
+            .map_err(|error| CliError::usage(format!("{origin}: `flow`: {error}")))
     }
 
     fn history(&self, prefix: &str) -> HistorySettings {
@@ -108,14 +105,14 @@ impl Config {
         }
     }
 
-    fn phase_control(&self) -> Result<PhaseControl, CliError> {
+    fn phase_control(&self) -> PhaseControl {
         let default = PhaseControl::default();
         let key = |rest: &str| format!("phase_control.{rest}");
         let states = match self.names(&key("states")) {
             none if none.is_empty() => default.states,
             states => states,
         };
-        let control = PhaseControl {
+        PhaseControl {
             mode: self.word(&key("mode")).unwrap_or(PhaseMode::Off),
             default: self.text(&key("default")).map(str::to_owned),
             rules: PhaseRules {
@@ -134,41 +131,72 @@ impl Config {
             },
             prompts: self.texts(&key("prompts")),
             states,
-        };
-        self.check_phases(&control)?;
-        Ok(control)
+        }
     }
 
-    /// Checks that every phase named is one of the states.
-    fn check_phases(&self, control: &PhaseControl) -> Result<(), CliError> {
+    /// Everything about the flow that a single value cannot show to be wrong, for `fusee check`.
+    pub(super) fn flow_problems(&self) -> Vec<FlowProblem> {
+        let mut problems = self.phase_problems(&self.phase_control());
+        problems.extend(self.stage_problems(&self.stages().unwrap_or_default()));
+        problems.extend(self.tool_problems());
+        let mode = self.text("task_flow_mode").filter(|mode| *mode != "branched");
+        let both = self.layer("task_flow_mode") == self.layer("task_branching");
+        if let (Some(true), Some(mode), true) = (self.switch("task_branching"), mode, both) {
+            let message = format!("`task_branching` conflicts with `task_flow_mode = \"{mode}\"`");
+            let help = Some("remove one of them".to_owned());
+            problems.push(FlowProblem { key: "task_branching", message, help, is_error: true });
+        }
+        problems
+    }
+
+    /// Phases that are not one of the states, and rules that do not exist.
+    fn phase_problems(&self, control: &PhaseControl) -> Vec<FlowProblem> {
+        let mut problems = Vec::new();
         let targets = control.rules.targets.values().map(|name| ("phase_control.rules.targets", name));
         let prompts = control.prompts.keys().map(|name| ("phase_control.prompts", name));
         let first = control.default.iter().map(|name| ("phase_control.default", name));
         for (key, name) in first.chain(targets).chain(prompts) {
             if !control.states.contains(name) {
-                return Err(self.no_such(key, "state", name, control.states.iter().map(String::as_str)));
+                let states = control.states.iter().map(String::as_str);
+                problems.push(FlowProblem::no_such(key, "state", name, states));
             }
         }
         for name in control.rules.targets.keys() {
             let known = ["context", "plan", "implement"];
             if !known.contains(&name.as_str()) {
-                return Err(self.no_such("phase_control.rules.targets", "rule", name, known.into_iter()));
+                let key = "phase_control.rules.targets";
+                problems.push(FlowProblem::no_such(key, "rule", name, known.into_iter()));
             }
         }
-        Ok(())
+        problems
     }
 
-    fn no_such<'a>(
-        &self,
-        key: &str,
-        sort: &str,
-        name: &str,
-        known: impl Iterator<Item = &'a str> + Clone,
-    ) -> CliError {
+    /// Unknown tools of the stages.
+    fn stage_problems(&self, stages: &[Stage]) -> Vec<FlowProblem> {
+        let of_stage = |stage: &Stage| {
+            let names = stage.tools_allow.iter().chain(&stage.tools_block);
+            unknown_tools("flow", names, &format!("stage `{}`", stage.id))
+        };
+        stages.iter().flat_map(of_stage).collect()
+    }
+
+    /// Unknown tools of the keys that list tools.
+    fn tool_problems(&self) -> Vec<FlowProblem> {
+        let keys = ["tools", "review_mode_restrictions.allowed_tools"];
+        let of_key = |key| unknown_tools(key, self.names(key).iter(), &format!("`{key}`"));
+        keys.into_iter().flat_map(of_key).collect()
+    }
+
+    /// Checks that the configured tool names exist.
+    pub(crate) fn check_tools(&self) -> Result<(), CliError> {
+        let problem = self.tool_problems().into_iter().find(|problem| problem.is_error);
+        problem.map_or(Ok(()), |problem| Err(self.rejected(problem)))
+    }
+
+    fn rejected(&self, problem: FlowProblem) -> CliError {
+        let FlowProblem { key, message, help, .. } = problem;
         let origin = self.value(key).map(|(_, origin)| format!("{origin}: ")).unwrap_or_default();
-        let names = known.clone().collect::<Vec<_>>().join(", ");
-        CliError::usage(format!("{origin}`{key}` names `{name}`, which is not a {sort}"))
-            .help(suggest::did_you_mean(name, known).unwrap_or_else(|| format!("expected one of {names}")))
+        CliError { help, ..CliError::usage(format!("{origin}{message}")) }
     }
 
     pub(super) fn word<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
@@ -199,29 +227,45 @@ impl Config {
             _ => Default::default(),
         }
     }
+}
 
-    /// Checks that the configured tool names exist.
-    pub(crate) fn check_tools(&self) -> Result<(), CliError> {
-        for key in ["tools", "review_mode_restrictions.allowed_tools"] {
-            let origin = self.value(key).map(|(_, origin)| origin.to_string()).unwrap_or_default();
-            known_tools(self.names(key).iter(), &format!("{origin}: `{key}`"))?;
-        }
-        Ok(())
+/// A value that does not fit the others, or names something that does not exist.
+pub(super) struct FlowProblem {
+    /// The key to correct.
+    pub(super) key: &'static str,
+    pub(super) message: String,
+    pub(super) help: Option<String>,
+    /// Whether it stops a run; otherwise it is only suspicious.
+    pub(super) is_error: bool,
+}
+
+impl FlowProblem {
+    fn no_such<'a>(
+        key: &'static str,
+        kind: &str,
+        name: &str,
+        known: impl Iterator<Item = &'a str> + Clone,
+    ) -> Self {
+        let names = known.clone().collect::<Vec<_>>().join(", ");
+        let message = format!("`{key}` names `{name}`, which is not a {kind}");
+        let help = suggest::did_you_mean(name, known).unwrap_or_else(|| format!("expected one of {names}"));
+        Self { key, message, help: Some(help), is_error: true }
     }
 }
 
-/// Rejects names that are close to a tool's name. Other unknown names may belong to an MCP server not yet
-/// queried.
-fn known_tools<'a>(names: impl Iterator<Item = &'a String>, at: &str) -> Result<(), CliError> {
-    let mut names = names.peekable();
-    if names.peek().is_none() {
-        return Ok(());
-    }
+/// Names that are not those of a tool. One that is unlike all known names may belong to an MCP server that was not
+/// asked yet, so it does not stop a run.
+fn unknown_tools<'a>(
+    key: &'static str,
+    names: impl Iterator<Item = &'a String>,
+    whose: &str,
+) -> Vec<FlowProblem> {
     let known = fusee::engine::agent::flow::tool_names();
-    for name in names.filter(|name| !known.contains(name)) {
-        if let Some(help) = suggest::did_you_mean(name, known.iter().map(String::as_str)) {
-            return Err(CliError::usage(format!("{at} names the unknown tool `{name}`")).help(help));
-        }
-    }
-    Ok(())
+    let problem = |name: &String| {
+        let near = suggest::did_you_mean(name, known.iter().map(String::as_str));
+        let (message, is_error) = (format!("{whose} names the unknown tool `{name}`"), near.is_some());
+        let help = near.or_else(|| Some("only an MCP server could offer it".to_owned()));
+        FlowProblem { key, message, help, is_error }
+    };
+    names.filter(|name| !known.contains(*name)).map(problem).collect()
 }

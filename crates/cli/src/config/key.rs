@@ -159,6 +159,7 @@ const BASE: &[Key] = &[
         Some("600"),
         "Maximum time a server may take to load its model before it counts as unreachable, in seconds.",
     ),
+    key("subtask_depth", whole(0, 100), Some("5"), "Maximum nesting of subtasks; 0 for no subtasks."),
     key(
         "review_mode_restrictions.allowed_tools",
         Kind::Names,
@@ -196,6 +197,7 @@ const BASE: &[Key] = &[
     key("top_p", Kind::Number { least: 0.0, most: 1.0 }, None, "Nucleus sampling; the server's default if not set. Not sent if the profile has fixed_sampling."),
     key("max_output_tokens", whole(1, u32::MAX as u64), None, "Maximum number of tokens in a reply; the server's default if not set."),
     key("reasoning_effort", Kind::Text, None, "Reasoning effort: low, medium, high, or another value the server supports."),
+    key("log_file", Kind::Text, None, "File to which the log of every run is appended, as `fusee show --log` prints it.").outside(),
     key(
         "journal_durability",
         Kind::Word(&["process", "power"]),

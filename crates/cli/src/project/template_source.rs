@@ -31,7 +31,7 @@ pub(crate) fn gather(project: &Project, environment: &Environment) -> LoadedTemp
     let mut loaded = load(&folders);
     for shipped in shipped() {
         // Built-in names are unique; a test reads them all.
-        let _ = loaded.registry.register_template(shipped);
+        let _ = loaded.registry.register(shipped);
     }
     loaded
 }

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use fusee::engine::agent::flow::{FlowSettings, PhaseLog, PhaseMode};
 use fusee::engine::journal::EventRecord;
 use fusee::engine::text::render::sanitize;
 use serde_json::Value;
@@ -31,6 +32,18 @@ pub(crate) enum PhaseLogTarget {
     Apart,
     /// Omitted from the log.
     Nowhere,
+}
+
+impl PhaseLogTarget {
+    /// Where a log shows the phases of a run, according to the run's own `phase_log`. Without phase control the only
+    /// phases are those of `staged`, which are shown inline.
+    pub(crate) fn of(flow: &FlowSettings) -> Self {
+        match flow.phase_log {
+            PhaseLog::Log | PhaseLog::Both => Self::Apart,
+            _ if flow.phase_control.mode != PhaseMode::Off => Self::Nowhere,
+            _ => Self::Inline,
+        }
+    }
 }
 
 impl<W: Write> Log<W> {

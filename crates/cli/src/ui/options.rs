@@ -149,18 +149,18 @@ impl UiOptions {
     /// Creates the UI for a run.
     pub(crate) fn open_ui(&self, plan: RunHeader, cancel: CancellationToken) -> Box<dyn Ui> {
         let face = self.usual_face(plan, cancel);
-        if self.phases_go_to_stdout() { Box::new(PhaseUi::new(io::stdout(), face)) } else { face }
-    }
-
-    /// False where stdout is taken: by events (which include phases anyway), by a result, by a benchmark's
-    /// line, or by the terminal that the live view is drawn on.
-    fn phases_go_to_stdout(&self) -> bool {
-        let free = match self.kind {
-            UiKind::Json | UiKind::Quiet => false,
-            UiKind::Plain => true,
-            UiKind::Live => !self.stdout_is_terminal,
-        };
-        free && self.benchmark.is_none() && matches!(self.phase_log, PhaseLog::Stdout | PhaseLog::Both)
+        if !matches!(self.phase_log, PhaseLog::Stdout | PhaseLog::Both) {
+            return face;
+        }
+        match self.kind {
+            // Stdout is taken: by events, which include the phases anyway, by a result, or by a benchmark's line.
+            UiKind::Json => Box::new(PhaseUi::beside(io::stderr(), face)),
+            UiKind::Quiet => Box::new(PhaseUi::new(io::stderr(), face)),
+            UiKind::Plain if self.benchmark.is_some() => Box::new(PhaseUi::new(io::stderr(), face)),
+            // The terminal is taken by the live view, which shows them itself.
+            UiKind::Live if self.stdout_is_terminal || self.benchmark.is_some() => face,
+            UiKind::Plain | UiKind::Live => Box::new(PhaseUi::new(io::stdout(), face)),
+        }
     }
 
     fn usual_face(&self, plan: RunHeader, cancel: CancellationToken) -> Box<dyn Ui> {

@@ -1,4 +1,5 @@
-//! Phase events on stdout, one line each (`phase_log = "stdout"`). All other events go to the wrapped UI.
+//! Phase events on a stream of their own, one line each (`phase_log = "stdout"`). All other events go to the wrapped
+//! UI.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -14,13 +15,20 @@ mod tests;
 /// Wraps a UI and diverts phase events to `out`.
 pub(crate) struct PhaseUi<O> {
     out: O,
+    /// Whether the wrapped UI shows phase events too.
+    beside: bool,
     rest: Box<dyn Ui>,
 }
 
 impl<O: Write> PhaseUi<O> {
     /// Writes phase events to `out` and passes everything else to `rest`.
     pub(crate) fn new(out: O, rest: Box<dyn Ui>) -> Self {
-        Self { out, rest }
+        Self { out, beside: false, rest }
+    }
+
+    /// Writes phase events to `out` and passes everything to `rest`.
+    pub(crate) fn beside(out: O, rest: Box<dyn Ui>) -> Self {
+        Self { out, beside: true, rest }
     }
 }
 
@@ -29,7 +37,8 @@ impl<O: Write + Send> Ui for PhaseUi<O> {
         match format::phase_text(&event.event) {
             Some(text) => {
                 writeln!(self.out, "{}", sanitize(&text))?;
-                self.out.flush()
+                self.out.flush()?;
+                if self.beside { self.rest.show(event) } else { Ok(()) }
             }
             None => self.rest.show(event),
         }

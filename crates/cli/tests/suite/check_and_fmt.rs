@@ -210,3 +210,64 @@ fn templates_that_get_in_each_others_way_or_say_nothing_are_told() {
         ]
     );
 }
+
+#[test]
+fn empty_files_and_files_that_are_not_text_are_errors() {
+    let project = Project::new().with("w.fusee", "").with("t.xml", " \n").with("fusee.toml", "\n");
+    project.write(".fusee/templates/blank.xml", "");
+    std::fs::write(project.dir().join(".fusee/templates/binary.xml"), b"\xff\xfe\x00bad\xff").unwrap();
+    std::fs::write(project.dir().join("b.fusee"), b"(list \xff)").unwrap();
+    let checked = ["w.fusee", "b.fusee", "t.xml", "fusee.toml", ".fusee"];
+    let shown = fusee(&project).args(["check", "--format", "json"]).args(checked).run().exits(1);
+    let found: Vec<serde_json::Value> = serde_json::from_str(&shown.stdout).unwrap();
+    let mut found: Vec<(&str, &str)> = found
+        .iter()
+        .map(|problem| (problem["file"].as_str().unwrap(), problem["code"].as_str().unwrap()))
+        .collect();
+    found.sort_unstable();
+    let expected = [
+        (".fusee/templates/binary.xml", "xml-encoding"),
+        (".fusee/templates/blank.xml", "empty-file"),
+        ("b.fusee", "unreadable"),
+        ("fusee.toml", "empty-file"),
+        ("t.xml", "empty-file"),
+        ("w.fusee", "empty-file"),
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn names_that_do_not_exist_are_reported_with_their_line() {
+    let template = |schema: &str| {
+        format!(
+            "<task name=\"{schema}\" type=\"atomic\"><description>D</description>\n<instructions>I</instructions>\n\
+             <output_format type=\"json\" schema=\"{schema}\"/></task>"
+        )
+    };
+    let config = "task_branching = true\ntask_flow_mode = \"staged\"\n\n[phase_control]\nmode = \"rules\"\ndefault = \"contex\"\n\n\
+                  [[flow]]\nid = \"a\"\ntools_allow = [\"read_fil\"]\ntools_block = [\"zzz\"]\n";
+    let project = Project::new()
+        .with("fusee.toml", config)
+        .with("word.xml", &template("objekt"))
+        .with("file.xml", &template("missing.json"));
+    let checked = ["fusee.toml", "word.xml", "file.xml"];
+    let shown = fusee(&project).args(["check", "--format", "json"]).args(checked).run().exits(1);
+    let found: Vec<serde_json::Value> = serde_json::from_str(&shown.stdout).unwrap();
+    let mut found: Vec<String> = found
+        .iter()
+        .map(|problem| {
+            let text = |key: &str| problem[key].as_str().unwrap_or_default().to_owned();
+            format!("{}:{} {} {}", text("file"), problem["line"], text("severity"), text("message"))
+        })
+        .collect();
+    found.sort_unstable();
+    let expected = [
+        "file.xml:3 error the schema file `missing.json` does not exist",
+        "fusee.toml:1 error `task_branching` conflicts with `task_flow_mode = \"staged\"`",
+        "fusee.toml:6 error `phase_control.default` names `contex`, which is not a state",
+        "fusee.toml:8 error stage `a` names the unknown tool `read_fil`",
+        "fusee.toml:8 warning stage `a` names the unknown tool `zzz`",
+        "word.xml:3 error `objekt` is not a schema",
+    ];
+    assert_eq!(found, expected);
+}

@@ -71,6 +71,7 @@ mod support;
 mod task_context;
 mod task_files;
 mod task_results;
+mod task_system;
 mod template_tasks;
 mod templates;
 mod terminal;

@@ -61,9 +61,8 @@ fn the_answer_of_a_further_task_is_held_to_the_format_of_the_first() {
         "{right:#}"
     );
     assert_eq!(right["notes"]["subtask"]["template_used"], "greet");
-    let bad = result(&project, &[ask(), Line::text("inner")], &["lead"], 0);
-    assert_eq!(bad["status"], "COMPLETE");
-    assert!(bad["notes"]["parseError"].is_string(), "{bad:#}");
+    let bad = result(&project, &[ask(), Line::text("inner")], &["lead"], 1);
+    assert_eq!(bad["notes"]["error"]["cause"]["error_type"], "parse_error", "{bad:#}");
 }
 
 #[test]

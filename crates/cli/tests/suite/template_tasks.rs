@@ -81,11 +81,13 @@ fn json_is_parsed_and_its_faults_are_told_apart() {
     let good = result(&format("object"), &[Line::text("```json\n{\"a\": [1]}\n```")], &["t"], 0);
     assert_eq!((&good["status"], &good["parsedContent"]), (&json!("COMPLETE"), &json!({"a": [1]})));
     assert_eq!(good["content"], "```json\n{\"a\": [1]}\n```");
-    let bad = result(&format("object"), &[Line::text("no json")], &["t"], 0);
+    let any = with_template("<instructions>x</instructions><output_format type=\"json\"/>");
+    let bad = result(&any, &[Line::text("no json")], &["t"], 0);
     assert_eq!((&bad["status"], &bad["content"]), (&json!("COMPLETE"), &json!("no json")));
     assert!(bad["notes"]["parseError"].is_string(), "{bad}");
     assert!(bad.get("parsedContent").is_none(), "{bad}");
-    let other = result(&format("string[]"), &[Line::text("[\"a\", 1]")], &["t"], 1);
+    let twice = [Line::text("[\"a\", 1]"), Line::text("[\"a\", 1]")];
+    let other = result(&format("string[]"), &twice, &["t"], 1);
     let error = &other["notes"]["error"];
     assert_eq!((&other["status"], &error["reason"]), (&json!("FAILED"), &json!("output_format_failure")));
     assert_eq!(error["cause"]["location"], "/1");
@@ -99,7 +101,7 @@ fn a_json_schema_file_is_held() {
     )
     .with("s.json", r#"{"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}"#);
     assert_eq!(result(&project, &[Line::text("{\"n\": 1}")], &["t"], 0)["parsedContent"], json!({"n": 1}));
-    let failed = result(&project, &[Line::text("{}")], &["t"], 1);
+    let failed = result(&project, &[Line::text("{}"), Line::text("{}")], &["t"], 1);
     assert_eq!(failed["notes"]["error"]["cause"]["error_type"], "schema_violation");
 }
 

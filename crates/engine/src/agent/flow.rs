@@ -26,7 +26,7 @@ pub(crate) use flow_state::{Feedback, FlowState};
 pub(crate) use phases::{PhaseTransition, Phases};
 pub(crate) use preload::{PreloadedFile, read as read_before, shown as shown_before};
 pub(crate) use protected_tests::{ProtectedTests, answer as protected_answer};
-pub(crate) use run_flow::work;
+pub(crate) use run_flow::{with_settings, work};
 pub(crate) use samples::{
     Afterwards, CandidateFiles, OriginalFile, SampleResult, SampleRules, Score, is_better,
 };

@@ -43,6 +43,8 @@ pub struct Limits {
     /// Method of ranking the files that a search finds.
     #[serde(skip_serializing_if = "RankBy::is_words")]
     pub memory_ranking: RankBy,
+    /// Maximum nesting of subtasks.
+    pub subtask_depth: u32,
     /// How failed requests are retried.
     pub retry_policy: RetryPolicy,
 }
@@ -104,6 +106,7 @@ impl Default for Limits {
             price: None,
             compaction_summary: SummaryBy::Rule,
             memory_ranking: RankBy::Words,
+            subtask_depth: 5,
             retry_policy: RetryPolicy::default(),
         }
     }

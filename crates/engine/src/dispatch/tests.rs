@@ -6,7 +6,7 @@ use crate::template::shipped;
 fn registry() -> TemplateRegistry {
     let mut registry = TemplateRegistry::new();
     for shipped in shipped() {
-        registry.register_template(shipped).unwrap();
+        registry.register(shipped).unwrap();
     }
     registry
 }

@@ -15,7 +15,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, TransactionBehavio
 use super::entry::{FileEntry, language};
 use super::scan::{self, ScanResult};
 use super::tokenizer::Words;
-use super::{IndexUpdate, git_head};
+use super::{FileReader, IndexUpdate, git_head};
 
 /// Changes with the schema and with how words are split; an index of another version is rebuilt.
 const VERSION: i64 = 3;
@@ -130,10 +130,14 @@ impl FileIndex {
     }
 
     /// Brings the index up to date with the work tree.
-    pub(super) fn refresh(&mut self, root: &Path) -> Result<IndexUpdate, IndexError> {
+    pub(super) fn refresh(
+        &mut self,
+        root: &Path,
+        reader: &dyn FileReader,
+    ) -> Result<IndexUpdate, IndexError> {
         let commit = git_head::checked_out(root);
         let known = self.known()?;
-        let mut walked = scan::walk(root, &known, commit.as_deref()).map_err(IndexError::Failed)?;
+        let mut walked = scan::walk(root, reader, &known, commit.as_deref()).map_err(IndexError::Failed)?;
         let unseen = known.iter().filter(|(_, file)| !file.seen.load(Ordering::Relaxed));
         let removed: Vec<&str> = unseen.map(|(path, _)| &**path).collect();
         let updated = IndexUpdate {

@@ -1,7 +1,6 @@
 //! Scans a work tree in parallel, honouring ignore files and reading only what changed.
 
-use std::fs::{File, Metadata};
-use std::io::Read;
+use std::fs::Metadata;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::UNIX_EPOCH;
@@ -9,6 +8,7 @@ use std::time::UNIX_EPOCH;
 use ignore::{WalkBuilder, WalkState};
 use parking_lot::Mutex;
 
+use super::FileReader;
 use super::entry::{FileEntry, FileStat};
 use super::index::KnownFiles;
 use super::tokenizer;
@@ -41,7 +41,12 @@ enum FileChangeState {
 }
 
 /// Scans `root`; unchanged files are marked as seen but not read.
-pub(super) fn walk(root: &Path, known: &KnownFiles, commit: Option<&str>) -> Result<ScanResult, String> {
+pub(super) fn walk(
+    root: &Path,
+    reader: &dyn FileReader,
+    known: &KnownFiles,
+    commit: Option<&str>,
+) -> Result<ScanResult, String> {
     if !root.is_dir() {
         return Err(format!("{} is not a directory", root.display()));
     }
@@ -72,7 +77,10 @@ pub(super) fn walk(root: &Path, known: &KnownFiles, commit: Option<&str>) -> Res
                 mine.walked.cut = true;
                 return WalkState::Quit;
             }
-            let Some(look) = look(root, found.path(), found.metadata().ok().as_ref(), known, commit) else {
+            // Names that are not UTF-8 cannot be passed to a model.
+            let path = found.path().strip_prefix(root).ok().and_then(Path::to_str);
+            let (Some(path), Ok(metadata)) = (path, found.metadata()) else { return WalkState::Continue };
+            let Some(look) = look(path, &metadata, reader, known, commit) else {
                 return WalkState::Continue;
             };
             mine.walked.files += 1;
@@ -104,15 +112,12 @@ impl Drop for ThreadFindings<'_> {
 }
 
 fn look(
-    root: &Path,
-    path: &Path,
-    metadata: Option<&Metadata>,
+    relative: &str,
+    metadata: &Metadata,
+    reader: &dyn FileReader,
     known: &KnownFiles,
     commit: Option<&str>,
 ) -> Option<FileChangeState> {
-    // Names that are not UTF-8 cannot be passed to a model.
-    let relative = path.strip_prefix(root).ok()?.to_str()?;
-    let metadata = metadata?;
     let since = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let mtime = since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX));
     let stat = FileStat { size: metadata.len(), mtime };
@@ -125,15 +130,13 @@ fn look(
     if old.is_some_and(|old| old.mtime == stat.mtime) {
         return Some(FileChangeState::Same);
     }
-    let mut head = Vec::with_capacity(stat.size.min(HEAD) as usize);
-    let read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
-    if read.is_err() {
+    let Some(head) = reader.head(Path::new(relative), HEAD) else {
         // Unreadable: the existing entry is no longer true.
         if let Some(indexed) = indexed {
             indexed.seen.store(false, Ordering::Relaxed);
         }
         return None;
-    }
+    };
     if old.is_some_and(|old| old.hash == tokenizer::hash(&head)) {
         return Some(FileChangeState::Touched(relative.to_owned(), stat.mtime));
     }

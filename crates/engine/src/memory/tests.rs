@@ -20,6 +20,11 @@ fn tree() -> tempfile::TempDir {
     folder
 }
 
+fn memory_of(root: &Path, file: Option<PathBuf>) -> MemorySystem {
+    let workspace = Arc::new(fusee_tools::Workspace::open(root).unwrap());
+    crate::task_system::file_reader::memory(&workspace, file)
+}
+
 fn paths(answer: &MemoryAnswer) -> Vec<&str> {
     answer.matches.iter().map(|found| found.path.as_str()).collect()
 }
@@ -31,7 +36,7 @@ fn ask(memory: &MemorySystem, words: &str) -> MemoryAnswer {
 #[test]
 fn entries_hold_what_a_file_says_of_itself() {
     let folder = tree();
-    let memory = MemorySystem::new(folder.path(), None);
+    let memory = memory_of(folder.path(), None);
     assert_eq!(memory.update().unwrap(), IndexUpdate { files: 5, read: 5, removed: 0, cut: false });
     let entry = memory.entry("src/parser.rs").unwrap().unwrap();
     assert_eq!(
@@ -50,7 +55,7 @@ fn entries_hold_what_a_file_says_of_itself() {
 #[test]
 fn words_find_files_by_path_symbol_and_summary() {
     let folder = tree();
-    let memory = MemorySystem::new(folder.path(), None);
+    let memory = memory_of(folder.path(), None);
     assert_eq!(paths(&ask(&memory, "where are expressions parsed"))[0], "src/parser.rs");
     assert_eq!(paths(&ask(&memory, "the HTTP server")), ["src/net/server.rs"]);
     assert_eq!(paths(&ask(&memory, "rendering a Report")), ["tool.py"]);
@@ -66,7 +71,7 @@ fn words_find_files_by_path_symbol_and_summary() {
 #[test]
 fn a_whole_path_names_its_file_and_a_base_name_none() {
     let folder = tree();
-    let memory = MemorySystem::new(folder.path(), None);
+    let memory = memory_of(folder.path(), None);
     let found = ask(&memory, "Look at `docs/guide.md`, please.");
     assert_eq!((found.matches[0].path.as_str(), found.matches[0].score), ("docs/guide.md", 1.0));
     let by_base_name = ask(&memory, "guide.md");
@@ -77,7 +82,7 @@ fn a_whole_path_names_its_file_and_a_base_name_none() {
 fn only_what_changed_is_read_again_and_the_index_is_kept() {
     let folder = tree();
     let file = folder.path().join(".fusee/memory.idx");
-    let memory = || MemorySystem::new(folder.path(), Some(file.clone()));
+    let memory = || memory_of(folder.path(), Some(file.clone()));
     memory().update().unwrap();
     assert_eq!(memory().update().unwrap(), IndexUpdate { files: 5, read: 0, removed: 0, cut: false });
     fs::write(folder.path().join("tool.py"), "def changed_it(): pass\n").unwrap();
@@ -96,11 +101,11 @@ fn only_what_changed_is_read_again_and_the_index_is_kept() {
 fn a_damaged_index_is_made_again() {
     let folder = tree();
     let file = folder.path().join(".fusee/memory.idx");
-    MemorySystem::new(folder.path(), Some(file.clone())).update().unwrap();
+    memory_of(folder.path(), Some(file.clone())).update().unwrap();
     let whole = fs::read(&file).unwrap();
     for cut in [0, 5, 9, 12, 40, 600, whole.len() / 2, whole.len() - 4096] {
         fs::write(&file, &whole[..cut]).unwrap();
-        let memory = MemorySystem::new(folder.path(), Some(file.clone()));
+        let memory = memory_of(folder.path(), Some(file.clone()));
         assert_eq!(memory.global_index().unwrap().len(), 0, "cut at {cut}");
         assert_eq!(memory.update().unwrap().read, 5);
     }
@@ -118,7 +123,7 @@ fn many() -> tempfile::TempDir {
 
 /// An index built from scratch, as the expected result.
 fn fresh(folder: &tempfile::TempDir) -> MemorySystem {
-    let memory = MemorySystem::new(folder.path(), None);
+    let memory = memory_of(folder.path(), None);
     memory.update().unwrap();
     memory
 }
@@ -127,13 +132,13 @@ fn fresh(folder: &tempfile::TempDir) -> MemorySystem {
 fn changes_are_found_as_if_everything_had_been_read_anew() {
     let folder = many();
     let file = folder.path().join(".fusee/memory.idx");
-    MemorySystem::new(folder.path(), Some(file.clone())).update().unwrap();
+    memory_of(folder.path(), Some(file.clone())).update().unwrap();
     fs::write(folder.path().join("part_07.rs"), "//! About zebras.\nfn zebra_thing() {}\n").unwrap();
     fs::write(folder.path().join("added.rs"), "//! About zebras too.\n").unwrap();
     fs::remove_file(folder.path().join("part_11.rs")).unwrap();
-    let again = MemorySystem::new(folder.path(), Some(file.clone()));
+    let again = memory_of(folder.path(), Some(file.clone()));
     assert_eq!(again.update().unwrap(), IndexUpdate { files: 60, read: 2, removed: 1, cut: false });
-    let kept = MemorySystem::new(folder.path(), Some(file));
+    let kept = memory_of(folder.path(), Some(file));
     let anew = fresh(&folder);
     for words in ["zebra", "shared thing of part", "part_07.rs and added.rs", "part 11"] {
         let query = MemoryQuery { words: words.to_owned(), limit: 70 };
@@ -150,14 +155,14 @@ fn changes_are_found_as_if_everything_had_been_read_anew() {
 fn many_changes_are_found_as_well() {
     let folder = many();
     let file = folder.path().join(".fusee/memory.idx");
-    MemorySystem::new(folder.path(), Some(file.clone())).update().unwrap();
+    memory_of(folder.path(), Some(file.clone())).update().unwrap();
     for n in 0..50 {
         fs::remove_file(folder.path().join(format!("part_{n:02}.rs"))).unwrap();
         fs::write(folder.path().join(format!("new_{n:02}.rs")), format!("fn new_{n}() {{}}\n")).unwrap();
     }
-    let again = MemorySystem::new(folder.path(), Some(file.clone()));
+    let again = memory_of(folder.path(), Some(file.clone()));
     assert_eq!(again.update().unwrap(), IndexUpdate { files: 60, read: 50, removed: 50, cut: false });
-    let kept = MemorySystem::new(folder.path(), Some(file));
+    let kept = memory_of(folder.path(), Some(file));
     let query = MemoryQuery { words: "new shared thing".to_owned(), limit: 70 };
     assert_eq!(kept.query(&query).unwrap(), fresh(&folder).query(&query).unwrap());
     assert_eq!(kept.update().unwrap(), IndexUpdate { files: 60, read: 0, removed: 0, cut: false });
@@ -167,12 +172,12 @@ fn many_changes_are_found_as_well() {
 fn a_file_that_was_only_touched_is_not_read_twice() {
     let folder = many();
     let file = folder.path().join(".fusee/memory.idx");
-    MemorySystem::new(folder.path(), Some(file.clone())).update().unwrap();
+    memory_of(folder.path(), Some(file.clone())).update().unwrap();
     let touched = fs::File::options().append(true).open(folder.path().join("part_03.rs")).unwrap();
     touched.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000)).unwrap();
-    let again = || MemorySystem::new(folder.path(), Some(file.clone())).update().unwrap();
+    let again = || memory_of(folder.path(), Some(file.clone())).update().unwrap();
     assert_eq!(again(), IndexUpdate { files: 60, read: 0, removed: 0, cut: false });
-    let kept = MemorySystem::new(folder.path(), Some(file.clone())).entry("part_03.rs").unwrap().unwrap();
+    let kept = memory_of(folder.path(), Some(file.clone())).entry("part_03.rs").unwrap().unwrap();
     assert_eq!(kept.mtime, 1_000_000_000_000_000_000, "its new time is kept");
     assert_eq!(again(), IndexUpdate { files: 60, read: 0, removed: 0, cut: false });
 }
@@ -181,14 +186,14 @@ fn a_file_that_was_only_touched_is_not_read_twice() {
 fn damage_anywhere_in_the_index_is_no_error() {
     let folder = many();
     let file = folder.path().join(".fusee/memory.idx");
-    MemorySystem::new(folder.path(), Some(file.clone())).update().unwrap();
+    memory_of(folder.path(), Some(file.clone())).update().unwrap();
     let whole = fs::read(&file).unwrap();
     let query = MemoryQuery { words: "shared thing of part 7".to_owned(), limit: 3 };
     for at in (0..whole.len()).step_by(97) {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x55;
         fs::write(&file, &bytes).unwrap();
-        let memory = MemorySystem::new(folder.path(), Some(file.clone()));
+        let memory = memory_of(folder.path(), Some(file.clone()));
         assert_eq!(memory.relevant_context_for(&query).unwrap().matches.len(), 3, "byte {at}");
         memory.global_index().unwrap();
     }
@@ -198,7 +203,7 @@ fn damage_anywhere_in_the_index_is_no_error() {
 fn an_index_of_another_format_or_version_is_made_again() {
     let folder = tree();
     let file = folder.path().join(".fusee/memory.idx");
-    let update = || MemorySystem::new(folder.path(), Some(file.clone())).update().unwrap();
+    let update = || memory_of(folder.path(), Some(file.clone())).update().unwrap();
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(&file, [b"fuseem02".as_slice(), &[7; 5000]].concat()).unwrap();
     fs::write(file.with_extension("delta"), "fuseed02").unwrap();
@@ -216,7 +221,7 @@ fn an_index_of_another_format_or_version_is_made_again() {
 fn a_process_killed_while_it_writes_leaves_the_index_as_it_was() {
     let folder = many();
     let file = folder.path().join(".fusee/memory.idx");
-    MemorySystem::new(folder.path(), Some(file.clone())).update().unwrap();
+    memory_of(folder.path(), Some(file.clone())).update().unwrap();
     let query = MemoryQuery { words: "shared thing of part 7".to_owned(), limit: 70 };
     let before = fresh(&folder).query(&query).unwrap();
     let writer = rusqlite::Connection::open(&file).unwrap();
@@ -229,7 +234,7 @@ fn a_process_killed_while_it_writes_leaves_the_index_as_it_was() {
     fs::copy(file.with_extension("idx-journal"), killed.with_extension("idx-journal")).unwrap();
     writer.execute_batch("ROLLBACK").unwrap();
     assert_ne!(fs::read(&file).unwrap(), fs::read(&killed).unwrap(), "pages were written before the commit");
-    let memory = MemorySystem::new(folder.path(), Some(killed));
+    let memory = memory_of(folder.path(), Some(killed));
     assert_eq!(memory.query(&query).unwrap(), before);
     assert_eq!(memory.global_index().unwrap().len(), 60);
 }
@@ -240,10 +245,10 @@ fn processes_that_update_at_once_agree() {
     let file = folder.path().join(".fusee/memory.idx");
     std::thread::scope(|scope| {
         for _ in 0..4 {
-            scope.spawn(|| MemorySystem::new(folder.path(), Some(file.clone())).update().unwrap());
+            scope.spawn(|| memory_of(folder.path(), Some(file.clone())).update().unwrap());
         }
     });
-    let kept = MemorySystem::new(folder.path(), Some(file));
+    let kept = memory_of(folder.path(), Some(file));
     let query = MemoryQuery { words: "shared thing of part 7".to_owned(), limit: 70 };
     assert_eq!(kept.query(&query).unwrap(), fresh(&folder).query(&query).unwrap());
 }
@@ -257,7 +262,7 @@ fn an_entry_names_the_commit_that_was_checked_out() {
         fs::write(path, text).unwrap();
     };
     let commit = |name: &str| {
-        let entry = MemorySystem::new(folder.path(), None);
+        let entry = memory_of(folder.path(), None);
         entry.update().unwrap();
         entry.entry(name).unwrap().unwrap().commit
     };
@@ -358,4 +363,30 @@ fn symbols_are_found_line_by_line() {
     );
     assert_eq!(found("shell", "build() {\n  echo\n}\nfunction deploy {"), "build deploy");
     assert_eq!(found("java", "public final class Main {\n  private static void x() {}"), "Main");
+}
+
+#[test]
+fn the_index_reads_only_what_the_handlers_reader_gives_it() {
+    struct Nothing;
+    impl FileReader for Nothing {
+        fn head(&self, _path: &Path, _most: u64) -> Option<Vec<u8>> {
+            None
+        }
+    }
+    let folder = tree();
+    let memory = MemorySystem::new(folder.path(), None, Arc::new(Nothing));
+    assert_eq!(memory.update().unwrap(), IndexUpdate { files: 0, read: 0, removed: 0, cut: false });
+}
+
+#[test]
+fn the_handlers_reader_is_bounded_and_reads_only_regular_files() {
+    let folder = tree();
+    let workspace = Arc::new(fusee_tools::Workspace::open(folder.path()).unwrap());
+    let path = workspace.locate("src").unwrap();
+    assert_eq!(
+        crate::task_system::file_reader::read(&workspace, &path, 10),
+        Err("not a regular file".to_owned())
+    );
+    let path = workspace.locate("docs/guide.md").unwrap();
+    assert_eq!(crate::task_system::file_reader::read(&workspace, &path, 7), Ok(b"# Guide".to_vec()));
 }

@@ -1,6 +1,6 @@
 //! Opening closed sections: validates `open_sections` calls and builds the instructions for the next cycle.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::render::BoundPrompt;
 use super::section::SectionDisplay;
@@ -9,14 +9,28 @@ use super::section_key::normalise_path;
 /// Request of the model to open sections: apply the overrides, then bind and render again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VisibilityExpansionRequired {
-    /// Paths to open, closed ancestors included.
-    pub requested_overrides: BTreeSet<String>,
+    /// Visibility to apply, by path: the requested sections and their closed ancestors in full.
+    pub requested_overrides: BTreeMap<String, SectionDisplay>,
     /// Reason given by the model.
     pub reason: String,
     /// Requested keys that were closed, without duplicates, in the order of the request.
     pub section_keys: Vec<String>,
     /// Instructions for the next cycle.
     pub expansion_instructions: String,
+}
+
+impl VisibilityExpansionRequired {
+    /// The sections that are open once the overrides are applied.
+    pub fn applied_to(&self, open: &BTreeSet<String>) -> BTreeSet<String> {
+        let mut open = open.clone();
+        for (path, shown) in &self.requested_overrides {
+            match shown {
+                SectionDisplay::Full => open.insert(path.clone()),
+                SectionDisplay::Summary => open.remove(path),
+            };
+        }
+        open
+    }
 }
 
 /// An `open_sections` call that opens nothing. It becomes a tool result, and the run continues.
@@ -50,7 +64,7 @@ pub fn open_sections(
             "`section_keys` is empty: name the sections to open".to_owned(),
         ));
     }
-    let mut overrides = BTreeSet::new();
+    let mut overrides = BTreeMap::new();
     let mut opened: Vec<String> = Vec::new();
     for key in section_keys {
         let path = normalise_path(key);
@@ -80,8 +94,8 @@ pub fn open_sections(
         if !closed_here && around.is_empty() {
             continue;
         }
-        overrides.extend(around);
-        overrides.insert(path.clone());
+        overrides.extend(around.into_iter().map(|path| (path, SectionDisplay::Full)));
+        overrides.insert(path.clone(), SectionDisplay::Full);
         if !opened.contains(&path) {
             opened.push(path);
         }

@@ -122,8 +122,7 @@ proptest! {
         prop_assert_eq!(rendered.tools.iter().any(|tool| tool == "open_sections"), !rendered.closed.is_empty());
         for path in &rendered.closed {
             let required = open_sections(&bound, &open, std::slice::from_ref(path), "why").expect("it opens");
-            let next = open.union(&required.requested_overrides).cloned().collect();
-            let next = bound.render(&next).expect("rendered");
+            let next = bound.render(&required.applied_to(&open)).expect("rendered");
             let shown = next.sections.iter().find(|section| section.path == *path).expect("shown");
             prop_assert_eq!(shown.shown, SectionDisplay::Full);
         }
@@ -271,7 +270,7 @@ fn a_section_that_is_disabled_meanwhile_is_gone_and_its_key_unknown() {
     let task = |on: &str| serde_json::from_value::<AnyTask>(json!({ "on": on })).expect("a task");
     let keys = ["extra.inner".to_owned()];
     let bound = prompt.bind(&task("yes")).map(|bound| open_sections(&bound, &BTreeSet::new(), &keys, "why"));
-    let opened = bound.expect("bound").expect("opened").requested_overrides;
+    let opened = bound.expect("bound").expect("opened").applied_to(&BTreeSet::new());
     let off = task("no");
     let bound = prompt.bind(&off).expect("bound");
     let rendered = bound.render(&opened).expect("rendered");

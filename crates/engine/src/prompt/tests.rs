@@ -124,7 +124,8 @@ fn opening_opens_closed_ancestors_skips_what_is_open_and_names_each_key_once() {
     let keys = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>();
     let required = open_sections(&bound, &none, &keys(&["a.b", "c", "A.B"]), "to see..").expect("opened");
     assert_eq!(required.section_keys, ["a.b"]);
-    assert_eq!(required.requested_overrides.iter().collect::<Vec<_>>(), ["a", "a.b"]);
+    let full = |path: &str| (path.to_owned(), SectionDisplay::Full);
+    assert_eq!(required.requested_overrides, [full("a"), full("a.b")].into());
     assert_eq!(
         required.expansion_instructions,
         "Sections expanded: `a.b`. Reason: to see. Continue with your task using the newly visible content."
@@ -242,7 +243,7 @@ proptest! {
             let Some(path) = rendered.closed.last().cloned() else { break };
             prop_assert!(rendered.tools.last().is_some_and(|tool| tool == "open_sections"));
             let required = open_sections(&bound, &open, &[path], "why").expect("a closed section opens");
-            open.extend(required.requested_overrides);
+            open = required.applied_to(&open);
             let next = bound.render(&open).expect("rendered");
             for section in &rendered.sections {
                 let same = next.sections.iter().find(|other| other.path == section.path).expect("still there");

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{RunSpec, TemplateSource};
 use crate::agent::AgentTask;
-use crate::memory::MemorySystem;
 use crate::prompt::EnvironmentSnapshot;
+use crate::task_system::file_reader;
 use crate::task_system::{InheritedContext, SubtaskRequest, Subtasks, TaskScope, TaskSystem};
 
 /// Adds the delegation tool to the task if its prompt has a delegation section.
@@ -21,10 +21,11 @@ pub(super) fn delegating(
     let Some(delegation) = delegation else { return task };
     let system = TaskSystem {
         registry: templates.registry,
-        memory: Arc::new(MemorySystem::new(&settings.workspace, templates.memory_file)),
+        memory: Arc::new(file_reader::memory(&task.session.workspace, templates.memory_file)),
         base: Arc::clone(&task.session),
         engine: Arc::clone(&task.engine),
         environment: environment.clone(),
+        flow: Arc::new(settings.flow.clone()),
     };
     let place = TaskScope::main(started_ms, task.cancellation(), Arc::clone(&task.progress));
     // Registered as its own ancestor: a task that delegates its own request verbatim would recurse forever.

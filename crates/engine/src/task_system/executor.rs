@@ -8,18 +8,17 @@ use fusee_journal::RunAborted;
 use super::TaskSystem;
 use super::handler::{Handler, may_spawn};
 use super::output_judge::{OutputJudge, result_of};
-use super::prompt::{HandlerPayload, PreparedContext};
+use super::prompt::HandlerPayload;
 use super::request::SubtaskRequest;
 use super::subtasks::Subtasks;
 use crate::agent::flow::FlowMode;
-use crate::agent::{AnswerHandler, Spent, TaskOutcome};
+use crate::agent::{AnswerCheck, AnswerHandler, Spent, TaskOutcome};
 use crate::template::Template;
 use crate::template::output::OutputSchema;
 
 /// A fully prepared task: its placeholders were filled in from the request's inputs alone.
 pub(super) struct TaskBody {
     pub(super) template: Template,
-    pub(super) prepared: PreparedContext,
     pub(super) payload: HandlerPayload,
     pub(super) schema: Option<OutputSchema>,
     /// Resources used by the preparation.
@@ -39,20 +38,26 @@ impl AtomicTaskExecutor {
         request: &SubtaskRequest,
         handler: &Handler,
     ) -> Result<TaskOutcome, RunAborted> {
-        let TaskBody { template, prepared, payload, schema, spent } = body;
-        let subtasks = Subtasks::new(self.system, &handler.scope, request, prepared.for_subtasks());
+        let TaskBody { template, payload, schema, spent } = body;
+        let settings = Arc::clone(&self.system.flow);
+        let subtasks = Subtasks::new(self.system, &handler.scope, request, payload.context.for_subtasks());
         let subtasks = Arc::new(subtasks);
         let judge = Arc::new(OutputJudge::new(&template, schema, Arc::clone(&subtasks)));
         let session = handler
-            .session(payload)
+            .session(&payload)
             .with_spent(spent)
             .with_answer_handler(Arc::clone(&judge) as Arc<dyn AnswerHandler>);
+        let session = if judge.asks_again() {
+            session.with_answer_check(Arc::clone(&judge) as Arc<dyn AnswerCheck>)
+        } else {
+            session
+        };
         let session = if may_spawn(&template) { session.with_subtasks(subtasks) } else { session };
         // The template checker validates the name of the flow.
         let flow = template.flow.as_deref().and_then(FlowMode::named).unwrap_or_default();
-        let mut outcome = session.run(flow).await?;
+        let mut outcome = session.run(flow, &settings).await?;
         let mut result = result_of(&outcome, &judge);
-        prepared.note_in(&mut result, &template.name, handler.scope.path);
+        payload.context.note_in(&mut result, &template.name, handler.scope.path);
         outcome.resource_metrics().note_in(&mut result);
         outcome.result = Some(Box::new(result));
         Ok(outcome)

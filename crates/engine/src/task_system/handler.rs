@@ -5,19 +5,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fusee_journal::event::{Event, TurnType};
 use fusee_journal::{DurableRun, RunAborted};
+use fusee_model::Message;
 use fusee_text::suggest;
 use fusee_tools::{Tool, Toolbox};
 
 use super::ResourceMetrics;
 use super::error::{Reason, TaskError};
 use super::pipeline::{TaskScope, TaskSystem};
-use super::prompt::{HandlerPayload, PreparedContext};
+use super::prompt::{ComposedPrompt, HandlerPayload, PreparedContext, SystemPrompt};
 use super::request::SubtaskRequest;
 use super::subtasks::Subtasks;
-use crate::agent::flow::{FlowMode, FlowSettings};
+use crate::agent::flow::{self, FlowMode, FlowSettings};
 use crate::agent::{
-    AgentTask, AnswerHandler, FinishedTask, Limits, Remaining, SPAWN_SUBTASK, Session, Spent, TaskOutcome,
-    control_names,
+    AgentTask, AnswerCheck, AnswerHandler, FinishedTask, Limits, Remaining, SPAWN_SUBTASK, Session, Spent,
+    TaskOutcome, control_names,
 };
 use crate::template::output::{OutputSchema, constraint};
 use crate::template::{LimitOverrides, Template};
@@ -63,13 +64,40 @@ impl Handler {
         Ok(Self::new(Arc::new(context), &system.engine, scope))
     }
 
+    /// Constructs the payload of the first request.
+    pub(super) fn construct_payload(
+        &self,
+        template: &Template,
+        composed: ComposedPrompt,
+        context: PreparedContext,
+    ) -> HandlerPayload {
+        let tools = self.context.toolbox.definitions().map(|tool| tool.name.to_string());
+        let spawns = may_spawn(template).then(|| SPAWN_SUBTASK.to_owned());
+        let facts = [
+            ("template", template.name.clone()),
+            ("subtype", template.subtype().to_owned()),
+            ("task", self.scope.branch.to_string()),
+            ("run", self.engine.run().to_string()),
+        ];
+        HandlerPayload {
+            system_prompt: composed.system,
+            messages: vec![Message::User { text: composed.request }],
+            context,
+            tools: tools.chain(spawns).collect(),
+            metadata: facts.into_iter().map(|(key, value)| (key.to_owned(), value.into())).collect(),
+        }
+    }
+
     /// Opens the session in which the model works on the task.
-    pub(super) fn session(&self, payload: HandlerPayload) -> HandlerSession {
-        let HandlerPayload { system, request, sectioned_prompt } = payload;
-        let task = self.task(system, request);
-        let task = match sectioned_prompt {
-            Some(sectioned_prompt) => task.with_prompt(sectioned_prompt),
-            None => task,
+    pub(super) fn session(&self, payload: &HandlerPayload) -> HandlerSession {
+        let request = payload.messages.iter().find_map(|message| match message {
+            Message::User { text } => Some(text.clone()),
+            _ => None,
+        });
+        let task = self.task(payload.system_prompt.text().to_owned(), request.unwrap_or_default());
+        let task = match &payload.system_prompt {
+            SystemPrompt::Sections(sections) => task.with_prompt((**sections).clone()),
+            SystemPrompt::Text(_) => task,
         };
         HandlerSession { task, started_ms: self.scope.started_ms }
     }
@@ -136,18 +164,28 @@ impl HandlerSession {
         Self { task: self.task.with_answer_handler(judge), ..self }
     }
 
+    /// Sets what rejects an answer once.
+    pub(super) fn with_answer_check(self, check: Arc<dyn AnswerCheck>) -> Self {
+        Self { task: self.task.with_answer_check(check), ..self }
+    }
+
     /// Lets the model start subtasks.
     pub(super) fn with_subtasks(self, subtasks: Arc<Subtasks>) -> Self {
         Self { task: self.task.with_subtasks(subtasks), ..self }
     }
 
-    /// Runs the session to its end.
-    pub(super) async fn run(self, mode: FlowMode) -> Result<TaskOutcome, RunAborted> {
+    /// Runs the session to its end in the flow of its template, with the settings of the run.
+    pub(super) async fn run(
+        self,
+        mode: FlowMode,
+        settings: &FlowSettings,
+    ) -> Result<TaskOutcome, RunAborted> {
         let Self { task, started_ms } = self;
         if mode != FlowMode::Flat {
-            let flow = FlowSettings { mode, ..FlowSettings::default() };
-            return Box::pin(crate::agent::flow::work(task, &flow, started_ms)).await;
+            let flow = FlowSettings { mode, stages: Vec::new(), benchmark: None, ..settings.clone() };
+            return Box::pin(flow::work(task, &flow, started_ms)).await;
         }
+        let task = flow::with_settings(task, settings);
         let FinishedTask { outcome, facts, .. } = task.run_to_end(started_ms).await?;
         task.progress.set_facts(facts);
         Ok(outcome)

@@ -10,7 +10,7 @@ use super::error::{Reason, TaskError};
 use super::pipeline::{TaskScope, TaskSystem};
 use super::request::SubtaskRequest;
 use crate::agent::SPAWN_SUBTASK;
-use crate::template::{MatchOptions, Template, TemplateText};
+use crate::template::{MatchOptions, Template, TemplateText, shown};
 
 /// Minimum score for a description alone to select a template.
 const WORDS_THRESHOLD: f64 = 0.5;
@@ -66,15 +66,15 @@ impl TaskSystem {
         Ok(match found {
             LookupRecord::Missing(message) => Err(TaskError::failure(Reason::TemplateNotFound, message)),
             LookupRecord::Plain(words) => {
+                // A program decides alone what runs next, and a delegated task does not delegate.
+                let blocked = scope.handover.is_some() || scope.path == ExecutionPath::Plain;
                 scope.path = ExecutionPath::Plain;
-                Ok(Template {
-                    name: "plain".to_owned(),
-                    subtype: Some("subtask".to_owned()),
-                    blocked_tools: scope.handover.iter().map(|_| SPAWN_SUBTASK.to_owned()).collect(),
-                    ..Template::of_words(words)
-                })
+                Ok(plain(words, request, scope.handover.is_some(), blocked))
             }
-            LookupRecord::Template(text) => read(&text),
+            LookupRecord::Template(text) => {
+                scope.path = ExecutionPath::Template;
+                read(&text)
+            }
         })
     }
 
@@ -114,6 +114,21 @@ impl TaskSystem {
                 "the request names no template: set `name`, `subtype` or `description`".to_owned(),
             ),
         }
+    }
+}
+
+/// The template of a task that is described in words alone. Its inputs are listed after the words, unless they are
+/// fields of a delegated task.
+fn plain(words: String, request: &SubtaskRequest, delegated: bool, blocked: bool) -> Template {
+    let fields = request.inputs.iter().filter(|_| !delegated);
+    let fields = fields.map(|(name, value)| format!("\n\n{name}:\n{}", shown(value)));
+    let text = std::iter::once(words.clone()).chain(fields).collect();
+    Template {
+        name: "plain".to_owned(),
+        subtype: Some("subtask".to_owned()),
+        description: Template::of_words(words).description,
+        blocked_tools: if blocked { vec![SPAWN_SUBTASK.to_owned()] } else { Vec::new() },
+        ..Template::of_words(text)
     }
 }
 

@@ -6,6 +6,7 @@ use fusee_journal::event::{ErrorCode, ErrorDetail};
 use fusee_journal::{BoxFuture, RunAborted};
 use fusee_lang::TaskResult;
 use fusee_model::Message;
+use fusee_tools::Workspace;
 use parking_lot::Mutex;
 use serde_json::Value;
 
@@ -13,7 +14,7 @@ use super::ResourceMetrics;
 use super::error::{ErrorCause, ErrorType, Reason, TaskError};
 use super::request::SubtaskRequest;
 use super::subtasks::{FinishedSubtask, Subtasks, history};
-use crate::agent::{AnswerHandler, Conclusion, Remaining, Spent, TaskOutcome};
+use crate::agent::{AcceptedAnswer, AnswerCheck, AnswerHandler, Conclusion, Remaining, Spent, TaskOutcome};
 use crate::template::output::{self, Mismatch, OutputSchema, OutputVerdict};
 use crate::template::{OutputFormat, OutputKind, Template};
 
@@ -42,12 +43,33 @@ impl OutputJudge {
         Self { format, schema, repair: !template.disable_reparsing, subtasks, continued: Mutex::new(None) }
     }
 
+    /// Whether a mismatch gives the model another turn.
+    pub(super) fn asks_again(&self) -> bool {
+        let schema = self.format.as_ref().is_some_and(|format| format.is_json() && format.schema.is_some());
+        schema && self.repair
+    }
+
     fn judge(&self, answer: &str) -> OutputVerdict {
         output::judge(answer, self.format.as_ref(), self.schema.as_ref(), self.repair)
     }
 
     fn continued(&self) -> Option<ContinuationResult> {
         self.continued.lock().clone()
+    }
+}
+
+impl AnswerCheck for OutputJudge {
+    /// Rejects an answer that does not match its schema, so that the model is asked once more.
+    fn check(&self, answer: &str, workspace: &Workspace) -> Result<AcceptedAnswer, String> {
+        match self.judge(answer) {
+            OutputVerdict::Mismatched(mismatch) if continuation(answer).is_none() => Err(mismatch.message),
+            _ => self.check_last(answer, workspace),
+        }
+    }
+
+    /// Accepts any answer: [`AnswerHandler::conclude`] fails the task and keeps the answer.
+    fn check_last(&self, answer: &str, _workspace: &Workspace) -> Result<AcceptedAnswer, String> {
+        Ok(AcceptedAnswer { answer: answer.to_owned(), fails_run: false })
     }
 }
 
@@ -164,7 +186,7 @@ fn judged(outcome: &TaskOutcome, finishing: &OutputJudge, metrics: ResourceMetri
             result.note("parseError", problem);
             result
         }
-        // Only for a multi-stage flow, whose stages end by other rules.
+        // Only for a flow without a single answer, of which `fusee_engine::template` warns.
         (None, OutputVerdict::Mismatched(mismatch)) => {
             let mut result = TaskResult::complete(answer);
             result.note("parseError", mismatched(mismatch).message);

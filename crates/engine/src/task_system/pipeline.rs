@@ -17,11 +17,13 @@ use super::context::{self, ContextSettings};
 use super::context_loader::{ContextLoader, LoadError};
 use super::error::{Reason, TaskError};
 use super::executor::{AtomicTaskExecutor, TaskBody};
+use super::file_reader;
 use super::handler::Handler;
 use super::history_part;
 use super::lookup::{ExecutionPath, TemplateOrigin};
 use super::prompt::{Handover, compose, handed_over};
 use super::request::SubtaskRequest;
+use crate::agent::flow::FlowSettings;
 use crate::agent::{Remaining, Session, TaskOutcome, TaskProgress};
 use crate::memory::MemorySystem;
 use crate::prompt::EnvironmentSnapshot;
@@ -43,6 +45,8 @@ pub struct TaskSystem {
     pub environment: EnvironmentSnapshot,
     /// File index of the workspace.
     pub memory: Arc<MemorySystem>,
+    /// Settings of the run that apply to every task: history, phases and tools; a template's `<flow>` uses the rest.
+    pub flow: Arc<FlowSettings>,
 }
 
 /// Position of a task within a run, and what it inherits from there.
@@ -201,10 +205,12 @@ impl TaskSystem {
         request: &SubtaskRequest,
         scope: &TaskScope,
     ) -> Result<(ResolvedRequest, Option<OutputSchema>, Handler), LoadError> {
-        let resolved = match scope.delegated() {
-            // The inputs are task fields, not template parameters.
-            Some(_) => ready(template, &SubtaskRequest { inputs: Map::new(), ..request.clone() })?,
-            None => ready(template, request)?,
+        let resolved = match scope.path {
+            // The inputs are part of the task's text or fields of the task, not template parameters.
+            ExecutionPath::Plain => {
+                ready(template, &SubtaskRequest { inputs: Map::new(), ..request.clone() })?
+            }
+            _ => ready(template, request)?,
         };
         let schema = self.schema(&resolved.template, scope).await?;
         let handler = Handler::for_task(self, &resolved.template, request, schema.as_ref(), scope)?;
@@ -229,12 +235,14 @@ impl TaskSystem {
         if context.accumulate_data {
             prepared.accumulate(&scope.earlier, context.accumulation_format);
         }
-        let payload = match scope.delegated() {
+        let composed = match scope.delegated() {
             Some(handover) => handed_over(&template, &prepared, &self.environment, handover, &request.inputs),
             None => compose(&template, &prepared, &self.environment),
         };
-        let payload = payload.map_err(|problem| TaskError::invalid(Reason::XmlValidationFailure, problem))?;
-        Ok(TaskBody { template, prepared, payload, schema, spent: loader.spent() })
+        let composed =
+            composed.map_err(|problem| TaskError::invalid(Reason::XmlValidationFailure, problem))?;
+        let payload = handler.construct_payload(&template, composed, prepared);
+        Ok(TaskBody { template, payload, schema, spent: loader.spent() })
     }
 
     /// Reads the JSON Schema file of an output format, as a step.
@@ -267,15 +275,9 @@ impl TaskSystem {
 }
 
 fn read_schema(workspace: &Workspace, path: &str) -> Result<Value, String> {
-    use std::io::Read as _;
     let path = workspace.locate(path).map_err(|problem| problem.to_string())?;
-    let opened = workspace.open_to_read(&path).map_err(|problem| problem.to_string())?;
-    let fusee_tools::workspace::OpenedPath::File { file, .. } = opened else {
-        return Err("not a regular file".to_owned());
-    };
-    let mut text = String::new();
-    file.take(SCHEMA_BYTES).read_to_string(&mut text).map_err(|error| error.to_string())?;
-    let value: Value = serde_json::from_str(&text).map_err(|error| format!("not valid JSON: {error}"))?;
+    let bytes = file_reader::read(workspace, &path, SCHEMA_BYTES)?;
+    let value: Value = serde_json::from_slice(&bytes).map_err(|error| format!("not valid JSON: {error}"))?;
     jsonschema::validator_for(&value).map_err(|error| format!("not a valid JSON Schema: {error}"))?;
     Ok(value)
 }

@@ -10,7 +10,7 @@ use super::context_loader::{NotIncluded, dedup, shown_file};
 use super::error::{Reason, TaskError};
 use super::file_sources::ListedFile;
 use super::pipeline::ready;
-use super::prompt::{HandlerPayload, PreparedContext, SourceFile, compose};
+use super::prompt::{ComposedPrompt, PreparedContext, SourceFile, compose};
 use super::request::SubtaskRequest;
 use crate::memory::{MemoryQuery, MemorySystem};
 use crate::prompt::EnvironmentSnapshot;
@@ -20,7 +20,7 @@ use crate::template::{FilePaths, FreshContext, Template};
 #[derive(Debug)]
 pub struct Preview {
     /// The composed texts.
-    pub composed: HandlerPayload,
+    pub composed: ComposedPrompt,
     /// The context they contain.
     pub prepared: PreparedContext,
     /// Parts that only a run can determine.

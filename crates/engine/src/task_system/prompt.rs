@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use fusee_lang::TaskResult;
+use fusee_model::Message;
 use serde_json::{Map, Value};
 
 use super::lookup::ExecutionPath;
@@ -82,21 +83,53 @@ impl PreparedContext {
     }
 }
 
-/// The first request of a handler, independent of the provider.
-#[derive(Clone)]
+/// What a handler sends first, independent of the provider; the adapters of `fusee_model` give it a wire format.
+#[derive(Clone, Debug)]
 pub struct HandlerPayload {
     /// System prompt.
-    pub system: String,
-    /// First user message.
-    pub request: String,
-    /// Sectioned prompt that replaces the system prompt, if sections can be opened while the task runs.
-    pub sectioned_prompt: Option<SectionedPrompt>,
+    pub system_prompt: SystemPrompt,
+    /// Conversation so far: the request of the task.
+    pub messages: Vec<Message>,
+    /// Context of the task, which is part of the request.
+    pub context: PreparedContext,
+    /// Names of the tools on offer.
+    pub tools: Vec<String>,
+    /// Facts that the model does not see: `template`, `subtype`, `task` and `run`.
+    pub metadata: Map<String, Value>,
 }
 
-impl std::fmt::Debug for HandlerPayload {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("HandlerPayload").field("request", &self.request).finish_non_exhaustive()
+/// A system prompt.
+#[derive(Clone)]
+pub enum SystemPrompt {
+    /// A fixed text.
+    Text(String),
+    /// Sections that can be opened while the task runs.
+    Sections(Box<SectionedPrompt>),
+}
+
+impl SystemPrompt {
+    /// The text of the first request.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            Self::Sections(sections) => sections.text(),
+        }
     }
+}
+
+impl std::fmt::Debug for SystemPrompt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("SystemPrompt").field(&self.text()).finish()
+    }
+}
+
+/// The texts of a task's first request.
+#[derive(Clone, Debug)]
+pub struct ComposedPrompt {
+    /// System prompt.
+    pub system: SystemPrompt,
+    /// First user message.
+    pub request: String,
 }
 
 /// Composes the prompt of a template whose placeholders are filled in. The error names the invalid section.
@@ -104,12 +137,12 @@ pub fn compose(
     template: &Template,
     prepared: &PreparedContext,
     environment: &EnvironmentSnapshot,
-) -> Result<HandlerPayload, String> {
+) -> Result<ComposedPrompt, String> {
     let kind = PromptKind { direct: template.flow.as_deref() == Some("direct"), ..PromptKind::default() };
     let system = template.system.clone().unwrap_or_else(|| default_system(environment, kind));
     let request = request(template, prepared);
     if template.sections.is_empty() {
-        return Ok(HandlerPayload { system, request, sectioned_prompt: None });
+        return Ok(ComposedPrompt { system: SystemPrompt::Text(system), request });
     }
     let guidance = PromptSection::literal("guidance", "Guidance", system.as_str());
     let sections = template.sections.iter().map(section);
@@ -120,8 +153,7 @@ pub fn compose(
     let task = AnyTask(Map::from_iter([("request".to_owned(), request.as_str().into())]));
     let sectioned_prompt =
         SectionedPrompt::new(&prompt, &task, BTreeSet::new()).map_err(|problem| problem.to_string())?;
-    let system = sectioned_prompt.text().to_owned();
-    Ok(HandlerPayload { system, request, sectioned_prompt: Some(sectioned_prompt) })
+    Ok(ComposedPrompt { system: SystemPrompt::Sections(Box::new(sectioned_prompt)), request })
 }
 
 /// A task delegated as text: its prompt, and a recap of the delegating task.
@@ -140,15 +172,15 @@ pub(super) fn handed_over(
     environment: &EnvironmentSnapshot,
     handover: &Handover,
     inputs: &Map<String, Value>,
-) -> Result<HandlerPayload, String> {
+) -> Result<ComposedPrompt, String> {
     let prompt =
         handover.prompt.prompt(&handover.recap, default_sections(environment)).map_err(problem_text)?;
     let mut fields = inputs.clone();
     fields.insert("request".to_owned(), template.description.as_str().into());
     let sectioned_prompt = SectionedPrompt::new(&prompt, &AnyTask(fields), BTreeSet::new())
         .map_err(|problem| problem.to_string())?;
-    let (system, request) = (sectioned_prompt.text().to_owned(), request(template, prepared));
-    Ok(HandlerPayload { system, request, sectioned_prompt: Some(sectioned_prompt) })
+    let request = request(template, prepared);
+    Ok(ComposedPrompt { system: SystemPrompt::Sections(Box::new(sectioned_prompt)), request })
 }
 
 fn problem_text(problems: Vec<PromptProblem>) -> String {
@@ -173,8 +205,7 @@ fn request(template: &Template, prepared: &PreparedContext) -> String {
     if let Some(criteria) = &template.criteria {
         let _ = write!(text, "\n\nA good answer: {criteria}");
     }
-    if let Some(wanted) = template.output_format.as_ref().filter(|_| !template.format_untold).and_then(wanted)
-    {
+    if let Some(wanted) = template.output_format.as_ref().and_then(wanted) {
         let _ = write!(text, "\n\n{wanted}");
     }
     for part in &prepared.inherited.parts {

@@ -19,9 +19,6 @@ use super::request::{InheritedContext, SubtaskRequest};
 use crate::agent::{Facts, Remaining, Spent, SubtaskOutcome, SubtaskRunner, TaskProgress};
 use crate::prompt::{DelegationPrompt, Recap};
 
-/// Maximum nesting depth of subtasks.
-pub const DEEPEST: usize = 5;
-
 /// Maximum length of a subtask's answer in a tool result, in characters.
 const SHOWN: usize = 50_000;
 
@@ -140,8 +137,9 @@ impl Subtasks {
     }
 
     fn admit(&self, request: SubtaskRequest, left: Remaining) -> Result<SubtaskRequest, TaskError> {
-        if self.chain.len() > DEEPEST {
-            let message = format!("tasks begin tasks at most {DEEPEST} deep, and this would be one more");
+        let depth = self.system.base.limits.subtask_depth;
+        if self.chain.len() > depth as usize {
+            let message = format!("tasks begin tasks at most {depth} deep, and this would be one more");
             return Err(TaskError::failure(Reason::ExecutionHalted, message));
         }
         if self.chain.contains(&hash(&request)) {

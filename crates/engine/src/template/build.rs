@@ -87,7 +87,6 @@ impl TemplateBuilder<'_> {
             flow: self.text(root, "flow"),
             manual_xml: self.flag(root, "manual_xml").unwrap_or_default(),
             disable_reparsing: self.flag(root, "disable_reparsing").unwrap_or_default(),
-            format_untold: false,
         }
     }
 
@@ -190,7 +189,17 @@ impl TemplateBuilder<'_> {
             let help = "set `type=\"json\"`, or remove `schema`".to_owned();
             self.error("schema-of-text", schema.name_span, message, help);
         }
-        Some(OutputFormat { kind, schema: value("schema").filter(|schema| !schema.is_empty()) })
+        let schema = value("schema").filter(|schema| !schema.is_empty());
+        if let (Some(word), Some(at)) = (&schema, element.attribute("schema")) {
+            let words = OutputFormat::SCHEMA_WORDS;
+            let is_path = word.contains(['/', '.']);
+            if kind == OutputKind::Json && !is_path && !words.contains(&word.as_str()) {
+                let all = || format!("expected {}, or the path of a JSON Schema file", words.join(", "));
+                let help = suggest::did_you_mean(word, words.iter().copied()).unwrap_or_else(all);
+                self.error("unknown-schema", at.value_span, format!("`{word}` is not a schema"), help);
+            }
+        }
+        Some(OutputFormat { kind, schema })
     }
 
     fn context_management(&self, root: ElementId) -> ContextOverrides {
@@ -305,15 +314,14 @@ impl TemplateBuilder<'_> {
         }
     }
 
-    /// Warns about JSON output in a multi-stage flow, which has no single answer to check.
+    /// Warns about JSON output in a flow that has no single answer to check.
     fn check_flow(&mut self, root: ElementId, template: &Template) {
-        let in_parts = matches!(template.flow.as_deref(), Some("staged3" | "branched" | "direct"));
+        let in_parts = matches!(template.flow.as_deref(), Some("branched" | "direct"));
         let is_json = template.output_format.as_ref().is_some_and(OutputFormat::is_json);
         if in_parts && is_json {
             let span = self.child(root, "flow").map(|flow| self.document.element(flow).tag_span);
-            let message =
-                "the answer of a multi-stage flow is not checked against `<output_format>`".to_owned();
-            let help = "use `flat` or `staged`, or remove `<output_format>`".to_owned();
+            let message = "the answer of this flow is not checked against `<output_format>`".to_owned();
+            let help = "use `flat`, `staged` or `staged3`, or remove `<output_format>`".to_owned();
             let span = span.unwrap_or_default();
             self.problems.push(Diagnostic::warning("format-not-held", self.source, span, message).help(help));
         }

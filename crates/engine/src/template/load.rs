@@ -65,7 +65,7 @@ impl LoadedTemplates {
         for known in stood {
             let name = known.template.name.clone();
             // Another file may have taken the name.
-            if self.registry.register_template(known).is_ok() {
+            if self.registry.register(known).is_ok() {
                 kept.push(name);
             }
         }
@@ -89,8 +89,7 @@ impl LoadedTemplates {
             return self.sources.push(source);
         };
         let text = TemplateText { file: file.clone(), text: source.text().to_owned() };
-        if let Err(twice) =
-            self.registry.register_template(RegisteredTemplate { template, text, layer: folder.layer })
+        if let Err(twice) = self.registry.register(RegisteredTemplate { template, text, layer: folder.layer })
         {
             self.problems.push(Diagnostic::file_error("duplicate-template", file, twice.to_string()));
             self.sources.push(source);

@@ -1,7 +1,8 @@
 //! Checks an answer against its declared format: text, or JSON of a declared type.
 //!
-//! Invalid JSON leaves the task complete, with the text and a note about the problem; JSON of the wrong type
-//! fails it. The text itself is never changed, only what is parsed from it.
+//! Where a schema is declared, an answer that is not JSON of that form fails the task. Without one, invalid JSON
+//! leaves the task complete, with the text and a note about the problem. The text itself is never changed, only what
+//! is parsed from it.
 
 use fusee_tools::tool::arguments;
 use serde::{Deserialize, Serialize};
@@ -16,9 +17,9 @@ pub enum OutputVerdict {
     Text,
     /// JSON as declared.
     Parsed(Value),
-    /// Not JSON; holds the parse error.
+    /// Not JSON, and no schema was declared; holds the parse error.
     Unparsed(String),
-    /// JSON of another type than declared.
+    /// Not JSON of the declared schema.
     Mismatched(Mismatch),
 }
 
@@ -34,7 +35,7 @@ pub struct OutputSchema {
 /// Difference between an answer and the declared format.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mismatch {
-    /// `type_mismatch`, `schema_violation` or `invalid_schema`.
+    /// `parse_error`, `type_mismatch`, `schema_violation` or `invalid_schema`.
     pub error_type: String,
     /// Description of the difference.
     pub message: String,
@@ -54,7 +55,12 @@ pub fn judge(
     };
     let value = match parse(answer, repair) {
         Ok(value) => value,
-        Err(problem) => return OutputVerdict::Unparsed(problem),
+        Err(problem) if format.schema.is_none() => return OutputVerdict::Unparsed(problem),
+        Err(problem) => {
+            let message = format!("it is not JSON ({problem})");
+            let error_type = "parse_error".to_owned();
+            return OutputVerdict::Mismatched(Mismatch { error_type, message, location: String::new() });
+        }
     };
     let mismatch = match (schema, format.schema.as_deref()) {
         (Some(schema), _) => violation(&value, schema),

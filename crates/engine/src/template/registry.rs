@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use fusee_text::suggest;
+use fusee_text::{Diagnostics, Severity, Source, suggest};
 
 use super::similarity::{MatchOptions, TemplateMatch, WordIndex};
 use super::{Template, TemplateText};
@@ -56,6 +56,25 @@ pub struct DuplicateName {
     pub first: String,
     /// File that also has it.
     pub second: String,
+}
+
+/// Error: a template built by a program is not valid.
+#[derive(Debug)]
+pub struct RejectedTemplate {
+    /// The template as XML, which the problems refer to.
+    pub source: Source,
+    /// What is wrong with it.
+    pub problems: Diagnostics,
+}
+
+impl std::error::Error for RejectedTemplate {}
+
+impl fmt::Display for RejectedTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let errors = self.problems.iter().filter(|problem| problem.severity == Severity::Error);
+        let errors: Vec<&str> = errors.map(|problem| problem.message.as_str()).collect();
+        write!(f, "invalid template: {}", errors.join("; "))
+    }
 }
 
 /// Error: no template for an identifier.
@@ -115,9 +134,21 @@ impl TemplateRegistry {
         Self::default()
     }
 
-    /// Registers a template. The nearer of two layers wins; a duplicate within a layer is an error and the
-    /// first is kept.
-    pub fn register_template(&mut self, new: RegisteredTemplate) -> Result<(), DuplicateName> {
+    /// Registers a template that a program built, in the nearest layer. It is checked like one in a file, of which it
+    /// could be the content; all problems are reported.
+    pub fn register_template(&mut self, template: &Template) -> Result<(), RejectedTemplate> {
+        let text = TemplateText { file: format!("<template {}>", template.name), text: template.to_xml() };
+        let source = Source::new(text.file.as_str(), text.text.as_str());
+        let (read, problems) = Template::read(&source);
+        let Some(template) = read else { return Err(RejectedTemplate { source, problems }) };
+        // Within this layer the last of two templates wins, so there is no duplicate.
+        let _ = self.register(RegisteredTemplate { template, text, layer: TemplateLayer::Value });
+        Ok(())
+    }
+
+    /// Registers a template that was read from its text. The nearer of two layers wins; a duplicate within a layer is
+    /// an error and the first is kept.
+    pub fn register(&mut self, new: RegisteredTemplate) -> Result<(), DuplicateName> {
         let name = new.template.name.clone();
         match self.templates.get(&name) {
             Some(known) if known.layer == new.layer && known.layer != TemplateLayer::Value => {

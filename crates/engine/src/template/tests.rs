@@ -166,9 +166,9 @@ fn inputs_are_bound_or_everything_wrong_with_them_is_told() {
 #[test]
 fn templates_are_found_by_name_then_by_subtype() {
     let mut registry = TemplateRegistry::new();
-    registry.register_template(named("a", "x", "edit", TemplateLayer::Project)).unwrap();
-    registry.register_template(named("b", "x", "plan", TemplateLayer::Project)).unwrap();
-    registry.register_template(named("c", "x", "plan", TemplateLayer::Project)).unwrap();
+    registry.register(named("a", "x", "edit", TemplateLayer::Project)).unwrap();
+    registry.register(named("b", "x", "plan", TemplateLayer::Project)).unwrap();
+    registry.register(named("c", "x", "plan", TemplateLayer::Project)).unwrap();
     let name = |identifier: &str| registry.find_template(identifier).map(|found| found.template.name.clone());
     assert_eq!(name("a"), Ok("a".to_owned()));
     assert_eq!(name("atomic:edit"), Ok("a".to_owned()));
@@ -178,7 +178,7 @@ fn templates_are_found_by_name_then_by_subtype() {
          mark one as the default"
     );
     assert_eq!(name("zzz").unwrap_err().to_string(), "unknown template `zzz`");
-    let twice = registry.register_template(named("a", "y", "edit", TemplateLayer::Project)).unwrap_err();
+    let twice = registry.register(named("a", "y", "edit", TemplateLayer::Project)).unwrap_err();
     assert_eq!(
         twice.to_string(),
         "duplicate template `a` in project/a.xml and project/a.xml; rename one of them"
@@ -188,10 +188,10 @@ fn templates_are_found_by_name_then_by_subtype() {
 #[test]
 fn the_one_marked_default_answers_for_its_subtype() {
     let mut registry = TemplateRegistry::new();
-    registry.register_template(named("a", "x", "plan", TemplateLayer::Project)).unwrap();
+    registry.register(named("a", "x", "plan", TemplateLayer::Project)).unwrap();
     let mut marked = named("b", "x", "plan", TemplateLayer::Project);
     marked.template.is_default = true;
-    registry.register_template(marked).unwrap();
+    registry.register(marked).unwrap();
     assert_eq!(registry.find_template("atomic:plan").unwrap().template.name, "b");
 }
 
@@ -201,7 +201,7 @@ fn nearer_layers_shadow_farther_ones_in_any_order() {
     for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2], [1, 2, 0]] {
         let mut registry = TemplateRegistry::new();
         for at in order {
-            registry.register_template(named("a", "x", "s", layers[at])).unwrap();
+            registry.register(named("a", "x", "s", layers[at])).unwrap();
         }
         assert_eq!(registry.find_template("a").unwrap().layer, TemplateLayer::Project);
         assert_eq!(registry.find_template("atomic:s").unwrap().layer, TemplateLayer::Project);
@@ -213,7 +213,7 @@ fn nearer_layers_shadow_farther_ones_in_any_order() {
 fn words_are_matched_against_descriptions_best_first() {
     let mut registry = TemplateRegistry::new();
     for shipped in shipped() {
-        registry.register_template(shipped).unwrap();
+        registry.register(shipped).unwrap();
     }
     let best = |words: &str| {
         let found = registry.find_matching_tasks(words, &MatchOptions::default());
@@ -237,9 +237,7 @@ fn the_right_one_of_ten_thousand_templates_is_found() {
     let mut registry = TemplateRegistry::new();
     for n in 0..10_000 {
         let words = format!("Handle case {n} of kind {} for area {}", n % 97, n % 13);
-        registry
-            .register_template(named(&format!("t{n}"), &words, &format!("s{n}"), TemplateLayer::User))
-            .unwrap();
+        registry.register(named(&format!("t{n}"), &words, &format!("s{n}"), TemplateLayer::User)).unwrap();
     }
     let found = registry.find_matching_tasks("handle case 4711 of area 5", &MatchOptions::default());
     assert_eq!(found.len(), 5);

@@ -5,7 +5,7 @@ use fusee_lang::{RuntimeError, Status, TaskResult, Value};
 use serde_json::{Value as Json, json};
 
 use crate::agent::{Spent, TaskOutcome};
-use crate::task_system::ExecutionPath;
+use crate::task_system::{ExecutionPath, TaskError};
 
 /// Maximum length of an answer; longer ones end with `…`.
 pub(super) const ANSWER_BYTES: usize = 16 << 20;
@@ -36,6 +36,7 @@ pub(super) fn of_fault(fault: &RuntimeError, content: String, spent: Spent) -> T
     let failed = TaskResult { status: Status::Failed, ..TaskResult::complete(content) };
     let mut result = TaskResult { parsed_content: Some(Json::Null), ..failed };
     result.note("error", error);
+    note_recovery(&mut result);
     outcome(TaskStatus::Failed, Some(task_error(fault)), result, spent)
 }
 
@@ -47,7 +48,16 @@ pub(super) fn not_begun(error: ErrorDetail) -> TaskOutcome {
         "error",
         json!({ "type": "VALIDATION_ERROR", "reason": error.reason, "message": error.message }),
     );
+    note_recovery(&mut result);
     outcome(TaskStatus::Failed, Some(error), result, Spent::default())
+}
+
+/// Notes what the caller could do about the error.
+fn note_recovery(result: &mut TaskResult) {
+    let error = TaskError::of_result(result).filter(|error| error.reason.is_some());
+    let recovery = error
+        .map_or("correct the workflow where the message says, then run it again", |error| error.recovery());
+    result.note("recovery", recovery);
 }
 
 fn outcome(

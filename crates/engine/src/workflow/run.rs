@@ -18,10 +18,10 @@ use super::driver::{BranchEnd, WorkflowDriver};
 use super::loader::WorkflowLoader;
 use super::outcome;
 use super::workflow_context::{EffectTrace, WorkflowContext};
+use crate::agent::flow::FlowSettings;
 use crate::agent::{FactsEnd, Session, Spent, TaskOutcome};
-use crate::memory::MemorySystem;
 use crate::prompt::EnvironmentSnapshot;
-use crate::task_system::TaskSystem;
+use crate::task_system::{TaskSystem, file_reader};
 use crate::template::TemplateRegistry;
 
 /// A workflow with everything that determines its execution.
@@ -64,6 +64,8 @@ pub(crate) struct WorkflowScope {
     pub(crate) memory_file: Option<PathBuf>,
     /// Conversation that the run continues.
     pub(crate) history: Arc<Vec<Message>>,
+    /// Settings of the run that apply to its tasks.
+    pub(crate) flow: Arc<FlowSettings>,
     pub(crate) started_ms: i64,
     pub(crate) trace: Option<EffectTrace>,
     pub(crate) cancel: CancellationToken,
@@ -90,6 +92,7 @@ pub(crate) async fn run(
         registry,
         memory_file,
         history,
+        flow,
         started_ms,
         trace,
         cancel,
@@ -114,7 +117,8 @@ pub(crate) async fn run(
         base: Arc::new(session.for_child(session.limits)),
         engine: Arc::clone(&engine),
         environment,
-        memory: Arc::new(MemorySystem::new(session.workspace.root(), memory_file)),
+        memory: Arc::new(file_reader::memory(&session.workspace, memory_file)),
+        flow,
     };
     let context = WorkflowContext {
         session: Arc::new(session),

@@ -1,31 +1,34 @@
-//! Requests of a program's task calls. A task that the program defines (`defatom`) or describes in words becomes
-//! a template, so that the task system runs every task in the same way.
+//! Requests of a program's task calls. A task that the program defines (`defatom`) becomes a template, so that the
+//! task system runs every task in the same way.
 
 use fusee_lang::{Atom, CallForm, ParamType, TaskCall, TaskTarget};
 use fusee_text::placeholder::{FORMS, PlaceholderSyntax, TextPart, parse};
 use serde_json::{Map, Value as Json};
 
 use crate::agent::SPAWN_SUBTASK;
-use crate::task_system::{HistoryConfig, Reason, SubtaskRequest, TaskError, TemplateOrigin};
-use crate::template::{InputType, Template, TemplateInput, shown};
+use crate::task_system::{
+    ContextOverrides, HistoryConfig, Reason, SubtaskRequest, TaskError, TemplateOrigin,
+};
+use crate::template::{InputType, Template, TemplateInput};
 
 /// Builds the request of a call, and its template if the program has it.
 pub(super) fn requested(call: &TaskCall) -> Result<(SubtaskRequest, TemplateOrigin), TaskError> {
     let mut request = request(call)?;
     let template = match &call.target {
         TaskTarget::Named(_) => return Ok((request, TemplateOrigin::Registry)),
+        TaskTarget::Described(words) => {
+            // `TYPE:SUBTYPE` identifies a template like a name does.
+            let identifier = words.starts_with("atomic:") && !words.contains(char::is_whitespace);
+            request.name = identifier.then(|| words.clone());
+            request.description = request.description.or_else(|| (!identifier).then(|| words.clone()));
+            return Ok((request, TemplateOrigin::Registry));
+        }
         TaskTarget::Atom(atom) => {
             request.model = request.model.or_else(|| atom.model.clone());
             template(atom, &request.inputs)?
         }
-        TaskTarget::Described(words) => {
-            let inputs = std::mem::take(&mut request.inputs);
-            let fields = inputs.iter().map(|(name, value)| format!("\n\n{name}:\n{}", shown(value)));
-            let text = std::iter::once(words.clone()).chain(fields).collect();
-            Template { name: words.clone(), ..Template::of_words(text) }
-        }
     };
-    // These tasks are parts of the program, which alone decides what runs next.
+    // Such a task is part of the program, which alone decides what runs next.
     let template = Template { blocked_tools: vec![SPAWN_SUBTASK.to_owned()], ..template };
     Ok((request, TemplateOrigin::Value(Box::new(template))))
 }
@@ -56,8 +59,15 @@ fn template(atom: &Atom, given: &Map<String, Json>) -> Result<Template, TaskErro
         system: atom.system.clone(),
         inputs: inputs.collect(),
         output_format: atom.output_format.clone(),
-        format_untold: true,
+        context_management: context_management(atom)?,
         ..Template::default()
+    })
+}
+
+fn context_management(atom: &Atom) -> Result<ContextOverrides, TaskError> {
+    serde_json::from_value(Json::Object(atom.context_management.clone())).map_err(|error| {
+        let message = format!("invalid `context_management` of `{}`: {error}", atom.name);
+        TaskError::invalid(Reason::ConfigurationError, message)
     })
 }
 

@@ -6,14 +6,23 @@ use std::sync::Arc;
 use fusee_text::placeholder::{FORMS, Placeholder, PlaceholderSyntax, TextPart, parse};
 use fusee_text::sexpr::NodeId;
 use fusee_text::suggest;
+use serde_json::{Map as JsonMap, Value as Json};
 
 use super::compiler::{Compiler, TailPosition};
 use crate::bytecode::Op;
-use crate::defatom::{Atom, OutputFormat, OutputKind};
+use crate::defatom::{Atom, CONTEXT_SETTINGS, OutputFormat, OutputKind};
 use crate::value::Value;
 
-const CLAUSES: [&str; 7] =
-    ["params", "instructions", "description", "system", "subtype", "model", "output_format"];
+const CLAUSES: [&str; 8] = [
+    "params",
+    "instructions",
+    "description",
+    "system",
+    "subtype",
+    "model",
+    "output_format",
+    "context_management",
+];
 
 impl<'t> Compiler<'t> {
     /// Compiles the form in place: its value is the name of the task.
@@ -79,6 +88,7 @@ impl<'t> Compiler<'t> {
                 }
             }
             "output_format" => atom.output_format = self.output_format(clause),
+            "context_management" => atom.context_management = self.context_management(clause),
             "instructions" | "description" | "system" | "subtype" | "model" => {
                 let Some((node, text)) = self.text_clause(clause) else { return };
                 if matches!(key, "instructions" | "description" | "system") {
@@ -111,13 +121,46 @@ impl<'t> Compiler<'t> {
         }
     }
 
-    /// Parses `(output_format ((type "json") (schema "object")))`, with or without the inner list.
-    pub(super) fn output_format(&mut self, clause: NodeId) -> Option<OutputFormat> {
+    /// The entries of a clause `(key ((name value) …))`, with or without the inner list.
+    fn entries(&self, clause: NodeId) -> &'t [NodeId] {
         let tree = self.tree();
-        let entries = match self.arguments(clause) {
+        match self.arguments(clause) {
             [list] if tree.head(*list).is_none() => tree.items(*list),
             entries => entries,
-        };
+        }
+    }
+
+    /// Parses `(context_management ((inherit_context "none") (accumulate_data true)))`.
+    fn context_management(&mut self, clause: NodeId) -> JsonMap<String, Json> {
+        let tree = self.tree();
+        let mut settings = JsonMap::new();
+        for entry in self.entries(clause) {
+            let (key, value) = match *tree.items(*entry) {
+                [_, value] => (tree.head(*entry).unwrap_or_default(), tree.text(value)),
+                _ => ("", ""),
+            };
+            let Some((_, values)) = CONTEXT_SETTINGS.iter().find(|(name, _)| *name == key) else {
+                let names = CONTEXT_SETTINGS.iter().map(|(name, _)| *name);
+                let help = suggest::did_you_mean(key, names.clone());
+                let all = || format!("context settings are {}", names.collect::<Vec<_>>().join(", "));
+                let help = Some(help.unwrap_or_else(all));
+                self.error_with("unknown-parameter", *entry, "not a context setting", help);
+                continue;
+            };
+            if values.contains(&value) {
+                let value = value.parse().map_or_else(|_| value.into(), Json::Bool);
+                settings.insert(key.to_owned(), value);
+            } else {
+                let message = format!("`{key}` must be {}, not `{value}`", values.join(" or "));
+                self.error("wrong-type", *entry, message);
+            }
+        }
+        settings
+    }
+
+    /// Parses `(output_format ((type "json") (schema "object")))`.
+    pub(super) fn output_format(&mut self, clause: NodeId) -> Option<OutputFormat> {
+        let (tree, entries) = (self.tree(), self.entries(clause));
         let (mut kind, mut schema, words) = (None, None, OutputFormat::SCHEMA_WORDS);
         for entry in entries {
             let value = match *tree.items(*entry) {

@@ -151,18 +151,21 @@ impl<'t> Compiler<'t> {
         let Some((target, pairs)) = arguments.split_first().filter(|(first, _)| !self.is_pair(**first))
         else {
             let named = self.literal_of(arguments, "name");
-            let described = self.literal_of(arguments, "description");
-            return match (named, described) {
-                (Some(name), _) => self.named_request(name, how, arguments, node, tail),
-                (None, Some(text)) => {
-                    let target = SiteTarget::Described(text.to_owned());
-                    self.plan_site(target, how, None, KnownKeys::Request(None), arguments, node, tail);
-                }
-                (None, None) => {
-                    let message = format!("`{}` needs the name or the description of a task", form.name);
-                    self.malformed(node, message, tail);
-                }
-            };
+            if let Some(name) = named {
+                return self.named_request(name, how, arguments, node, tail);
+            }
+            let tree = self.tree();
+            let describes = |pair: &NodeId| matches!(tree.head(*pair), Some("description" | "subtype"));
+            if !arguments.iter().any(describes) {
+                let message =
+                    format!("`{}` needs the name, the description or the subtype of a task", form.name);
+                return self.malformed(node, message, tail);
+            }
+            let subtype = || self.literal_of(arguments, "subtype").map(|subtype| format!("atomic:{subtype}"));
+            let known = self.literal_of(arguments, "description").map(str::to_owned).or_else(subtype);
+            let target = known.map_or(SiteTarget::Request, SiteTarget::Described);
+            let keys = KnownKeys::Request(None);
+            return self.plan_site(target, how, None, keys, arguments, node, tail);
         };
         let Some(name) = self.literal_target(*target) else {
             return self.plan_site(

@@ -93,6 +93,7 @@ fn request(site: &CallSite, values: &[Value]) -> Result<(EffectKind, PendingEffe
             TaskTarget::Atom(atom.clone())
         }
         SiteTarget::Described(text) => TaskTarget::Described(text.clone()),
+        SiteTarget::Request => TaskTarget::Described(described(&given.settings)?),
         SiteTarget::Computed => TaskTarget::Named(computed_name(computed)?),
         SiteTarget::Inline => TaskTarget::Atom(Arc::new(inline(&given)?)),
     };
@@ -182,6 +183,15 @@ fn computed_name(value: Option<&Value>) -> Result<Text, UnlocatedError> {
     }
 }
 
+/// The text that finds a task: its description, or `TYPE:SUBTYPE`.
+fn described(settings: &JsonMap<String, Json>) -> Result<String, UnlocatedError> {
+    let text = |key: &str| settings.get(key).and_then(Json::as_str);
+    let subtype = || text("subtype").map(|subtype| format!("atomic:{subtype}"));
+    text("description").map(str::to_owned).or_else(subtype).ok_or_else(|| {
+        UnlocatedError::invalid("wrong-type", "the description and the subtype of a task must be strings")
+    })
+}
+
 /// Builds the task defined inline by `atomic-task`.
 fn inline(given: &Given) -> Result<Atom, UnlocatedError> {
     let text = |from: &JsonMap<String, Json>, key: &str| match from.get(key) {
@@ -204,6 +214,8 @@ fn inline(given: &Given) -> Result<Atom, UnlocatedError> {
         subtype: text(&given.settings, "subtype")?,
         model: text(&given.settings, "model")?,
         output_format,
+        // The settings of the call have it.
+        context_management: JsonMap::new(),
     })
 }
 

@@ -16,13 +16,17 @@ const HEAD: u64 = 4096;
 
 /// Whether a file is meant to be a template: other programs use XML too.
 pub(super) fn is_one(file: &Path) -> bool {
+    if file.components().any(|part| part.as_os_str() == "templates") {
+        // Templates are loaded from such folders, whatever the files contain.
+        return true;
+    }
     let mut head = Vec::new();
     let read = File::open(file).and_then(|file| file.take(HEAD).read_to_end(&mut head));
     read.is_ok() && xml::decode(&head).is_ok_and(|text| text.contains("<task"))
 }
 
 /// Reports all problems of one template, including a name that is already taken.
-pub(super) fn check(name: &str, path: &Path, findings: &mut CheckFindings) {
+pub(super) fn check(name: &str, path: &Path, here: &Path, findings: &mut CheckFindings) {
     let mut bytes = Vec::new();
     // Up to four bytes per character, plus one so that a larger file is rejected for its size.
     let most = xml::LARGEST as u64 * 4 + 1;
@@ -32,6 +36,7 @@ pub(super) fn check(name: &str, path: &Path, findings: &mut CheckFindings) {
     let (template, source, mut problems) = Template::from_bytes(name, &bytes);
     if let Some(template) = template {
         problems.extend(context_conflict(&template, &source));
+        problems.extend(missing_schema(&template, here, &source));
         if let Err(slip) = check_tools(&standard_tools(), &template) {
             let (document, _) = xml::read(&source);
             let tools =
@@ -61,6 +66,20 @@ pub(super) fn check(name: &str, path: &Path, findings: &mut CheckFindings) {
         }
     }
     findings.add(problems, [source]);
+}
+
+/// A schema file that does not exist, relative to the directory in which tasks run.
+fn missing_schema(template: &Template, here: &Path, source: &Source) -> Option<Diagnostic> {
+    let schema = template.output_format.as_ref()?.schema_file()?;
+    if here.join(schema).is_file() {
+        return None;
+    }
+    let (document, _) = xml::read(source);
+    let mut children = document.children(document.root()?);
+    let format = children.find(|(_, element)| element.name == "output_format").map(|(_, format)| format);
+    let span = format.and_then(|format| format.attribute("schema")).map(|schema| schema.value_span);
+    let message = format!("the schema file `{schema}` does not exist");
+    Some(Diagnostic::error("missing-schema", source, span.unwrap_or_default(), message))
 }
 
 /// An error at an attribute of the task.

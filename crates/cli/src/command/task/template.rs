@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use fusee::engine::dispatch::{self, Dispatcher, TaskRef};
 use fusee::engine::journal::Clock as _;
-use fusee::engine::memory::MemorySystem;
 use fusee::engine::model::tokens;
 use fusee::engine::prompt;
 use fusee::engine::run::{ExitStatus, RunKind, TemplateRun};
+use fusee::engine::task_system::file_reader;
 use fusee::engine::task_system::{
     ErrorType, ExecutionPath, Reason, ResourceMetrics, SubtaskRequest, TaskError, check_tools, preview, ready,
 };
@@ -273,14 +273,15 @@ pub(super) async fn dry_run(
     let request = SubtaskRequest::named(task.name.as_str(), task.inputs.clone());
     let workspace =
         Workspace::open(&project.directory).map_err(|error| CliError::usage(error.to_string()))?;
-    let memory = MemorySystem::new(&project.directory, None);
+    let workspace = Arc::new(workspace);
+    let memory = file_reader::memory(&workspace, None);
     let environment = prompt::EnvironmentSnapshot::look(&project.directory, SystemClock.now_ms());
-    let shown = preview(&found.template, &request, &Arc::new(workspace), &memory, &environment).await;
+    let shown = preview(&found.template, &request, &workspace, &memory, &environment).await;
     let shown = match shown {
         Ok(shown) => shown,
         Err(error) => return refuse(json, &error, &task.name, ExecutionPath::Template),
     };
-    let (system, asked) = (&shown.composed.system, &shown.composed.request);
+    let (system, asked) = (shown.composed.system.text(), &shown.composed.request);
     let count = |text: &str| tokens::exact_count(text).unwrap_or(text.len() / 4);
     let (system_tokens, asked_tokens) = (count(system), count(asked));
     let text = if json {

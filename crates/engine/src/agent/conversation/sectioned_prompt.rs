@@ -75,7 +75,8 @@ impl SectionedPrompt {
     pub(crate) fn opening(&self, key: &str) -> Result<BTreeSet<String>, String> {
         let bound = self.bound().map_err(|problem| problem.to_string())?;
         let required = open_sections(&bound, &self.opened, &[key.to_owned()], "the user opened it");
-        required.map(|required| required.requested_overrides).map_err(|problem| problem.message)
+        let opened = required.map(|required| required.requested_overrides.into_keys().collect());
+        opened.map_err(|problem| problem.message)
     }
 
     /// The prompt for delegated tasks, if the prompt delegates.
@@ -154,7 +155,7 @@ impl<'t> RenderedPrompt<'t> {
         let bound = self.sectioned_prompt.bound().map_err(rendering)?;
         let open: BTreeSet<String> = self.open_now().cloned().collect();
         let required = open_sections(&bound, &open, keys, reason)?;
-        let next = open.iter().chain(&required.requested_overrides).cloned().collect();
+        let next = required.applied_to(&open);
         let grows = bound
             .render_after(&self.now, &next)
             .map_err(rendering)?
@@ -168,7 +169,7 @@ impl<'t> RenderedPrompt<'t> {
             );
             return Err(problem("too_large", message));
         }
-        let opened = required.requested_overrides;
+        let opened = required.requested_overrides.into_keys().collect();
         Ok(Expansion { section_keys: required.section_keys, reason: required.reason, opened })
     }
 

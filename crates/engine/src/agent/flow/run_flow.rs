@@ -79,6 +79,13 @@ async fn answer_directly(
     }
 }
 
+/// Applies the settings that concern every task: tools on offer, history and phases.
+pub(crate) fn with_settings(task: AgentTask, flow: &FlowSettings) -> AgentTask {
+    let TaskRules { access, history, phases, .. } = TaskRules::for_session(flow, FlowShape::Free);
+    let rules = TaskRules { access, history, phases, ..task.rules.clone() };
+    task.with_rules(rules)
+}
+
 /// The files the request is about, looked up once.
 async fn subject(main: &AgentTask) -> Result<RequestFiles, RunAborted> {
     let (workspace, request) = (main.session.workspace.clone(), main.request.clone());
@@ -170,7 +177,7 @@ fn staged3(flow: &FlowSettings) -> Vec<StageSpec> {
         };
         rules.after = if last { flow.after.clone() } else { RuntimeAction::default() };
         rules.edit_format = if last { flow.edit_format } else { FlowEditFormat::Tools };
-        StageSpec::new(id, task.to_owned(), rules, flow)
+        StageSpec { answers: last, ..StageSpec::new(id, task.to_owned(), rules, flow) }
     };
     parts.into_iter().map(part).collect()
 }

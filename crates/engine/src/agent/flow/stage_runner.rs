@@ -32,6 +32,8 @@ pub(crate) struct StageSpec {
     pub(crate) window: i64,
     pub(crate) needs: StageNecessity,
     pub(crate) model: Option<String>,
+    /// Whether its answer is that of the whole task, and is checked like it.
+    pub(crate) answers: bool,
 }
 
 impl StageSpec {
@@ -48,6 +50,7 @@ impl StageSpec {
             window: flow.context_window,
             needs: StageNecessity::Required,
             model: None,
+            answers: false,
         }
     }
 }
@@ -259,6 +262,10 @@ impl<'a> StageRunner<'a> {
                 .clone()
                 .map(|sectioned_prompt| sectioned_prompt.opened_too(&self.opened));
             task.spawn = main.spawn.clone();
+        }
+        if part.answers {
+            task.check = main.check.clone();
+            task.answer_handler = main.answer_handler.clone();
         }
         task.earlier.known = main.earlier.known.clone();
         if !matches!(part.rules.shape, FlowShape::Planning(_)) {

@@ -90,5 +90,6 @@ fn a_bare_value_is_repaired_where_it_means_one_thing() {
     for unclear in ["True, I think", "It is True.", "about 42", "42 apples", "yes", "", "'it's'"] {
         assert!(matches!(judge(unclear, Some(&any), None, true), OutputVerdict::Unparsed(_)), "{unclear}");
     }
-    assert!(matches!(judged("True", "boolean", false), OutputVerdict::Unparsed(_)));
+    let OutputVerdict::Mismatched(wrong) = judged("True", "boolean", false) else { panic!("not JSON") };
+    assert_eq!((wrong.error_type.as_str(), wrong.location.as_str()), ("parse_error", ""));
 }
