@@ -108,16 +108,12 @@ impl Screen {
         act: impl FnOnce() -> Result<(), String>,
     ) -> Result<(), String> {
         let keyboard = Keyboard::of(self)?;
-        let mut pressed = Vec::new();
+        let mut codes = Vec::new();
         for keysym in keysyms {
-            let (codes, added) = keyboard.codes(self, *keysym)?;
-            pressed.push((codes, added));
+            codes.extend(keyboard.codes(self, *keysym)?);
         }
-        let all = || pressed.iter().flat_map(|(codes, _)| codes);
-        let done = all().try_for_each(|code| self.key(*code, true)).and_then(|()| act());
-        let codes: Vec<u8> = all().copied().collect();
+        let done = codes.iter().try_for_each(|code| self.key(*code, true)).and_then(|()| act());
         codes.iter().rev().try_for_each(|code| self.key(*code, false))?;
-        pressed.iter().filter_map(|(_, added)| *added).try_for_each(|code| keyboard.map(self, code, 0))?;
         done
     }
 
@@ -154,19 +150,22 @@ impl Keyboard {
         Ok(Self { first, columns, keysyms: mapping.keysyms })
     }
 
-    /// The keys to press for a keysym, and the key that was added for it if the keyboard has none.
-    fn codes(&self, screen: &Screen, keysym: u32) -> Result<(Vec<u8>, Option<u8>), String> {
+    /// The keys to press for a keysym. One that the keyboard lacks is added and stays, because a program looks up
+    /// what a key means when it comes to the event.
+    fn codes(&self, screen: &Screen, keysym: u32) -> Result<Vec<u8>, String> {
         if let Some(code) = self.find(keysym, 0) {
-            return Ok((vec![code], None));
+            return Ok(vec![code]);
         }
         if let (Some(code), Some(shift)) = (self.find(keysym, 1), self.find(key::Shift_L, 0)) {
-            return Ok((vec![shift, code], None));
+            return Ok(vec![shift, code]);
         }
-        let spare = self.keysyms.chunks(self.columns).position(|key| key.iter().all(|keysym| *keysym == 0));
-        let code = spare.map(|at| self.code(at)).ok_or("the keyboard has no key for this character")?;
-        self.map(screen, code, keysym)?;
+        let free = self.keysyms.chunks(self.columns).position(|key| key.iter().all(|keysym| *keysym == 0));
+        let code =
+            free.map(|at| self.code(at)).ok_or("the keyboard has no free key for another character")?;
+        let sent = screen.connection.change_keyboard_mapping(1, code, 2, &[keysym, keysym]);
+        sent.map_err(told)?.check().map_err(told)?;
         std::thread::sleep(MAPPING_TIME);
-        Ok((vec![code], Some(code)))
+        Ok(vec![code])
     }
 
     fn find(&self, keysym: u32, column: usize) -> Option<u8> {
@@ -176,12 +175,6 @@ impl Keyboard {
 
     fn code(&self, at: usize) -> u8 {
         self.first.saturating_add(u8::try_from(at).unwrap_or(u8::MAX))
-    }
-
-    /// Gives a key one keysym, with and without shift.
-    fn map(&self, screen: &Screen, code: u8, keysym: u32) -> Result<(), String> {
-        let sent = screen.connection.change_keyboard_mapping(1, code, 2, &[keysym, keysym]);
-        sent.map_err(told)?.check().map_err(told)
     }
 }
 
