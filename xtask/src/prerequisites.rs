@@ -39,6 +39,11 @@ pub(crate) const TEST: &[Need] = &[
     },
     Need { program: "tmux", why: "provide a terminal for the chat tests", source: Source::Apt("tmux") },
     Need { program: "python3", why: "run the demo project's tests", source: Source::Apt("python3") },
+    Need {
+        program: "Xvfb",
+        why: "provide a display for the computer use tests",
+        source: Source::Apt("xvfb"),
+    },
     Need { program: "xmllint", why: "cross-check template validation", source: Source::Apt("libxml2-utils") },
     Need { program: "go", why: "test the Go toolchain in the sandbox", source: Source::Apt("golang-go") },
     Need { program: "npm", why: "install real MCP servers", source: Source::Apt("npm") },

@@ -31,6 +31,7 @@ use fusee::engine::run::{SandboxMode, SandboxOptions};
 use fusee::engine::task_system::LimitOverrides;
 use fusee::engine::text::render::{self, Colour};
 use fusee::engine::text::{Diagnostic, Diagnostics, Source, Span, suggest};
+use fusee::engine::tools::tool::computer::DisplayNumber;
 
 use fusee::engine::tools::sandbox::{Network, ResourceLimits};
 
@@ -426,6 +427,11 @@ impl Config {
     }
 
     /// Sandbox permissions and limits beyond the defaults.
+    /// The display for the computer use tool.
+    pub(crate) fn display(&self) -> Option<DisplayNumber> {
+        self.text("computer.display")?.parse().ok()
+    }
+
     pub(crate) fn sandbox_options(&self, environment: &Environment) -> SandboxOptions {
         let home = environment.text("HOME").unwrap_or("/");
         let paths = |key: &str| match self.values.get(key) {
@@ -439,9 +445,11 @@ impl Config {
             _ => Vec::new(),
         };
         let usual = ResourceLimits::defaults();
+        let mut read: Vec<PathBuf> = paths("sandbox.read");
+        read.extend(self.display().map(DisplayNumber::socket));
         SandboxOptions {
             network: if self.text("sandbox.network") == Some("on") { Network::Machine } else { Network::Own },
-            read: paths("sandbox.read"),
+            read,
             write: paths("sandbox.write"),
             allowance: ResourceLimits {
                 cpu_s: self.whole("sandbox.cpu_s").unwrap_or(usual.cpu_s),

@@ -185,6 +185,17 @@ pub(crate) fn open(resolved: &ResolvedModel, record: Option<&Path>) -> Result<Ar
     }
 }
 
+/// Adds the configured display to a model that knows how to use one.
+pub(crate) fn with_display(mut resolved: ResolvedModel, config: &Config) -> Result<ResolvedModel, CliError> {
+    if let Some(display) = config.display() {
+        run::offer_display(&mut resolved, display).map_err(|problem| {
+            CliError::usage(problem)
+                .help("start its server, or remove `computer.display` from the configuration")
+        })?;
+    }
+    Ok(resolved)
+}
+
 /// The base URL of a provider set in the environment.
 pub(crate) fn own_url(provider: &Provider, environment: &Environment) -> Option<String> {
     provider.configured_url(&variables(environment)).ok().flatten()

@@ -6,6 +6,7 @@ mod builder;
 mod context_report;
 mod continuation;
 mod delegation;
+mod display;
 mod no_model;
 mod outcome;
 mod policy_changes;
@@ -26,6 +27,7 @@ use fusee_journal::{
 };
 use fusee_model::{CancellationToken, Model};
 use fusee_tools::mcp::McpTool;
+use fusee_tools::tool::computer::Computer;
 use fusee_tools::{CommandSettings, Tool, Toolbox, Workspace};
 
 use crate::agent::flow::{self, RunTraits};
@@ -42,6 +44,7 @@ use crate::workflow::{self, EffectTrace, WorkflowExit};
 pub use active_sandbox::ActiveSandbox;
 pub use builder::{RunBuilder, limits_for};
 pub use context_report::{CompactionSavings, ContextShare, conversation, shorter, window};
+pub use display::offer_display;
 pub use no_model::{NO_MODEL, no_model};
 pub use outcome::{ExitStatus, RunOutcome};
 pub use prompt_setup::{open_section, sections};
@@ -195,6 +198,8 @@ async fn start(run: &RunId, mut settings: RunSpec, resources: RunDeps) -> Result
                 || settings.output_schema.is_some(),
         };
         flow::settle(&mut settings.flow, run, &workspace);
+    } else {
+        settings.flow.drop_verify_words();
     }
     settings.stage_prices =
         resources.others.iter().map(|(name, other)| (name.clone(), other.price)).collect();
@@ -380,6 +385,10 @@ async fn task(
         // If the server is connected, its tool already has the name; otherwise a call reports that it is
         // missing.
         let _ = toolbox.insert(Arc::new(McpTool::disconnected(offered.clone())));
+    }
+    if let Some(display) = settings.traits.display {
+        // A tool of this name that the user brings is preferred.
+        let _ = toolbox.insert(Arc::new(Computer::new(display.number.into())));
     }
     let kept = digest_file(&resources.journal);
     let material =

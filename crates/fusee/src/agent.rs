@@ -15,6 +15,7 @@ use fusee_engine::run::{
     self, ActiveSandbox, RunBuilder, SandboxMode, SandboxOptions, StartError, TemplateSource,
 };
 use fusee_engine::template::{RegisteredTemplate, TemplateLayer, TemplateRegistry, TemplateText};
+use fusee_engine::tools::tool::computer::DisplayNumber;
 use fusee_engine::tools::{CommandEnvironment, CommandSettings, ForkServer, Secrets, Tool, Toolbox};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -184,6 +185,7 @@ pub struct AgentBuilder {
     journal: Option<Journal>,
     journal_file: Option<PathBuf>,
     tools: Vec<Arc<dyn Tool>>,
+    display: Option<String>,
     templates: Vec<String>,
     context: TurnContext,
     approver: Option<Arc<dyn Approver>>,
@@ -202,6 +204,7 @@ impl AgentBuilder {
             journal: None,
             journal_file: None,
             tools: Vec::new(),
+            display: None,
             templates: Vec::new(),
             context: TurnContext::default(),
             approver: None,
@@ -282,6 +285,14 @@ impl AgentBuilder {
         self
     }
 
+    /// Offers Anthropic's models that know it the computer use tool, for this local X11 display (`:99`) [default:
+    /// no such tool].
+    #[must_use]
+    pub fn computer(mut self, display: impl Into<String>) -> Self {
+        self.display = Some(display.into());
+        self
+    }
+
     /// Sets the limits on turns, tokens, cost and time.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
@@ -352,7 +363,11 @@ impl AgentBuilder {
                 (resolved, model)
             }
             ModelSource::Name(name) => {
-                let resolved = Connection::resolve(&name, &self.overrides, &self.variables)?;
+                let mut resolved = Connection::resolve(&name, &self.overrides, &self.variables)?;
+                if let Some(display) = &self.display {
+                    let display: DisplayNumber = display.parse().map_err(Error::Display)?;
+                    run::offer_display(&mut resolved, display).map_err(Error::Display)?;
+                }
                 let model = Models::new(now).open(&resolved.name, &resolved.connection)?;
                 (resolved, model)
             }

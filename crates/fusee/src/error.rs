@@ -30,6 +30,9 @@ pub enum Error {
         /// Description of the problem.
         problem: String,
     },
+    /// The display cannot be used.
+    #[error("{0}")]
+    Display(String),
     /// A workflow has mistakes; the text lists them with their source lines.
     #[error("invalid workflow:\n{0}")]
     Workflow(String),

@@ -44,7 +44,7 @@ pub use message::{Image, Message, Reasoning, Reply, StopReason, ToolCall, ToolSp
 pub use model::{BoxFuture, Model, ReplyDelta};
 pub use open::{ModelRef, Models, OpenError, WallClock, has_local_models};
 pub use price::{Price, Prices};
-pub use profile::{EditFormat, ModelTraits, Profile, Profiles, ToolFormat};
+pub use profile::{ComputerDisplay, ComputerTool, EditFormat, ModelTraits, Profile, Profiles, ToolFormat};
 pub use repetition::{Repetition, RepetitionDetector};
 pub use request::{AllowedOutput, AllowedTool, RequestOptions, ToolChoice};
 pub use retry::RetryPolicy;

@@ -109,6 +109,48 @@ impl ProviderTools {
     }
 }
 
+/// The version of Anthropic's computer use tool that a model knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum ComputerTool {
+    /// None.
+    #[default]
+    #[serde(rename = "off")]
+    Off,
+    /// `computer_20250124`.
+    #[serde(rename = "20250124")]
+    Of20250124,
+    /// `computer_20251124`, which can also zoom.
+    #[serde(rename = "20251124")]
+    Of20251124,
+}
+
+impl ComputerTool {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "signature required by serde")]
+    fn is_off(&self) -> bool {
+        *self == ComputerTool::Off
+    }
+
+    /// Type of the tool in a request, and the header that allows it.
+    pub(crate) fn names(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            ComputerTool::Off => None,
+            ComputerTool::Of20250124 => Some(("computer_20250124", "computer-use-2025-01-24")),
+            ComputerTool::Of20251124 => Some(("computer_20251124", "computer-use-2025-11-24")),
+        }
+    }
+}
+
+/// The display that a model may use through its computer use tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ComputerDisplay {
+    /// Number of the display: 99 for `:99`.
+    pub number: u32,
+    /// Width in pixels.
+    pub width: u16,
+    /// Height in pixels.
+    pub height: u16,
+}
+
 /// The part of a profile that determines how to talk to a server. Stored in a run's settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
@@ -132,6 +174,12 @@ pub struct ModelTraits {
     /// Provider-defined tools offered instead of ours; only the Anthropic API has any.
     #[serde(skip_serializing_if = "ProviderTools::are_off")]
     pub provider_tools: ProviderTools,
+    /// The computer use tool that the model knows; only the Anthropic API has one.
+    #[serde(skip_serializing_if = "ComputerTool::is_off")]
+    pub computer_tool: ComputerTool,
+    /// The display for it, if the user configured one. Not part of a profile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub display: Option<ComputerDisplay>,
     /// Whether images are accepted in tool results.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub images: bool,
@@ -173,6 +221,8 @@ pub struct Profile {
     pub edit_format: Option<EditFormat>,
     /// See [`ModelTraits::provider_tools`].
     pub provider_tools: Option<ProviderTools>,
+    /// See [`ModelTraits::computer_tool`].
+    pub computer_tool: Option<ComputerTool>,
     /// See [`ModelTraits::images`].
     pub images: Option<bool>,
     /// See [`ModelTraits::fixed_sampling`].
@@ -210,6 +260,8 @@ impl Profile {
             thinking: self.thinking.unwrap_or(usual.thinking),
             edit_format: self.edit_format.unwrap_or(usual.edit_format),
             provider_tools: self.provider_tools.unwrap_or(usual.provider_tools),
+            computer_tool: self.computer_tool.unwrap_or(usual.computer_tool),
+            display: None,
             images: self.images.unwrap_or(usual.images),
             fixed_sampling: self.fixed_sampling.unwrap_or(usual.fixed_sampling),
             small: self.small.unwrap_or(usual.small),
@@ -227,6 +279,7 @@ impl Profile {
             thinking: self.thinking.or(below.thinking),
             edit_format: self.edit_format.or(below.edit_format),
             provider_tools: self.provider_tools.or(below.provider_tools),
+            computer_tool: self.computer_tool.or(below.computer_tool),
             images: self.images.or(below.images),
             fixed_sampling: self.fixed_sampling.or(below.fixed_sampling),
             small: self.small.or(below.small),
@@ -383,6 +436,7 @@ const KEYS: &[&str] = &[
     "thinking",
     "edit_format",
     "provider_tools",
+    "computer_tool",
     "images",
     "fixed_sampling",
     "small",

@@ -159,7 +159,7 @@ impl Dialect {
             Codec::Chat => list_end(&openai_chat::tools(tools)),
             Codec::Plain => list_end::<Value>(&[]),
             Codec::Responses => list_end(&openai_responses::tools(tools)),
-            Codec::Anthropic => list_end(&anthropic::tools(tools, self.traits.provider_tools)),
+            Codec::Anthropic => list_end(&anthropic::tools(tools, self.traits)),
         }
     }
 

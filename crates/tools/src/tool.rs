@@ -8,6 +8,7 @@
 pub mod apply_patch;
 pub mod arguments;
 pub(crate) mod closest_match;
+pub mod computer;
 pub(crate) mod edit_file;
 pub(crate) mod find_files;
 pub mod image;

@@ -17,6 +17,7 @@ use fusee::engine::review::CodeReview;
 use fusee::engine::run::{
     ActiveSandbox, RunBuilder, RunHandle, RunKind, RunSpec, SandboxMode, SandboxOptions,
 };
+use fusee::engine::tools::tool::computer::DisplayNumber;
 use fusee::engine::tools::{CommandSettings, Secrets, sandbox};
 use fusee::system;
 
@@ -74,7 +75,9 @@ impl<'p> RunSetup<'p> {
         process: &'p Process,
     ) -> Result<Self, CliError> {
         let options = config.sandbox_options(&process.environment);
-        let sandbox = activate(config.sandbox(), options, &project.directory, process).await;
+        let resolved = model_selection::with_display(resolved, &config)?;
+        let display = config.display();
+        let sandbox = activate(config.sandbox(), options, &project.directory, display, process).await;
         let servers = mcp_servers::connect(&config, &project.directory, process).await;
         let model = model_selection::open(&resolved, record)?;
         Self::finish(Self {
@@ -99,7 +102,9 @@ impl<'p> RunSetup<'p> {
         spec: &RunSpec,
         process: &'p Process,
     ) -> Result<Self, CliError> {
-        let sandbox = activate(spec.sandbox, spec.sandbox_options.clone(), &spec.workspace, process).await;
+        let display = spec.traits.display.map(|display| DisplayNumber::from(display.number));
+        let sandbox =
+            activate(spec.sandbox, spec.sandbox_options.clone(), &spec.workspace, display, process).await;
         let model = model_selection::open(&resolved, spec.record.as_deref())?;
         Self::finish(Self {
             journal: project.open_journal(config.journal())?,
@@ -234,6 +239,7 @@ impl<'p> RunSetup<'p> {
             let resolved = model_selection::named(name, &self.config, environment).map_err(|failure| {
                 CliError { message: format!("stage `{stage}`: {}", failure.message), ..failure }
             })?;
+            let resolved = model_selection::with_display(resolved, &self.config)?;
             let model = model_selection::open(&resolved, None)?;
             Ok::<_, CliError>(PricedModel { model, price: resolved.price })
         })?;
@@ -261,13 +267,16 @@ async fn activate(
     mode: SandboxMode,
     options: SandboxOptions,
     workspace: &Path,
+    display: Option<DisplayNumber>,
     process: &Process,
 ) -> ActiveSandbox {
     let folders = [process.environment.config_folder(), process.environment.state_folder()];
     let own: Vec<PathBuf> = folders.into_iter().flatten().collect();
     let commands = CommandSettings {
         fork_server: process.fork_server.clone(),
-        environment: process.command_environment(),
+        environment: process
+            .command_environment()
+            .with(display.map(|display| ("DISPLAY".to_owned(), display.to_string()))),
         secrets: secrets(process),
         ..CommandSettings::default()
     };

@@ -113,6 +113,14 @@ const BASE: &[Key] = &[
     key("sandbox.cpu_s", whole(1, MANY), Some("7200"), "Maximum CPU time of a sandboxed command in seconds, summed over its processes.")
         .outside(),
     key("sandbox.file_mb", whole(1, MANY >> 20), Some("16384"), "Maximum size of a file written by a sandboxed command, in MiB.").outside(),
+    key(
+        "computer.display",
+        Kind::Display,
+        None,
+        "Local X11 display, such as `:99`, for the computer use tool of Anthropic's models; no tool without it. Programs \
+         started by commands can use it too.",
+    )
+    .outside(),
     key("max_turns", whole(1, u32::MAX as u64), Some("50"), "Maximum number of model replies in a task.").flag("--max-turns"),
     key("max_tokens", whole(1, MANY), Some("100000"), "Maximum number of tokens in the conversation.")
         .flag("--max-tokens"),

@@ -5,6 +5,7 @@ use std::fmt;
 
 use fusee::engine::model::connection::provider::{self, UrlError};
 use fusee::engine::text::suggest;
+use fusee::engine::tools::tool::computer::DisplayNumber;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
@@ -18,6 +19,8 @@ pub(crate) enum Kind {
     Text,
     /// An http or https base URL.
     Url,
+    /// A local X11 display.
+    Display,
     /// A non-negative integer within bounds.
     Whole { least: u64, most: u64 },
     /// A number within bounds.
@@ -63,7 +66,9 @@ impl Kind {
     /// Converts a value from a file.
     pub(crate) fn read(self, node: &Node) -> Result<Value, TypeMismatch> {
         match (self, &node.value) {
-            (Self::Text | Self::Url | Self::Word(_), Leaf::Text(text)) => self.read_text(text),
+            (Self::Text | Self::Url | Self::Display | Self::Word(_), Leaf::Text(text)) => {
+                self.read_text(text)
+            }
             (Self::Paths, Leaf::Text(text)) => paths([text.as_str()]),
             (Self::Paths, Leaf::List(items)) => {
                 let text = |item: &Node| match &item.value {
@@ -112,6 +117,10 @@ impl Kind {
             Self::Text if text.trim().is_empty() => Err(self.type_mismatch(&quoted())),
             Self::Text => Ok(Value::Text(text.to_owned())),
             Self::Url => url(text).map(Value::Text),
+            Self::Display => match text.parse::<DisplayNumber>() {
+                Ok(display) => Ok(Value::Text(display.to_string())),
+                Err(message) => Err(TypeMismatch { message, help: None }),
+            },
             Self::Paths => paths(text.split(':').filter(|path| !path.is_empty())),
             Self::Whole { .. } | Self::Signed { .. } => match text.trim().parse::<i128>() {
                 Ok(number) => self.read_number(number as f64, Some(number), text),
@@ -170,6 +179,7 @@ impl Kind {
         match self {
             Self::Text => json!({ "type": "string", "minLength": 1 }),
             Self::Url => json!({ "type": "string", "pattern": "^https?://" }),
+            Self::Display => json!({ "type": "string", "pattern": "^:[0-9]+(\\.0)?$" }),
             Self::Whole { least, most } => json!({ "type": "integer", "minimum": least, "maximum": most }),
             Self::Number { least, most } => json!({ "type": "number", "minimum": least, "maximum": most }),
             Self::Word(words) => json!({ "type": "string", "enum": words }),
@@ -189,6 +199,7 @@ impl fmt::Display for Kind {
         match self {
             Self::Text => f.write_str("text"),
             Self::Url => f.write_str("a URL that begins with http:// or https://"),
+            Self::Display => f.write_str("a local display, such as `:99`"),
             Self::Whole { least, most } if *most >= u64::from(u32::MAX) => {
                 write!(f, "an integer of at least {least}")
             }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fusee_journal::{Branch, RunId};
 use fusee_model::{Model, Price, RequestOptions, ToolSpec};
+use fusee_tools::tool::computer;
 use fusee_tools::{Secrets, ToolDefinition, Toolbox, Workspace};
 
 use super::interrupt::TurnInterrupt;
@@ -110,9 +111,11 @@ impl Session {
         other
     }
 
-    /// All tools on offer, in the order the model sees them.
+    /// All tools on offer, in the order the model sees them. A display is used only by models that know how.
     pub(crate) fn definitions(&self) -> impl Iterator<Item = &ToolDefinition> {
-        self.toolbox.definitions().chain(control_tools::definitions())
+        let display = self.model.dialect().traits.display.is_some();
+        let offered = move |definition: &&ToolDefinition| display || definition.name != computer::NAME;
+        self.toolbox.definitions().filter(offered).chain(control_tools::definitions())
     }
 
     /// The definition of a control tool or of a tool of the toolbox.

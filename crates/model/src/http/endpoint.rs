@@ -151,6 +151,9 @@ fn headers(settings: &Connection) -> Result<HeaderMap, OpenError> {
     }
     if settings.wire == Wire::Anthropic {
         headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+        if let (Some((_, beta)), Some(_)) = (settings.traits.computer_tool.names(), settings.traits.display) {
+            headers.insert("anthropic-beta", HeaderValue::from_static(beta));
+        }
     }
     for (name, value) in &settings.headers {
         let known = HeaderName::from_bytes(name.as_bytes())

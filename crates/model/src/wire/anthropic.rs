@@ -13,7 +13,7 @@ pub mod decode;
 
 use super::body_tail::BodyTail;
 use super::{MessagePrefix, arguments_text, is_of_call, json, more_of_call, without_images};
-use crate::profile::{ModelTraits, ProviderTools, ReasoningReplay, ThinkingStyle};
+use crate::profile::{ComputerTool, ModelTraits, ProviderTools, ReasoningReplay, ThinkingStyle};
 use crate::{Image, Message, Reasoning, RequestOptions, ToolChoice, ToolSpec};
 
 /// Default limit; the API requires one with every request.
@@ -140,7 +140,8 @@ pub(crate) fn end(last: &Message) -> &'static [u8] {
     }
 }
 
-pub(crate) fn tools(tools: &[ToolSpec], own: ProviderTools) -> Vec<Value> {
+pub(crate) fn tools(tools: &[ToolSpec], traits: ModelTraits) -> Vec<Value> {
+    let own = traits.provider_tools;
     let edits = tools.iter().any(|tool| tool.name == EDITED_BY);
     let wired = |tool: &ToolSpec| {
         let name = if edits {
@@ -148,6 +149,9 @@ pub(crate) fn tools(tools: &[ToolSpec], own: ProviderTools) -> Vec<Value> {
         } else {
             anthropic_tool_name(&tool.name, own).filter(|name| *name == SHELL)
         };
+        if let Some(computer) = computer(&tool.name, traits) {
+            return computer;
+        }
         match name {
             Some(SHELL) => json!({ "type": "bash_20250124", "name": SHELL }),
             Some(editor) => json!({ "type": editor_type(own), "name": editor }),
@@ -167,6 +171,27 @@ pub(crate) fn tools(tools: &[ToolSpec], own: ProviderTools) -> Vec<Value> {
 const SHELL: &str = "bash";
 /// The editor is offered only if this tool is: without it, files can only be read.
 const EDITED_BY: &str = "edit_file";
+
+/// Our tool that is Anthropic's computer use tool.
+const COMPUTER: &str = "computer";
+
+/// The computer use tool in its own type, for the display of the run.
+fn computer(name: &str, traits: ModelTraits) -> Option<Value> {
+    let (display, (kind, _)) = (traits.display?, traits.computer_tool.names()?);
+    (name == COMPUTER).then(|| {
+        let mut tool = json!({
+            "type": kind,
+            "name": COMPUTER,
+            "display_width_px": display.width,
+            "display_height_px": display.height,
+            "display_number": display.number,
+        });
+        if traits.computer_tool == ComputerTool::Of20251124 {
+            tool["enable_zoom"] = true.into();
+        }
+        tool
+    })
+}
 
 /// Name of the Anthropic tool that replaces one of ours.
 fn anthropic_tool_name(name: &str, own: ProviderTools) -> Option<&'static str> {

@@ -20,6 +20,13 @@ pub struct ToolImage {
     pub data: Arc<str>,
 }
 
+impl ToolImage {
+    /// A PNG file.
+    pub(crate) fn png(file: &[u8]) -> Self {
+        Self { media_type: "image/png".to_owned(), data: STANDARD.encode(file).into() }
+    }
+}
+
 /// Format and size of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ImageInfo {

@@ -76,6 +76,13 @@ pub(crate) fn settle(flow: &mut FlowSettings, run: RunTraits<'_>, workspace: &Wo
     }
 }
 
+impl FlowSettings {
+    /// Drops `auto` and `off`, which only a plain request has a use for.
+    pub(crate) fn drop_verify_words(&mut self) {
+        self.verify = self.verify.take().filter(|command| command != VERIFY_AUTO && command != VERIFY_OFF);
+    }
+}
+
 fn configured() -> FlowChoice {
     FlowChoice { flow: FlowMode::Flat, reason: "the flow has its own stages".to_owned() }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{choice, tools};
-use crate::profile::{ModelTraits, ProviderTools, ThinkingStyle};
+use crate::profile::{ComputerDisplay, ComputerTool, ModelTraits, ProviderTools, ThinkingStyle};
 use crate::{
     Conversation, Dialect, Message, Reasoning, RequestOptions, ToolCall, ToolChoice, ToolSpec, Wire,
 };
@@ -133,6 +133,9 @@ fn tools_are_forced_one_by_one_and_answers_follow_a_schema() {
 
 #[test]
 fn tools_of_the_provider_stand_in_the_place_of_ours() {
+    let tools = |specs: &[ToolSpec], provider_tools| {
+        tools(specs, ModelTraits { provider_tools, ..ModelTraits::default() })
+    };
     let spec = |name: &str| ToolSpec {
         name: name.to_owned(),
         description: "d".to_owned(),
@@ -166,4 +169,28 @@ fn tools_of_the_provider_stand_in_the_place_of_ours() {
         (named("shell"), named("edit_file"), named("think")),
         ("bash".into(), "str_replace_based_edit_tool".into(), "think".into())
     );
+}
+
+#[test]
+fn the_computer_has_a_type_of_its_own_where_there_is_a_display() {
+    let spec = ToolSpec {
+        name: "computer".to_owned(),
+        description: "d".to_owned(),
+        parameters: json!({ "type": "object" }),
+    };
+    let display = Some(ComputerDisplay { number: 99, width: 800, height: 600 });
+    let wired = |computer_tool, display| {
+        tools(std::slice::from_ref(&spec), ModelTraits { computer_tool, display, ..ModelTraits::default() })
+    };
+    assert_eq!(
+        wired(ComputerTool::Of20250124, display),
+        [json!({
+            "type": "computer_20250124", "name": "computer",
+            "display_width_px": 800, "display_height_px": 600, "display_number": 99
+        })]
+    );
+    assert_eq!(wired(ComputerTool::Of20251124, display)[0]["enable_zoom"], true);
+    for (computer_tool, display) in [(ComputerTool::Off, display), (ComputerTool::Of20250124, None)] {
+        assert_eq!(wired(computer_tool, display)[0]["type"], Value::Null);
+    }
 }
