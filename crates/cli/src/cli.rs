@@ -64,7 +64,7 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
         ],
     ),
     ("History", &["runs", "show", "replay"]),
-    ("Setup", &["init", "config", "trust", "doctor", "models", "completions"]),
+    ("Setup", &["init", "config", "trust", "approvals", "doctor", "models", "completions"]),
 ];
 
 /// Output that needs no command: help, version, or a usage error.

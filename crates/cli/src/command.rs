@@ -1,5 +1,6 @@
 //! The commands, one per file, each with its arguments and its help text.
 
+pub(crate) mod approvals;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod config;
@@ -51,6 +52,7 @@ pub(crate) enum Command {
     Config(config::ConfigArgs),
     Doctor(doctor::DoctorArgs),
     Trust(trust::TrustArgs),
+    Approvals(approvals::ApprovalsArgs),
     Models(models::ModelsArgs),
     Completions(completions::CompletionsArgs),
     #[command(name = "__names", hide = true)]
@@ -77,6 +79,7 @@ impl Command {
             | Self::Init(_)
             | Self::Config(_)
             | Self::Trust(_)
+            | Self::Approvals(_)
             | Self::Models(_)
             | Self::Completions(_)
             | Self::Names(_)
@@ -119,6 +122,7 @@ impl Command {
             Self::Models(args) => models::models(&args, process).await,
             Self::Doctor(args) => doctor::doctor(&args, process).await,
             Self::Trust(args) => trust::trust(&args, process),
+            Self::Approvals(args) => approvals::approvals(&args, process),
             Self::Completions(args) => completions::completions(&args),
             Self::Names(args) => completions::names(&args, process),
             Self::Docs(args) => docs::docs(&args),

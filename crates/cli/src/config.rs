@@ -16,6 +16,7 @@ mod schema;
 mod spanned_tree;
 mod stages;
 pub(crate) mod trust;
+pub(crate) mod trust_report;
 mod value;
 
 use std::collections::BTreeMap;
@@ -183,9 +184,7 @@ impl Config {
             config.add_file(path, |_| FileOwner::User, Layer::UserFile, &mut problems);
         }
         if let Some(path) = project_file {
-            let trusted = |text: &str| Trust::read(environment).covers(path, text);
-            let whose =
-                |text: &str| if trusted(text) { FileOwner::TrustedProject } else { FileOwner::Project };
+            let whose = |text: &str| Trust::read(environment).owner(path, text);
             config.add_file(path, whose, Layer::ProjectFile, &mut problems);
         }
         if let Some(path) = agent_file {
@@ -464,10 +463,14 @@ fn checked(key: &Key, value: Value) -> Result<Value, CliError> {
     })
 }
 
-/// The problems of one configuration or agent file, and its text if it can be read.
+/// The problems of one configuration or agent file, and its text if it can be read. Settings that need trust
+/// are checked as if the file had it.
 pub(crate) fn check_file(path: &Path, name: &str, whose: FileOwner) -> (Diagnostics, Option<Source>) {
     let mut problems = Diagnostics::new();
     let source = file::read(path, |_| whose, &mut problems).map(|(source, _)| source);
+    if whose == FileOwner::Project {
+        file::read(path, |_| FileOwner::TrustedProject, &mut problems);
+    }
     // Report the file under the name the user typed.
     let named = |mut problem: Diagnostic| {
         problem.file = name.into();

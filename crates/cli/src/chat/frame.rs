@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::commands::TABLE;
 use super::question_queue::FreeTextPurpose;
 use super::state::{AnswerStage, ChatState, OpenQuestion, QuestionSubject};
+use crate::ui::approval_prompt;
 use crate::ui::format;
 use crate::ui::line::{Style, StyledLine};
 
@@ -53,7 +54,7 @@ pub(crate) fn draw(state: &ChatState, columns: usize, rows: usize, now: Duration
         above.push(StyledLine::of(Style::Dim, &format!("  and {more} more")));
     }
     let (typing, cursor) = match &state.question {
-        Some(asked) => question(state, asked, columns),
+        Some(asked) => question(state, asked, (columns, rows)),
         None => input(state, columns),
     };
     // In a short terminal the input wins.
@@ -121,24 +122,27 @@ fn asks(state: &ChatState, question: &str, columns: usize) -> Vec<StyledLine> {
     [first].into_iter().chain(more).flat_map(|line| line.broken(columns, "  ")).collect()
 }
 
-fn question(state: &ChatState, asked: &OpenQuestion, columns: usize) -> (Vec<StyledLine>, (usize, usize)) {
-    let (head, reason, choices) = match &asked.matter {
-        QuestionSubject::Call(question) => (
-            format!(" {}", question.name),
-            question.reason.as_str(),
-            "y once · s this conversation · a always · n no",
-        ),
-        QuestionSubject::Undo(_) => (" undo these changes?".to_owned(), "", "y yes · n no"),
-        QuestionSubject::Return(_) => {
-            (" this run was interrupted: resume it?".to_owned(), "", "y yes · n no")
-        }
+fn question(
+    state: &ChatState,
+    asked: &OpenQuestion,
+    size: (usize, usize),
+) -> (Vec<StyledLine>, (usize, usize)) {
+    let columns = size.0;
+    let (head, reason) = match &asked.matter {
+        QuestionSubject::Call(question) => (format!(" {}", question.name), question.reason.as_str()),
+        QuestionSubject::Undo(_) => (" undo these changes?".to_owned(), ""),
+        QuestionSubject::Return(_) => (" this run was interrupted: resume it?".to_owned(), ""),
     };
     let lead = StyledLine::of(Style::Warning, state.glyphs.question).and(Style::Bold, &head);
     let mut rows = lead.and(Style::Dim, &format!("  {reason}")).broken(columns, "    ");
-    // Rows are wrapped, not truncated: the user must see everything they approve.
-    let indented =
-        |row: &StyledLine| StyledLine::of(Style::Plain, "    ").join(row.clone()).broken(columns, "      ");
-    rows.extend(asked.rows.iter().flat_map(indented));
+    let window = asked.window(size);
+    let is_part = window.rows.len() < window.total;
+    rows.extend(window.rows);
+    if is_part {
+        let (first, last) = (window.shown.start + 1, window.shown.end);
+        let text = format!("    lines {first} to {last} of {} · space, ↓ and ↑ scroll", window.total);
+        rows.extend(StyledLine::of(Style::Warning, &text).broken(columns, "    "));
+    }
     if matches!(&asked.matter, QuestionSubject::Call(question) if question.name.starts_with("shell")) {
         rows.extend(
             StyledLine::of(Style::Dim, "    ").and(Style::Dim, state.confined).broken(columns, "    "),
@@ -146,11 +150,7 @@ fn question(state: &ChatState, asked: &OpenQuestion, columns: usize) -> (Vec<Sty
     }
     match &asked.stage {
         AnswerStage::Choosing => {
-            let lead = match asked.matter {
-                QuestionSubject::Call(_) => StyledLine::of(Style::Bold, "  allow? "),
-                QuestionSubject::Return(_) | QuestionSubject::Undo(_) => StyledLine::of(Style::Plain, "  "),
-            };
-            rows.extend(lead.and(Style::Plain, choices).broken(columns, "    "));
+            rows.extend(choices(asked, size).into_iter().flat_map(|row| row.broken(columns, "    ")));
             let at = rows.last().map_or(0, StyledLine::width).min(columns.saturating_sub(1));
             let row = rows.len() - 1;
             (rows, (row, at))
@@ -163,6 +163,27 @@ fn question(state: &ChatState, asked: &OpenQuestion, columns: usize) -> (Vec<Sty
                 laid.rows.iter().map(|row| StyledLine::of(Style::Accent, "  > ").and(Style::Plain, row)),
             );
             (rows, (first + laid.cursor.0, laid.cursor.1 + 4))
+        }
+    }
+}
+
+/// The keys that answer a question. What has not been shown to its end cannot be allowed.
+fn choices(asked: &OpenQuestion, size: (usize, usize)) -> Vec<StyledLine> {
+    let plain = |text: &str| StyledLine::of(Style::Plain, text);
+    match &asked.matter {
+        _ if !asked.is_read(size) => vec![plain("  scroll to the end to answer yes · n no")],
+        QuestionSubject::Return(_) | QuestionSubject::Undo(_) => vec![plain("  y yes · n no")],
+        QuestionSubject::Call(question) => {
+            let covers = |extent| approval_prompt::covers(question, extent);
+            let mut scope = format!("    s and a cover: {}", covers(asked.extent).unwrap_or_default());
+            if let Some(other) = covers(approval_prompt::toggled(asked.extent)) {
+                scope.push_str(&format!(" · w: {other}"));
+            }
+            let keys = "y once · s this conversation · a always in this project · n no";
+            vec![
+                StyledLine::of(Style::Dim, &scope),
+                StyledLine::of(Style::Bold, "  allow? ").and(Style::Plain, keys),
+            ]
         }
     }
 }

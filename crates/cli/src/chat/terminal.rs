@@ -268,8 +268,8 @@ impl TerminalLoop<'_, '_> {
                         let _ = asking.send(answer);
                     }
                 }
-                ChatAction::Keep(question) => {
-                    if let Err(error) = self.session.keep(&question) {
+                ChatAction::Keep(rules) => {
+                    if let Err(error) = self.session.approvals().add(rules) {
                         let text = format!(
                             "cannot save the answer, so it applies to this conversation only: {error}"
                         );
@@ -391,6 +391,7 @@ impl TerminalLoop<'_, '_> {
 
     fn draw(&mut self) -> Result<(), CliError> {
         let (columns, rows) = size_of(io::stdout());
+        self.state.resize(columns, rows);
         let done = self.state.done(columns);
         let frame = frame::draw(&self.state, columns, rows, self.now());
         (self.dirty, self.drawn) = (false, Some(Instant::now()));

@@ -15,6 +15,16 @@ pub(crate) fn print(text: &str) -> Result<(), CliError> {
     }
 }
 
+/// Asks a question that is answered with y or n on stdin.
+pub(crate) fn confirm(question: &str) -> Result<bool, CliError> {
+    error(question);
+    let mut line = String::new();
+    io::stdin()
+        .read_line(&mut line)
+        .map_err(|error| CliError::failed(format!("cannot read the answer: {error}")))?;
+    Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
 /// Writes `text` to stderr, ignoring errors because there is no other channel to report them on.
 pub(crate) fn error(text: &str) {
     let mut out = io::stderr().lock();

@@ -1,6 +1,7 @@
 //! Selects the UI of a command from its flags, the configuration and whether its streams are terminals.
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use fusee_engine::agent::TaskOutcome;
@@ -24,8 +25,10 @@ use crate::ui::benchmark;
 use crate::ui::stdin_approver::StdinApprover;
 
 /// Properties of a run that a UI needs before the first event.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct RunHeader {
+    /// The directory the run works in, if a UI may read the files that a call changes.
+    pub(crate) workspace: Option<Arc<Path>>,
     pub(crate) max_turns: u32,
     pub(crate) max_tokens: u64,
     /// Whether the summary is a single line.
@@ -49,6 +52,7 @@ impl RunHeader {
     /// Derives the header from a run's settings.
     pub(crate) fn of(settings: &RunSpec) -> Self {
         Self {
+            workspace: Some(settings.workspace.as_path().into()),
             max_turns: settings.limits.max_turns,
             max_tokens: settings.limits.max_tokens,
             brief: settings.flow.output == OutputMode::Runtime,

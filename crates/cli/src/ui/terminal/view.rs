@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use fusee_engine::approval::{ApprovalExtent, ApprovalQuestion};
 use fusee_engine::journal::event::{Event, Role, TaskComplete, TaskStarted, TaskStatus, ToolResult};
 use fusee_engine::journal::{Branch, EventRecord};
 use serde_json::Value;
@@ -14,14 +15,13 @@ use super::stream::TextStream;
 use super::tail::OutputTail;
 use crate::ui::line::{Style, StyledLine, wrap};
 use crate::ui::summary::RunTally;
-use crate::ui::{RunHeader, format, markdown};
+use crate::ui::{RunHeader, approval_prompt, format, markdown, stdin_approver};
 
 /// Lines of a running command's output that are shown.
 const TAIL_LINES: usize = 3;
 
-/// Prompt of an approval request, with the possible answers.
-const WIDE_QUESTION: &str = "allow? y once, s this run, a always in this project, n [REASON]: ";
-const NARROW_QUESTION: &str = "allow? y, s, a, or n [REASON]: ";
+/// Name of the tool with which a model asks the user a question.
+const ASK_USER: &str = "ask_user";
 
 /// Lines of a failed command's output that are kept.
 const FAILURE_LINES: usize = 5;
@@ -52,7 +52,8 @@ enum ViewRow {
         first: StyledLine,
     },
     Settled(String),
-    Whole(StyledLine),
+    /// A row that is wrapped, and the indent of its continuation.
+    Whole(StyledLine, &'static str),
     /// A blank row. Consecutive gaps collapse into one.
     Gap,
 }
@@ -112,7 +113,6 @@ impl View {
     pub(crate) fn new(plan: RunHeader, glyphs: &'static Glyphs) -> Self {
         Self {
             manner: RowGroup::Run,
-            plan,
             glyphs,
             rows: Vec::new(),
             last_was_gap: true,
@@ -125,6 +125,7 @@ impl View {
             changes: Vec::new(),
             status: Status::default(),
             tally: RunTally::new(plan.brief),
+            plan,
             ended: false,
             dirty: false,
         }
@@ -214,8 +215,8 @@ impl View {
                     StyledLine::of(Style::Warning, &format!("  {}", self.glyphs.again)),
                 );
             }
-            Event::ApprovalRequested { name, arguments, reason, .. } => {
-                self.question(name, arguments, reason)
+            Event::ApprovalRequested { call_id, name, arguments, reason } => {
+                self.question(call_id, name, arguments, reason)
             }
             Event::ApprovalResolved { .. } => {
                 self.asking = None;
@@ -266,8 +267,8 @@ impl View {
         match &stamped.event {
             Event::FileChanged { path, change } => self.tally.changed(path, *change),
             Event::ToolCall { name, arguments, .. } => self.call(name, arguments, Duration::ZERO),
-            Event::ApprovalRequested { name, arguments, reason, .. } => {
-                self.question(name, arguments, reason);
+            Event::ApprovalRequested { call_id, name, arguments, reason } => {
+                self.question(call_id, name, arguments, reason);
             }
             _ => {}
         }
@@ -332,7 +333,9 @@ impl View {
         let (name, gist) = (name.to_owned(), format::gist(name, arguments));
         let diff = match self.manner {
             RowGroup::Run => Vec::new(),
-            RowGroup::Conversation => shown_change(&name, arguments, ": /diff"),
+            RowGroup::Conversation => {
+                shown_change(&name, arguments, self.plan.workspace.as_deref(), ": /diff")
+            }
         };
         self.call = Some(ActiveCall { name, gist, since: now, tail: OutputTail::default(), diff });
     }
@@ -382,7 +385,7 @@ impl View {
         }
     }
 
-    fn question(&mut self, name: &str, arguments: &Value, reason: &str) {
+    fn question(&mut self, call_id: &str, name: &str, arguments: &Value, reason: &str) {
         if self.manner == RowGroup::Conversation {
             return;
         }
@@ -390,17 +393,26 @@ impl View {
         self.gap();
         let first = StyledLine::of(Style::Warning, self.glyphs.question);
         self.line(first.and(Style::Bold, &format!(" {name}")).and(Style::Dim, &format!("  {reason}")));
-        let indent = |row: StyledLine| StyledLine::of(Style::Plain, "    ").join(row);
-        let change: Vec<StyledLine> = shown_change(name, arguments, "").into_iter().map(indent).collect();
-        let whole = match arguments.get("command").and_then(Value::as_str) {
-            Some(command) => command.to_owned(),
-            None => format::gist(name, arguments),
-        };
-        for line in whole.lines().take(20) {
-            self.words(line, Style::Plain, StyledLine::new());
+        if name == ASK_USER {
+            let question = arguments["question"].as_str().unwrap_or_default();
+            question.lines().for_each(|line| self.words(line, Style::Plain, StyledLine::new()));
+            self.asking = Some("> ");
+            return;
         }
-        self.rows.extend(change.into_iter().map(ViewRow::Whole));
-        self.asking = Some(if name == "ask_user" { "> " } else { WIDE_QUESTION });
+        let indent =
+            |row: StyledLine| ViewRow::Whole(StyledLine::of(Style::Plain, "    ").join(row), "       ");
+        let rows = approval_prompt::subject(name, arguments, self.plan.workspace.as_deref());
+        let notice = approval_prompt::length_notice(rows.len());
+        self.rows.extend(rows.into_iter().chain(notice).map(indent));
+        let question = ApprovalQuestion {
+            call_id: call_id.to_owned(),
+            name: name.to_owned(),
+            arguments: arguments.clone(),
+            reason: reason.to_owned(),
+        };
+        let choices = approval_prompt::choices(&question, ApprovalExtent::Shown, stdin_approver::RUN);
+        self.rows.extend(choices.iter().map(|row| indent(StyledLine::of(Style::Dim, row))));
+        self.asking = Some(stdin_approver::SHORT_PROMPT);
     }
 
     fn complete(&mut self, complete: &TaskComplete, run: &str) {
@@ -432,7 +444,7 @@ impl View {
             } else {
                 StyledLine::of(Style::Plain, "  ")
             };
-            self.rows.push(ViewRow::Whole(lead.join(line)));
+            self.rows.push(ViewRow::Whole(lead.join(line), "  "));
         }
     }
 
@@ -460,7 +472,7 @@ impl View {
             match row {
                 ViewRow::Line { left, right } => lines.push(left.with_right(right, columns.min(WIDE))),
                 ViewRow::Gap => lines.push(StyledLine::new()),
-                ViewRow::Whole(line) => lines.extend(line.broken(columns, "  ")),
+                ViewRow::Whole(line, indent) => lines.extend(line.broken(columns, indent)),
                 ViewRow::Settled(text) => {
                     lines.extend(self.prose(&text, columns));
                 }
@@ -507,8 +519,6 @@ impl View {
             return Vec::new();
         }
         if let Some(prompt) = self.asking {
-            let narrow = prompt == WIDE_QUESTION && columns < WIDE_QUESTION.len();
-            let prompt = if narrow { NARROW_QUESTION } else { prompt };
             return vec![StyledLine::of(Style::Bold, prompt).cut(columns)];
         }
         let mut area = Vec::new();
