@@ -66,11 +66,12 @@ pub enum Event {
         /// Text of the fragment.
         text: String,
     },
-    /// A fragment of a running command's output.
+    /// New output of a running command: what arrived since the call's previous event of this type.
     ToolOutput {
         /// Id of the tool call.
         call_id: String,
-        /// Text of the fragment.
+        /// The new text, to be appended to what came before. A carriage return at its start replaces the line
+        /// that was being written. Of fast output only the newest 16 KiB per event are sent; the result has the rest.
         text: String,
     },
     /// A complete message.

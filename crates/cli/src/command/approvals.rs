@@ -1,8 +1,8 @@
 //! `fusee approvals`.
 
 use clap::{Args, Subcommand};
-use fusee_engine::approval::rules::ApprovalRule;
-use fusee_engine::run::ExitStatus;
+use fusee::engine::approval::rules::ApprovalRule;
+use fusee::engine::run::ExitStatus;
 use serde_json::json;
 
 use crate::config::flags::DirectoryFlag;
@@ -85,7 +85,7 @@ fn list(args: &ListArgs, process: &Process) -> Result<ExitStatus, CliError> {
     } else {
         entries.map(|(number, rule)| format!("{number:>3}  {}\n", describe(rule))).collect()
     };
-    stdio::print(&text).map(|()| ExitStatus::Completed)
+    stdio::print_as(args.json, &text).map(|()| ExitStatus::Completed)
 }
 
 fn revoke(args: &RevokeArgs, saved: &SavedRules) -> Result<ExitStatus, CliError> {

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use clap_complete::Shell;
-use fusee_engine::run::ExitStatus;
+use fusee::engine::run::ExitStatus;
 
 use crate::cli;
 use crate::process::Process;
@@ -73,7 +73,7 @@ pub(crate) fn completions(args: &CompletionsArgs) -> Result<ExitStatus, CliError
         Shell::Fish => FISH,
         _ => "",
     };
-    stdio::print(&format!("{}{names}", String::from_utf8_lossy(&script)))?;
+    stdio::print_exact(&format!("{}{names}", String::from_utf8_lossy(&script)))?;
     Ok(ExitStatus::Completed)
 }
 

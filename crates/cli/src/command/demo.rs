@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
-use fusee_engine::journal::RunId;
-use fusee_engine::journal::event::{Event, TaskReport};
-use fusee_engine::run::ExitStatus;
-use fusee_engine::tools::CommandSettings;
+use fusee::engine::journal::RunId;
+use fusee::engine::journal::event::{Event, TaskReport};
+use fusee::engine::run::ExitStatus;
+use fusee::engine::tools::CommandSettings;
+use fusee::system;
 
 use crate::cli;
 use crate::command::demo::sample::change::changes;
@@ -20,7 +21,6 @@ use crate::command::demo::sample::summary::{DemoSummary, NextCommands, RunTotals
 use crate::command::demo::sample::{UnpackedDemo, check};
 use crate::config::flags::{ApprovalFlags, ModelFlags, name_of};
 use crate::process::Process;
-use crate::process::clock;
 use crate::process::environment::Environment;
 use crate::process::error::CliError;
 use crate::process::stdio;
@@ -80,7 +80,7 @@ pub(crate) async fn demo(args: DemoArgs, process: &Process) -> Result<ExitStatus
     let project = unpacked.project();
     let before = check::run(&project, commands(process)).await?;
     let colour_errors = colour(environment, environment.terminals().stderr);
-    stdio::error(&paint(&introduction(&args, &project, before), colour_errors));
+    stdio::error_styled(&paint(&introduction(&args, &project, before), colour_errors));
 
     let begun = Instant::now();
     let line = run_line(&args, &unpacked);
@@ -105,8 +105,8 @@ pub(crate) async fn demo(args: DemoArgs, process: &Process) -> Result<ExitStatus
     let next = NextCommands { fusee: &fusee, run: RUN, kept: args.keep.then_some(project.as_path()) };
     let lines = [vec![StyledLine::new()], summary.lines(), next.lines()].concat();
     match args.json {
-        true => stdio::error(&paint(&lines, colour_errors)),
-        false => stdio::print(&paint(&lines, colour(environment, environment.terminals().stdout)))?,
+        true => stdio::error_styled(&paint(&lines, colour_errors)),
+        false => stdio::print_styled(&paint(&lines, colour(environment, environment.terminals().stdout)))?,
     }
     Ok(match exit {
         ExitStatus::Completed if !after.pass => ExitStatus::Failed,
@@ -126,7 +126,7 @@ async fn review(args: &DemoArgs, unpacked: &UnpackedDemo, process: &Process) -> 
         row("model", plain(model)),
         StyledLine::new(),
     ];
-    stdio::error(&paint(&lines, colour));
+    stdio::error_styled(&paint(&lines, colour));
     perform(run_line(args, unpacked), process).await
 }
 
@@ -140,7 +140,7 @@ fn unpack(args: &DemoArgs, environment: &Environment) -> Result<UnpackedDemo, Cl
     };
     let temporary = environment.variable("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
     // The last part of an id is random, which makes the directory name unique.
-    let id = clock::new_run_id()?;
+    let id = system::new_run_id().map_err(CliError::failed)?;
     let directory = sample::new_directory(&temporary, id.as_str().rsplit('-').next().unwrap_or_default());
     UnpackedDemo::make(directory.clone(), longest_wait_ms, args.keep).map_err(|error| {
         CliError::failed(format!("cannot unpack the demo into {}: {error}", directory.display()))
@@ -153,7 +153,7 @@ fn commands(process: &Process) -> CommandSettings {
     let variables = process.environment.variables().map(|(name, value)| (name.clone(), value.clone()));
     CommandSettings {
         fork_server: process.fork_server.clone(),
-        environment: fusee_engine::tools::CommandEnvironment::allowed(variables),
+        environment: fusee::engine::tools::CommandEnvironment::allowed(variables),
         ..CommandSettings::default()
     }
 }

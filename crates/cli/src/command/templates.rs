@@ -4,9 +4,9 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 
 use clap::{Args, Subcommand};
-use fusee_engine::run::ExitStatus;
-use fusee_engine::template::{RegisteredTemplate, SKELETON, Template, TemplateInput, TemplateRegistry};
-use fusee_engine::text::Source;
+use fusee::engine::run::ExitStatus;
+use fusee::engine::template::{RegisteredTemplate, SKELETON, Template, TemplateInput, TemplateRegistry};
+use fusee::engine::text::Source;
 use serde_json::{Value, json};
 
 use crate::config::flags::DirectoryFlag;
@@ -100,7 +100,7 @@ fn list(place: &DirectoryFlag, json: bool, process: &Process) -> Result<ExitStat
     template_source::warn(&loaded);
     let registry = &loaded.registry;
     let text = if json { format!("{}\n", described(registry)) } else { table(registry) };
-    stdio::print(&text)?;
+    stdio::print_as(json, &text)?;
     Ok(ExitStatus::Completed)
 }
 
@@ -154,12 +154,12 @@ fn show(args: &ShowArgs, process: &Process) -> Result<ExitStatus, CliError> {
     if args.json {
         let mut described = one_described(&loaded.registry, found);
         described["text"] = found.text.text.as_str().into();
-        stdio::print(&format!("{described}\n"))?;
+        stdio::print_json(&format!("{described}\n"))?;
         return Ok(ExitStatus::Completed);
     }
     let inputs = inputs_help(&found.template.inputs);
     stdio::error(&format!("{} ({})\n{inputs}", found.text.file, found.layer.as_str()));
-    stdio::print(&format!("{}\n", found.text.text.trim_end()))?;
+    stdio::print_exact(&format!("{}\n", found.text.text.trim_end()))?;
     Ok(ExitStatus::Completed)
 }
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use clap::Args;
-use fusee_engine::run::ExitStatus;
-use fusee_engine::tools::workspace::bounded_read;
+use fusee::engine::run::ExitStatus;
+use fusee::engine::tools::workspace::bounded_read;
 
 use crate::config::flags::DirectoryFlag;
 use crate::config::trust::Trust;

@@ -8,9 +8,9 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use fusee_engine::template::{FilePaths, TemplateFolder, TemplateLayer, load};
-use fusee_engine::text::Diagnostics;
-use fusee_engine::tools::workspace::bounded_read;
+use fusee::engine::template::{FilePaths, TemplateFolder, TemplateLayer, load};
+use fusee::engine::text::Diagnostics;
+use fusee::engine::tools::workspace::bounded_read;
 use serde::{Deserialize, Serialize};
 
 use super::file::{self, FileOwner};

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use fusee_engine::approval::rules::ApprovalRule;
-use fusee_engine::text::render::{self, Colour};
-use fusee_engine::text::{Diagnostics, Source};
+use fusee::engine::approval::rules::ApprovalRule;
+use fusee::engine::text::render::{self, Colour};
+use fusee::engine::text::{Diagnostics, Source};
 
 use super::file::{self, FileContent, FileOwner};
 use super::key::KeyScope;
@@ -86,7 +86,7 @@ fn add_settings(
     }
     for rule in &content.rules {
         let words = describe(rule);
-        let words = if rule.then == fusee_engine::approval::rules::RuleDecision::Allow {
+        let words = if rule.then == fusee::engine::approval::rules::RuleDecision::Allow {
             format!("allow {words}")
         } else {
             words

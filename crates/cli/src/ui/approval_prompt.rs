@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use fusee_engine::approval::rules::{ApprovalRule, RuleDecision, RuleSubject};
-use fusee_engine::approval::{ApprovalExtent, ApprovalQuestion};
+use fusee::engine::approval::rules::{ApprovalRule, RuleDecision, RuleSubject};
+use fusee::engine::approval::{ApprovalExtent, ApprovalQuestion};
 use serde_json::Value;
 
 use crate::ui::call_diff;

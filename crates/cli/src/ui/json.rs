@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 
-use fusee_engine::journal::EventRecord;
+use fusee::engine::journal::EventRecord;
 
 use super::Ui;
+use crate::process::stdio;
 
 /// Buffer size in bytes that forces a write.
 const GATHERED: usize = 64 << 10;
@@ -25,12 +26,13 @@ impl<W: Write> JsonLines<W> {
 
 impl<W: Write + Send> Ui for JsonLines<W> {
     fn show(&mut self, event: &EventRecord) -> io::Result<()> {
-        serde_json::to_writer(&mut self.lines, event)?;
+        let line = serde_json::to_string(event)?;
+        self.lines.extend_from_slice(stdio::escaped_json(&line).as_bytes());
         self.lines.push(b'\n');
-        if self.lines.len() < GATHERED { Ok(()) } else { self.rest() }
+        if self.lines.len() < GATHERED { Ok(()) } else { self.flush() }
     }
 
-    fn rest(&mut self) -> io::Result<()> {
+    fn flush(&mut self) -> io::Result<()> {
         if self.lines.is_empty() {
             return Ok(());
         }
@@ -40,6 +42,6 @@ impl<W: Write + Send> Ui for JsonLines<W> {
     }
 
     fn close(&mut self) -> io::Result<()> {
-        self.rest()
+        self.flush()
     }
 }

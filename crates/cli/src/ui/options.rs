@@ -4,13 +4,13 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use fusee_engine::agent::TaskOutcome;
-use fusee_engine::agent::flow::{BenchmarkSettings, OutputMode, PhaseLog};
-use fusee_engine::approval::{Approver, NonInteractive};
-use fusee_engine::model::CancellationToken;
-use fusee_engine::model::Price;
-use fusee_engine::run::RunSpec;
-use fusee_engine::text::render::Colour;
+use fusee::engine::agent::TaskOutcome;
+use fusee::engine::agent::flow::{BenchmarkSettings, OutputMode, PhaseLog};
+use fusee::engine::approval::{Approver, NonInteractive};
+use fusee::engine::model::CancellationToken;
+use fusee::engine::model::Price;
+use fusee::engine::run::RunSpec;
+use fusee::engine::text::render::Colour;
 
 use super::Ui;
 use super::json::JsonLines;
@@ -141,7 +141,7 @@ impl UiOptions {
     pub(crate) fn warn(&self, config: &Config) {
         let colour = if self.colour { Colour::Always } else { Colour::Never };
         if let Some(text) = config.warnings(colour) {
-            stdio::error(&text);
+            stdio::error_styled(&text);
         }
     }
 
@@ -151,7 +151,7 @@ impl UiOptions {
     }
 
     /// Creates the UI for a run.
-    pub(crate) fn face(&self, plan: RunHeader, cancel: CancellationToken) -> Box<dyn Ui> {
+    pub(crate) fn open_ui(&self, plan: RunHeader, cancel: CancellationToken) -> Box<dyn Ui> {
         let face = self.usual_face(plan, cancel);
         if self.phases_go_to_stdout() { Box::new(PhaseUi::new(io::stdout(), face)) } else { face }
     }
@@ -174,7 +174,9 @@ impl UiOptions {
             UiKind::Plain if self.benchmark.is_some() => {
                 Box::new(PlainUi::new(io::sink(), io::BufWriter::new(io::stderr()), plan))
             }
-            UiKind::Plain => Box::new(PlainUi::new(io::stdout(), io::BufWriter::new(io::stderr()), plan)),
+            UiKind::Plain => {
+                Box::new(PlainUi::new(stdio::ExactStdout, io::BufWriter::new(io::stderr()), plan))
+            }
             UiKind::Quiet => Box::new(PlainUi::new(io::sink(), io::BufWriter::new(io::stderr()), plan)),
             UiKind::Live => {
                 let looks = Appearance {

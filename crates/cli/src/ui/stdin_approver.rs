@@ -3,9 +3,8 @@
 
 use std::io::BufRead;
 
-use fusee_engine::approval::{ApprovalAnswer, ApprovalExtent, ApprovalQuestion, ApprovalScope, Approver};
-use fusee_engine::journal::BoxFuture;
-use fusee_engine::text::render::harmless;
+use fusee::engine::approval::{ApprovalAnswer, ApprovalExtent, ApprovalQuestion, ApprovalScope, Approver};
+use fusee::engine::journal::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 
@@ -125,7 +124,7 @@ pub(crate) fn other_extent(
         return extent;
     }
     let rows = approval_prompt::choices(question, other, while_open);
-    let text: String = rows.iter().map(|row| format!("    {}\n", harmless(row))).collect();
+    let text: String = rows.iter().map(|row| format!("    {row}\n")).collect();
     stdio::error(&format!("{text}{SHORT_PROMPT}"));
     other
 }

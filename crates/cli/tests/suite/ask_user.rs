@@ -50,7 +50,7 @@ fn results(project: &Project, run: &str) -> Vec<Value> {
 }
 
 fn questions(outcome: &Outcome) -> usize {
-    outcome.stdout.matches("allow?").count()
+    outcome.stdout.matches("y  this call only").count()
 }
 
 #[test]

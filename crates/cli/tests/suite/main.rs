@@ -34,6 +34,7 @@ mod flow_kills;
 mod flow_table;
 mod flows;
 mod grammar_gates;
+mod hostile_output;
 mod http_faults;
 mod http_model;
 mod images;

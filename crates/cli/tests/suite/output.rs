@@ -1,6 +1,7 @@
 //! Output channels: the answer on stdout, everything else on stderr, plain text in a pipe, stdin only on
 //! request.
 
+use fusee_testkit::events::of_type;
 use fusee_testkit::project::Project;
 use fusee_testkit::script::Line;
 use serde_json::json;
@@ -71,4 +72,24 @@ fn bare_fusee_prints_the_short_help_with_a_handful_of_commands() {
     let help = fusee(&project).run().exits(0);
     assert!(help.stdout.contains("run") && help.stdout.contains("resume"), "{}", help.stdout);
     assert!(help.stdout.lines().count() < 30, "{}", help.stdout);
+}
+
+/// The pieces of a command's output put together are its output: none is sent twice.
+#[test]
+fn live_output_of_a_command_comes_in_pieces_that_do_not_repeat() {
+    let project = Project::new();
+    let command = "for n in 1 2 3 4; do echo line $n; sleep 0.3; done";
+    let script = project.script(&[Line::call("shell", json!({"command": command})), Line::text("Done.")]);
+    let events = fusee(&project)
+        .args(["run", "x", "--json", "--sandbox", "off", "--model", &script])
+        .run()
+        .exits(0)
+        .events();
+    let pieces = of_type(&events, "tool_output");
+    assert!(pieces.len() > 1, "{pieces:?}");
+    let text: String = pieces.iter().map(|piece| piece["text"].as_str().unwrap()).collect();
+    assert!(
+        "line 1\nline 2\nline 3\nline 4\n".starts_with(&text) && text.starts_with("line 1\nline 2\n"),
+        "{text:?}"
+    );
 }

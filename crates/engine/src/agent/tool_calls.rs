@@ -26,7 +26,7 @@ use super::facts::change_of;
 use super::flow::Feedback;
 use super::machine::{CallResults, CallVerdict, FinishCall, GuardedCall};
 use super::runner::TaskRunner;
-use super::task_context::TaskContext;
+use super::session::Session;
 use call_gate::CallHistory;
 use tool_executor::CallRecord;
 
@@ -270,7 +270,7 @@ fn circling(times: u32) -> CallRoute {
     CallRoute::refuse(content, "repeated_call")
 }
 
-fn unknown(session: &TaskContext, name: &str) -> CallRoute {
+fn unknown(session: &Session, name: &str) -> CallRoute {
     let names = || session.definitions().map(|definition: &ToolDefinition| definition.name.as_ref());
     let near = fusee_text::suggest::nearest(name, names());
     let hint = if near.is_empty() {

@@ -31,7 +31,7 @@ use crate::tool::{
 };
 use crate::workspace::{OpenedPath, WorkspacePath};
 
-use capture::Capture;
+use capture::{Capture, ReportedOutput};
 pub(crate) use job::{Jobs, shell_kill, shell_poll};
 pub use settings::CommandSettings;
 use spool::Spool;
@@ -136,7 +136,7 @@ impl Shell {
 
     async fn wait_to_end(&self, plan: CheckedCommand, context: &CallContext) -> ToolOutput {
         let (head, tail) = (context.limits.output_head, context.limits.output_tail);
-        let spool = Spool::beneath(context.workspace.held(), &context.call_id, head + tail);
+        let spool = Spool::create(context.workspace.held(), &context.call_id, head + tail);
         let capture = Mutex::new(Capture::new(head, tail).saved_to(spool));
         let cause: OnceLock<EndCause> = OnceLock::new();
         let stop = async {
@@ -158,14 +158,14 @@ impl Shell {
         let mut run = Box::pin(plan.fork_server.run(request, push, stop));
         let mut tick = tokio::time::interval_at(tokio::time::Instant::now() + PROGRESS_EVERY, PROGRESS_EVERY);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut shown = 0;
+        let mut reported = ReportedOutput::default();
         let result = loop {
             tokio::select! {
                 result = &mut run => break result,
                 _ = tick.tick() => {
-                    let latest = capture.lock().latest_since(&mut shown);
-                    if let Some(latest) = latest {
-                        (context.progress)(&latest);
+                    let new = capture.lock().unreported(&mut reported);
+                    if let Some(new) = new {
+                        (context.progress)(&new);
                     }
                 }
             }
@@ -174,7 +174,7 @@ impl Shell {
         let saved = capture.lock().finish();
         let mut output = answer(result.as_ref().copied(), cause.get().copied(), &capture.lock());
         if let Some(saved) = saved.filter(|_| output.truncated) {
-            output.content.push_str(&format!("\n[{}]", saved.words()));
+            output.content.push_str(&format!("\n[{}]", saved.describe()));
         }
         output
     }
@@ -310,7 +310,7 @@ fn push_leftovers(closing: &mut String, finished: &FinishedCommand, was_stopped:
         let _ = write!(
             closing,
             "; {} it had left running {} ended: use `background` for what is to go on",
-            counted(finished.ended, "process", "processes"),
+            count_of(finished.ended, "process", "processes"),
             if finished.ended == 1 { "was" } else { "were" },
         );
     }
@@ -320,11 +320,11 @@ fn push_leftovers(closing: &mut String, finished: &FinishedCommand, was_stopped:
         );
     }
     if finished.left > 0 {
-        let _ = write!(closing, "; {} could not be ended", counted(finished.left, "process", "processes"));
+        let _ = write!(closing, "; {} could not be ended", count_of(finished.left, "process", "processes"));
     }
 }
 
-fn counted(count: u32, one: &str, many: &str) -> String {
+fn count_of(count: u32, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 

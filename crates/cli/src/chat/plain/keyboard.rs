@@ -7,10 +7,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use fusee_engine::approval::rules::ApprovalRules;
-use fusee_engine::approval::{ApprovalAnswer, ApprovalExtent, ApprovalQuestion, ApprovalScope, Approver};
-use fusee_engine::journal::BoxFuture;
-use fusee_engine::text::render::harmless;
+use fusee::engine::approval::rules::ApprovalRules;
+use fusee::engine::approval::{ApprovalAnswer, ApprovalExtent, ApprovalQuestion, ApprovalScope, Approver};
+use fusee::engine::journal::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, mpsc, watch};
 
@@ -102,7 +101,7 @@ impl Keyboard {
     }
 
     /// Whether the next line is `y` or `yes`.
-    pub(crate) async fn yes(&self) -> bool {
+    pub(crate) async fn read_yes(&self) -> bool {
         let line = self.lines.lock().await.recv().await.unwrap_or_default();
         matches!(line.trim().to_lowercase().as_str(), "y" | "yes")
     }
@@ -149,7 +148,7 @@ impl Keyboard {
             text.push_str(&format!("    ({})\n", self.room.confined));
         }
         for row in approval_prompt::choices(question, ApprovalExtent::Shown, CONVERSATION) {
-            text.push_str(&format!("    {}\n", harmless(&row)));
+            text.push_str(&format!("    {row}\n"));
         }
         stdio::error(&format!("{text}{}", stdin_approver::SHORT_PROMPT));
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
-use fusee_engine::approval::{ApprovalExtent, ApprovalQuestion};
+use fusee::engine::approval::{ApprovalExtent, ApprovalQuestion};
 
 use crate::chat::editor::Editor;
 use crate::ui::approval_prompt;

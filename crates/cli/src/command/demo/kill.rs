@@ -8,9 +8,9 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use fusee_engine::journal::event::{CallFate, Event};
-use fusee_engine::journal::{Journal, StepKind};
-use fusee_engine::run::ExitStatus;
+use fusee::engine::journal::event::{CallFate, Event};
+use fusee::engine::journal::{Journal, StepKind};
+use fusee::engine::run::ExitStatus;
 
 use super::{MAX_EVENTS, RUN, perform, run_id};
 use crate::command::demo::sample::summary::{KillReport, heading};
@@ -55,7 +55,7 @@ pub(super) async fn killed_and_resumed(
         .map_err(|error| CliError::failed(format!("cannot kill {pid}: {error}")))?;
     let mut killed = read_back(&place.journal_with_runs()?)?;
     let said = format!("kill -9 {pid}, {}. Now: fusee resume {RUN}", killed.during());
-    stdio::error(&format!("\n\n{}\n\n", heading(&said).paint(colour)));
+    stdio::error_styled(&format!("\n\n{}\n\n", heading(&said).paint(colour)));
     if terminal {
         tokio::time::sleep(PAUSE).await;
     }

@@ -3,10 +3,10 @@
 
 use std::fmt::Write as _;
 
-use fusee_engine::lang::{Atom, PlannedCall};
-use fusee_engine::model::tokens;
-use fusee_engine::run::ExitStatus;
-use fusee_engine::template::fill;
+use fusee::engine::lang::{Atom, PlannedCall};
+use fusee::engine::model::tokens;
+use fusee::engine::run::ExitStatus;
+use fusee::engine::template::fill;
 use serde_json::{Map, Value, json};
 
 use super::workflow_source::CheckedWorkflow;
@@ -33,7 +33,7 @@ pub(super) fn show(
 ) -> Result<ExitStatus, CliError> {
     let entries: Vec<DryRunEntry> = checked.program.calls().map(|call| entry(&call)).collect();
     let text = if json { as_json(&entries, inputs) } else { as_text(checked, &entries) };
-    stdio::print(&text).map(|()| ExitStatus::Completed)
+    stdio::print_as(json, &text).map(|()| ExitStatus::Completed)
 }
 
 fn entry(call: &PlannedCall<'_>) -> DryRunEntry {

@@ -31,7 +31,7 @@ enum SlotState {
 #[derive(Debug)]
 pub(crate) struct SupervisorBoard {
     states: &'static [AtomicU8],
-    bell: OwnedFd,
+    wake_fd: OwnedFd,
 }
 
 impl SupervisorBoard {
@@ -40,17 +40,17 @@ impl SupervisorBoard {
 
     /// Creates an empty board. Called before the fork server is forked, so that all processes share it.
     pub(crate) fn new() -> io::Result<Self> {
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Self { states: process::shared_bytes(Self::MOST)?, bell })
+        let wake_fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Self { states: process::shared_bytes(Self::MOST)?, wake_fd })
     }
 
     /// The same board with another descriptor of the eventfd, for a process that renumbers its descriptors.
-    pub(crate) fn with_bell(&self, bell: OwnedFd) -> Self {
-        Self { states: self.states, bell }
+    pub(crate) fn with_wake_fd(&self, wake_fd: OwnedFd) -> Self {
+        Self { states: self.states, wake_fd }
     }
 
-    pub(crate) fn bell(&self) -> BorrowedFd<'_> {
-        self.bell.as_fd()
+    pub(crate) fn wake_fd(&self) -> BorrowedFd<'_> {
+        self.wake_fd.as_fd()
     }
 
     /// Whether a supervisor is ready to take a command now.
@@ -71,12 +71,12 @@ impl SupervisorBoard {
     /// Wakes the fork server.
     pub(crate) fn wake(&self) {
         // Fails only if the counter is full, and then the fork server wakes up anyway.
-        let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+        let _ = rustix::io::write(&self.wake_fd, &1u64.to_ne_bytes());
     }
 
     /// Resets the eventfd, so that the next wake-up is seen.
     pub(crate) fn reset_wake(&self) {
-        let _ = rustix::io::read(&self.bell, &mut [0u8; 8]);
+        let _ = rustix::io::read(&self.wake_fd, &mut [0u8; 8]);
     }
 
     fn set(&self, place: usize, state: SlotState) {
@@ -102,7 +102,7 @@ impl SupervisorSlot<'_> {
 
     /// Marks this supervisor as busy. Wakes the fork server only if a command is waiting and no supervisor is
     /// ready.
-    pub(crate) fn busy(&self, line: &OwnedFd) {
+    pub(crate) fn mark_busy(&self, line: &OwnedFd) {
         self.board.set(self.place, SlotState::Busy);
         if is_readable(line) && !self.board.has_ready() {
             self.board.wake();
@@ -176,7 +176,7 @@ impl<'b> SupervisorPool<'b> {
     }
 
     /// Removes a supervisor that has ended. Returns whether it belonged to this pool.
-    pub(crate) fn forget(&mut self, pid: Pid) -> bool {
+    pub(crate) fn remove(&mut self, pid: Pid) -> bool {
         let Some(at) = self.members.iter().position(|(member, _)| *member == pid) else { return false };
         let (_, place) = self.members.swap_remove(at);
         self.board.set(place, SlotState::Gone);

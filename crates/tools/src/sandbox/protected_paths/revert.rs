@@ -83,7 +83,7 @@ impl<'w> Watch<'w> {
     }
 
     /// A descriptor that becomes readable when something may have been created.
-    pub(in crate::sandbox) fn news(&self) -> Option<&OwnedFd> {
+    pub(in crate::sandbox) fn readable_fd(&self) -> Option<&OwnedFd> {
         self.news.as_ref()
     }
 
@@ -116,8 +116,11 @@ impl<'w> Watch<'w> {
             };
             // Only settings are also checked when they are modified: a command may write to files next to the
             // others all the time.
-            let flags =
-                if *made == CreatedPathAction::Tamed { made_there | WatchFlags::MODIFY } else { made_there };
+            let flags = if *made == CreatedPathAction::Sanitized {
+                made_there | WatchFlags::MODIFY
+            } else {
+                made_there
+            };
             path.parent().into_iter().for_each(|parent| watch(parent, flags));
             if *made == CreatedPathAction::WithoutHooks {
                 watch(path, made_there);
@@ -138,14 +141,14 @@ pub(in crate::sandbox) fn revert_at(path: &Path, made: CreatedPathAction) -> Und
         CreatedPathAction::SetAside => false,
         CreatedPathAction::UnlessDirectory => status.is_dir(),
         CreatedPathAction::WithoutHooks if status.is_dir() => return without_hooks(path),
-        CreatedPathAction::Tamed if status.is_file() => is_sanitized(path),
-        CreatedPathAction::WithoutHooks | CreatedPathAction::Tamed => false,
+        CreatedPathAction::Sanitized if status.is_file() => is_sanitized(path),
+        CreatedPathAction::WithoutHooks | CreatedPathAction::Sanitized => false,
     };
     if fine {
         return Undone::Nothing;
     }
     set_aside(path);
-    if made == CreatedPathAction::Tamed {
+    if made == CreatedPathAction::Sanitized {
         // Without settings the directory would not be a repository. Keep it a plain one.
         let _ = fs::write(path, PLAIN_SETTINGS);
     }

@@ -88,9 +88,9 @@ fn settings_that_are_not_tame_are_replaced() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("config");
     fs::write(&path, "[core]\n\tfsmonitor = evil\n").unwrap();
-    assert_eq!(revert_at(&path, CreatedPathAction::Tamed), Undone::Something);
+    assert_eq!(revert_at(&path, CreatedPathAction::Sanitized), Undone::Something);
     assert_eq!(fs::read_to_string(&path).unwrap(), PLAIN_SETTINGS);
-    assert_eq!(revert_at(&path, CreatedPathAction::Tamed), Undone::Nothing);
+    assert_eq!(revert_at(&path, CreatedPathAction::Sanitized), Undone::Nothing);
     assert_eq!(names(directory.path()), ["config", "config.refused"]);
 }
 
@@ -115,7 +115,8 @@ fn the_system_tells_when_something_is_made() {
         (&hooks, CreatedPathAction::WithoutHooks),
     ]);
     let told = || {
-        let mut events = [rustix::event::PollFd::new(watch.news().unwrap(), rustix::event::PollFlags::IN)];
+        let mut events =
+            [rustix::event::PollFd::new(watch.readable_fd().unwrap(), rustix::event::PollFlags::IN)];
         rustix::event::poll(&mut events, Some(&rustix::event::Timespec { tv_sec: 1, tv_nsec: 0 })).unwrap()
             == 1
     };
@@ -134,9 +135,11 @@ fn settings_are_looked_at_when_they_change_and_files_next_to_others_are_not() {
     let (config, ours) = (directory.path().join(".git/config"), directory.path().join("fusee.toml"));
     fs::create_dir(directory.path().join(".git")).unwrap();
     fs::write(directory.path().join("log"), "one\n").unwrap();
-    let watch = Watch::over(vec![(&config, CreatedPathAction::Tamed), (&ours, CreatedPathAction::SetAside)]);
+    let watch =
+        Watch::over(vec![(&config, CreatedPathAction::Sanitized), (&ours, CreatedPathAction::SetAside)]);
     let told = || {
-        let mut events = [rustix::event::PollFd::new(watch.news().unwrap(), rustix::event::PollFlags::IN)];
+        let mut events =
+            [rustix::event::PollFd::new(watch.readable_fd().unwrap(), rustix::event::PollFlags::IN)];
         rustix::event::poll(&mut events, Some(&rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap()
             == 1
     };
