@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fusee_engine::agent::{JsonAnswer, Limits};
+use fusee_engine::agent::{JsonAnswer, Limits, ReviewPolicy};
 use fusee_engine::approval::{ApprovalMode, Approver, NonInteractive};
 use fusee_engine::journal::event::TaskStatus;
 use fusee_engine::journal::{Journal, JournalOptions, RunId};
@@ -25,7 +25,7 @@ use crate::run::{Run, ended};
 use crate::system::{SystemClock, jitter, new_run_id, now};
 use crate::task::{Task, UNNAMED, parse};
 use crate::tool::schema_of;
-use crate::{AgentTask, Error, Outcome};
+use crate::{AgentTask, Error, EventEmitter, Outcome, Session, TurnContext};
 
 /// A model with its tools, a workspace and a journal. Cheap to clone; clones share all of them.
 #[derive(Clone)]
@@ -40,9 +40,7 @@ struct Shared {
     workspace: PathBuf,
     tools: Vec<Arc<dyn Tool>>,
     templates: TemplateSource,
-    limits: Limits,
-    options: RequestOptions,
-    approve: ApprovalMode,
+    context: TurnContext,
     approver: Option<Arc<dyn Approver>>,
     sandbox_mode: SandboxMode,
     sandbox_options: SandboxOptions,
@@ -65,7 +63,7 @@ impl Agent {
 
     /// Starts a run: a request in plain words, or any [`Task`].
     pub async fn start(&self, task: impl Into<Task>) -> Result<Run, Error> {
-        self.start_with(task.into(), None).await
+        self.start_with(task.into(), None, self.turn_context()).await
     }
 
     /// Runs a task to its end and returns its answer as a value of type `T`. The model is told the JSON Schema of
@@ -74,7 +72,8 @@ impl Agent {
         let schema = schema_of::<T>();
         let check = JsonAnswer::new(&schema)
             .map_err(|problem| Error::WrongAnswer { answer: String::new(), problem })?;
-        let outcome = self.start_with(task.into(), Some(schema)).await?.outcome().await?;
+        let outcome =
+            self.start_with(task.into(), Some(schema), self.turn_context()).await?.outcome().await?;
         if outcome.status != TaskStatus::Completed {
             return Err(Error::NoAnswer(Box::new(outcome)));
         }
@@ -84,9 +83,21 @@ impl Agent {
         value.map_err(|problem| Error::WrongAnswer { answer: outcome.answer, problem })
     }
 
-    /// A task with listeners, in the words of the agent specification. It starts with [`AgentTask::run`].
-    pub fn task(&self, task: impl Into<Task>) -> AgentTask {
-        AgentTask::new(self.clone(), task.into())
+    /// A task with listeners, in a session of its own. It starts with [`AgentTask::run`].
+    pub fn task(&self, task: impl Into<Task>) -> Result<AgentTask, Error> {
+        let task = task.into();
+        let id = task.run_id.clone().map_or_else(new_run_id, Ok).map_err(Error::RunId)?;
+        Ok(AgentTask::of(Session::new(self.clone()), id, task, EventEmitter::new()))
+    }
+
+    /// What the turns of the agent's tasks are asked with.
+    pub fn turn_context(&self) -> &TurnContext {
+        &self.shared.context
+    }
+
+    /// The directory that the tools work in.
+    pub fn workspace(&self) -> &Path {
+        &self.shared.workspace
     }
 
     /// Resumes a run after its last journaled step, with the settings it was started with and this agent's model,
@@ -95,7 +106,7 @@ impl Agent {
         let Shared { journal, model, .. } = &*self.shared;
         let spec = run::settings_of(journal, run)?;
         let builder = RunBuilder::new(spec, journal.clone(), Arc::clone(model));
-        let (builder, approvals) = self.add_agent_parts(builder).await;
+        let (builder, approvals) = self.add_agent_parts(builder, self.turn_context().approval).await;
         Ok(Run::new(builder.resume(run)?, approvals))
     }
 
@@ -112,11 +123,18 @@ impl Agent {
         &self.shared.journal
     }
 
-    async fn start_with(&self, task: Task, schema: Option<serde_json::Value>) -> Result<Run, Error> {
-        let Shared { resolved, model, journal, workspace, limits, options, .. } = &*self.shared;
+    pub(crate) async fn start_with(
+        &self,
+        task: Task,
+        schema: Option<serde_json::Value>,
+        context: &TurnContext,
+    ) -> Result<Run, Error> {
+        let Shared { resolved, model, journal, workspace, .. } = &*self.shared;
+        let TurnContext { limits, options, approval, review } = context;
         let (journal, model) = (journal.clone(), Arc::clone(model));
         let builder = RunBuilder::resolved(workspace, resolved, *limits, options.clone(), journal, model);
-        let (mut builder, approvals) = self.add_agent_parts(builder).await;
+        let (mut builder, approvals) = self.add_agent_parts(builder, *approval).await;
+        builder.spec.review = task.review.then(|| review.clone());
         builder.spec.output_schema = schema;
         let run = task.run_id.clone().map_or_else(new_run_id, Ok).map_err(Error::RunId)?;
         task.add_to(&mut builder)?;
@@ -124,21 +142,25 @@ impl Agent {
     }
 
     /// Adds what the agent contributes to every run.
-    async fn add_agent_parts(&self, builder: RunBuilder) -> (RunBuilder, Arc<PendingApprovals>) {
-        let Shared { tools, templates, approve, approver, commands, .. } = &*self.shared;
+    async fn add_agent_parts(
+        &self,
+        builder: RunBuilder,
+        approval: ApprovalMode,
+    ) -> (RunBuilder, Arc<PendingApprovals>) {
+        let Shared { tools, templates, approver, commands, .. } = &*self.shared;
         let sandbox = self.shared.sandbox.get_or_init(|| {
             let Shared { sandbox_mode, sandbox_options, workspace, .. } = &*self.shared;
             ActiveSandbox::activate(*sandbox_mode, sandbox_options.clone(), workspace, commands.clone(), &[])
         });
         let mut builder = builder.with_sandbox(sandbox.await);
         let approvals = Arc::new(PendingApprovals::default());
-        builder.spec.approve = *approve;
+        builder.spec.approve = approval;
         builder.deps.extra_tools.clone_from(tools);
         builder.deps.templates.clone_from(templates);
         builder.deps.jitter = jitter;
         builder.deps.approver = match approver {
             Some(approver) => Arc::clone(approver),
-            None if *approve == ApprovalMode::Never => Arc::new(NonInteractive),
+            None if approval == ApprovalMode::Never => Arc::new(NonInteractive),
             None => Arc::clone(&approvals) as Arc<dyn Approver>,
         };
         (builder, approvals)
@@ -169,9 +191,7 @@ pub struct AgentBuilder {
     journal_file: Option<PathBuf>,
     tools: Vec<Arc<dyn Tool>>,
     templates: Vec<String>,
-    limits: Limits,
-    options: RequestOptions,
-    approve: ApprovalMode,
+    context: TurnContext,
     approver: Option<Arc<dyn Approver>>,
     sandbox_mode: SandboxMode,
     sandbox_options: SandboxOptions,
@@ -189,9 +209,7 @@ impl AgentBuilder {
             journal_file: None,
             tools: Vec::new(),
             templates: Vec::new(),
-            limits: Limits::default(),
-            options: RequestOptions::default(),
-            approve: ApprovalMode::Never,
+            context: TurnContext::default(),
             approver: None,
             sandbox_mode: SandboxMode::default(),
             sandbox_options: SandboxOptions::default(),
@@ -273,14 +291,14 @@ impl AgentBuilder {
     /// Sets the limits on turns, tokens, cost and time.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
+        self.context.limits = limits;
         self
     }
 
     /// Sets temperature and other options of each model request [default: from the model's profile].
     #[must_use]
     pub fn options(mut self, options: RequestOptions) -> Self {
-        self.options = options;
+        self.context.options = options;
         self
     }
 
@@ -288,7 +306,15 @@ impl AgentBuilder {
     /// refused]. Without an answer the call is refused after [`Limits::approval_timeout_s`].
     #[must_use]
     pub fn approval(mut self, mode: ApprovalMode) -> Self {
-        self.approve = mode;
+        self.context.approval = mode;
+        self
+    }
+
+    /// Sets the restrictions of tasks in review mode [default: calls that change nothing are allowed, others need
+    /// approval, 100 calls].
+    #[must_use]
+    pub fn review(mut self, restrictions: ReviewPolicy) -> Self {
+        self.context.review = restrictions;
         self
     }
 
@@ -361,9 +387,7 @@ impl AgentBuilder {
                 workspace,
                 tools: self.tools,
                 templates,
-                limits: self.limits,
-                options: self.options,
-                approve: self.approve,
+                context: self.context,
                 approver: self.approver,
                 sandbox_mode: self.sandbox_mode,
                 sandbox_options: self.sandbox_options,

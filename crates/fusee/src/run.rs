@@ -6,14 +6,14 @@ use std::task::{Context, Poll};
 
 use fusee_engine::agent::TaskProgress;
 use fusee_engine::approval::ApprovalAnswer;
-use fusee_engine::journal::event::{Event, TaskStatus};
+use fusee_engine::journal::event::Event;
 use fusee_engine::journal::{EventRecord, EventStream, JournalError, RunId};
-use fusee_engine::model::Usage;
+use fusee_engine::model::{CancellationToken, Usage};
 use fusee_engine::run::{RunHandle, RunOutcome};
 use futures_util::Stream;
 
 use crate::approvals::PendingApprovals;
-use crate::{Error, Outcome};
+use crate::{Error, Outcome, TaskState};
 
 type Records = Pin<Box<dyn Stream<Item = Result<Arc<EventRecord>, JournalError>> + Send>>;
 
@@ -78,9 +78,9 @@ impl Run {
         self.approvals.reply(text.into());
     }
 
-    /// Final status; `None` while the run goes on.
-    pub fn status(&self) -> Option<TaskStatus> {
-        self.handle.progress().status()
+    /// Status of the run.
+    pub fn status(&self) -> TaskState {
+        self.handle.progress().status().map_or(TaskState::Running, TaskState::from)
     }
 
     /// Number of model replies so far.
@@ -91,6 +91,10 @@ impl Run {
     /// Reported token usage so far.
     pub fn token_usage(&self) -> Usage {
         self.handle.progress().token_usage()
+    }
+
+    pub(crate) fn cancellation(&self) -> CancellationToken {
+        self.handle.cancellation()
     }
 
     pub(crate) fn progress(&self) -> Arc<TaskProgress> {

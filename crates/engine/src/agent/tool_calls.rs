@@ -25,8 +25,8 @@ use super::execution::Execution;
 use super::facts::change_of;
 use super::flow::Feedback;
 use super::machine::{CallResults, CallVerdict, FinishCall, GuardedCall};
-use super::runner::TaskRunner;
 use super::session::Session;
+use super::turn_manager::TurnManager;
 use call_gate::CallHistory;
 use tool_executor::CallRecord;
 
@@ -58,7 +58,7 @@ impl CallRoute {
     }
 }
 
-impl TaskRunner<'_> {
+impl TurnManager<'_> {
     /// Executes all calls and returns what the turn machine needs to know about them.
     pub(super) async fn make_calls(&mut self, calls: Vec<GuardedCall>) -> Result<CallResults, RunAborted> {
         let mut results = CallResults::default();
