@@ -15,6 +15,7 @@ use crate::process::environment::Environment;
 use crate::process::error::CliError;
 use crate::project::journal_ownership::JournalOwnership;
 
+pub(crate) mod file_mentions;
 pub(crate) mod find_run;
 pub(crate) mod journal_ownership;
 pub(crate) mod mcp_servers;

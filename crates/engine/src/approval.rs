@@ -122,13 +122,18 @@ impl ApprovalQuestion {
     }
 }
 
+/// Reason of a refusal because nobody could be asked.
+pub const NOBODY_TO_ASK: &str = "nobody is there to approve it; go on without it, or finish as blocked";
+
+/// Kind under which a task report counts calls that were refused because nobody could be asked.
+pub const REFUSED_UNASKED: &str = "refused_unasked";
+
 /// Non-interactive approver: refuses every question.
 pub struct NonInteractive;
 
 impl Approver for NonInteractive {
     fn ask<'a>(&'a self, _question: &'a ApprovalQuestion) -> BoxFuture<'a, ApprovalAnswer> {
-        let reason = "nobody is there to approve it; go on without it, or finish as blocked".to_owned();
-        Box::pin(async { ApprovalAnswer::no(reason) })
+        Box::pin(async { ApprovalAnswer::no(NOBODY_TO_ASK) })
     }
 }
 

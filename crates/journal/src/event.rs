@@ -39,6 +39,13 @@ pub enum Event {
         turn_id: String,
         /// Estimated number of tokens in the request.
         input_tokens: u64,
+        /// Maximum number of turns of the task.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max_turns: Option<u32>,
+        /// Maximum number of tokens in a request: the limit of the task, or the model's context size if that is
+        /// smaller.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max_input_tokens: Option<u64>,
     },
     /// The reply and the results of all its tool calls have arrived.
     TurnComplete {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use fusee::engine::agent::TaskOutcome;
 use fusee::engine::agent::flow::{BenchmarkSettings, OutputMode, PhaseLog};
-use fusee::engine::approval::{Approver, NonInteractive};
+use fusee::engine::approval::{ApprovalMode, Approver, NonInteractive};
 use fusee::engine::model::CancellationToken;
 use fusee::engine::model::Price;
 use fusee::engine::run::RunSpec;
@@ -142,6 +142,16 @@ impl UiOptions {
         let colour = if self.colour { Colour::Always } else { Colour::Never };
         if let Some(text) = config.warnings(colour) {
             stdio::error_styled(&text);
+        }
+    }
+
+    /// Warns that calls which need approval will be refused.
+    pub(crate) fn warn_if_nobody_can_be_asked(&self, approve: ApprovalMode) {
+        if approve == ApprovalMode::Ask && !self.can_ask() {
+            stdio::error(
+                "warning: there is no terminal to ask on, so every call that needs approval will be refused \
+                 (--approve ask); --approve auto runs what the sandbox confines\n",
+            );
         }
     }
 

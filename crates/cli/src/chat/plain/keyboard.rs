@@ -13,7 +13,7 @@ use fusee::engine::journal::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, mpsc, watch};
 
-use crate::chat::file_mentions;
+use crate::project::file_mentions;
 use crate::process::error::CliError;
 use crate::process::stdio;
 use crate::project::saved_rules::SavedRules;

@@ -8,7 +8,7 @@ use fusee::engine::tools::Workspace;
 
 use super::{Chat, ChatRun};
 use crate::chat::commands::RunRequest;
-use crate::chat::file_mentions::{self, AttachedFiles};
+use crate::project::file_mentions::{self, AttachedFiles};
 use crate::command::review;
 use crate::command::run_setup::RunTarget;
 use crate::command::task;

@@ -47,7 +47,7 @@ pub(crate) fn undo(args: &UndoArgs, process: &Process) -> Result<ExitStatus, Cli
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let journal = project.journal_with_runs()?;
     project.check_owner()?;
-    let row = find_run::named(&journal, &args.run.run)?;
+    let row = find_run::named_or_newest(&journal, args.run.run.as_deref())?;
     let undoing = PreparedUndo::plan(&journal, &row)?;
     stdio::print(&undoing.describe(if args.dry_run { "would be" } else { "will be" }))?;
     let exit = undoing.exit();

@@ -175,11 +175,7 @@ impl View {
             }
             Event::Message { role: Role::Assistant, text } => self.message(text),
             Event::Message { role: Role::User, text } => {
-                self.words(
-                    &format!("to the model: {}", format::one_line(text, 300)),
-                    Style::Dim,
-                    StyledLine::new(),
-                );
+                self.words(&format!("to the model: {}", text.trim()), Style::Dim, StyledLine::new());
                 if !self.stream.is_empty() {
                     self.gap();
                 }
@@ -218,7 +214,8 @@ impl View {
             Event::ApprovalRequested { call_id, name, arguments, reason } => {
                 self.question(call_id, name, arguments, reason)
             }
-            Event::ApprovalResolved { .. } => {
+            Event::ApprovalResolved { approved, reason, .. } => {
+                self.tally.answered(*approved, reason.as_deref());
                 self.asking = None;
                 if let Some(call) = &mut self.call {
                     call.since = now;
@@ -275,8 +272,14 @@ impl View {
     }
 
     fn started(&mut self, started: &TaskStarted) {
-        let request = format::one_line(format::request_text(&started.request), 1000);
-        self.line(StyledLine::of(Style::Accent, self.glyphs.task).and(Style::Bold, &format!(" {request}")));
+        let request = format!(" {}", format::request_text(&started.request).trim());
+        self.rows.push(ViewRow::Words {
+            text: request,
+            style: Style::Bold,
+            indent: "  ",
+            first: StyledLine::of(Style::Accent, self.glyphs.task),
+        });
+        self.last_was_gap = false;
         if self.manner == RowGroup::Run {
             let facts = format!("  {} · sandbox {}", started.model, started.sandbox);
             self.line(StyledLine::of(Style::Dim, &facts));
