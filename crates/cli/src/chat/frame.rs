@@ -81,9 +81,16 @@ fn input(state: &ChatState, columns: usize) -> (Vec<StyledLine>, (usize, usize))
         rows.push(StyledLine::of(Style::Accent, lead).and(Style::Plain, row));
     }
     let cursor = (above + laid.cursor.0 - first, laid.cursor.1 + 2);
-    for (index, candidate) in state.completion.candidates.iter().enumerate() {
-        let style = if index == 0 { Style::Plain } else { Style::Dim };
-        let hint = if index == 0 { "   tab" } else { "" };
+    let (window, current) = (state.completion.window(), state.completion.selected.unwrap_or_default());
+    let below_window = state.completion.candidates.len() - window.end;
+    for index in window {
+        let candidate = &state.completion.candidates[index];
+        let style = if index == current { Style::Bold } else { Style::Dim };
+        let hint = match state.completion.selected {
+            Some(selected) if selected == index => "   enter or tab",
+            None if index == 0 => "   tab",
+            _ => "",
+        };
         let entry = TABLE.iter().find(|entry| entry.name == candidate.trim_end());
         let row = match entry {
             Some(entry) => {
@@ -92,6 +99,9 @@ fn input(state: &ChatState, columns: usize) -> (Vec<StyledLine>, (usize, usize))
             None => StyledLine::of(style, &format!("    {candidate}")),
         };
         rows.push(row.with_right(StyledLine::of(Style::Dim, hint.trim_start()), columns.min(WIDE)));
+    }
+    if below_window > 0 {
+        rows.push(StyledLine::of(Style::Dim, &format!("    and {below_window} more: ↓")));
     }
     let below = match (&state.wanted, state.leaving, state.view.is_some()) {
         (Some(FreeTextPurpose::WhatNow), ..) => {

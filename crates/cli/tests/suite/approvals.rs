@@ -198,3 +198,38 @@ fn a_question_shows_the_whole_command_and_its_input() {
         assert!(shown.contains(words), "{words}: {shown}");
     }
 }
+
+#[test]
+fn calls_that_nobody_could_be_asked_about_are_announced_and_counted() {
+    let project = Project::new();
+    let write = Line::call("write_file", json!({"path": "a.txt", "content": "one\n"}));
+    let script = project.script(&[write, Line::text("Done.")]);
+    let line = ["run", "x", "--run-id", "r", "--approve", "ask", "--model", &script];
+    let told = fusee(&project).args(line).run().exits(0).stderr;
+    assert!(told.starts_with("warning: there is no terminal to ask on, so every call"), "{told}");
+    assert!(
+        told.contains("completed") && told.contains(" · 1 call refused because nobody could be asked\n"),
+        "{told}"
+    );
+    let events = fusee(&project).args(["show", "r", "--json"]).run().exits(0).events();
+    assert_eq!(of_type(&events, "task_report")[0]["feedback_counts"]["refused_unasked"], json!(1));
+    let shown = fusee(&project).args(["show", "r"]).run().exits(0).stdout;
+    assert!(shown.contains("1 call refused because nobody could be asked"), "{shown}");
+}
+
+#[test]
+fn changes_that_nothing_verified_are_marked() {
+    let project = Project::new();
+    let write = || Line::call("write_file", json!({"path": "a.txt", "content": "one\n"}));
+    let said = |flags: &[&str], lines: &[Line]| {
+        let script = project.script(lines);
+        let line = ["run", "x", "--sandbox", "off", "--model", &script];
+        fusee(&project).args(line).args(flags.iter().copied()).run().exits(0).stderr
+    };
+    let unverified = said(&[], &[write(), Line::text("Done.")]);
+    assert!(unverified.contains("changed a.txt · unverified\n"), "{unverified}");
+    let verified = said(&["--verify", "true"], &[write(), Line::text("Done.")]);
+    assert!(verified.contains(" · verified\n") && !verified.contains("unverified"), "{verified}");
+    let nothing = said(&[], &[Line::text("Done.")]);
+    assert!(!nothing.contains("unverified"), "{nothing}");
+}

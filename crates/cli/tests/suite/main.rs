@@ -54,6 +54,7 @@ mod rereads;
 mod resume;
 mod review;
 mod run_flags;
+mod run_names;
 mod run_task;
 mod sandbox;
 mod secrets;

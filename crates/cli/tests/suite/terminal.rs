@@ -379,3 +379,23 @@ fn a_question_longer_than_the_screen_is_allowed_only_after_its_end_was_shown() {
     terminal.until("Done.");
     assert_eq!(project.read("ran.txt").lines().count(), 60);
 }
+
+#[test]
+fn the_command_menu_scrolls_completes_with_enter_and_takes_a_unique_beginning() {
+    let project = Project::new();
+    let terminal = Terminal::open(&project, &format!("-m {}", project.script(&[Line::text("Done.")])));
+    terminal.until("/help ·");
+    terminal.keys(&["/"]);
+    let menu = terminal.until("and 9 more");
+    assert!(menu.contains("/task") && !menu.contains("/quit"), "{menu}");
+    // One step up from the top is the end of the list.
+    terminal.keys(&["Up"]);
+    let end = terminal.until("/quit");
+    assert!(!end.contains("/task") && !end.contains(" more: "), "{end}");
+    terminal.keys(&["Up", "Enter"]);
+    terminal.until("> /help ");
+    terminal.keys(&["Enter"]);
+    terminal.until("Anything else is sent to the model.");
+    terminal.say("/qui");
+    terminal.until("LEFT 0");
+}

@@ -27,6 +27,7 @@ use super::machine::{CallResults, CallVerdict, FinishCall, GuardedCall};
 use super::session::Session;
 use super::turn_manager::TurnManager;
 use crate::approval::ASK_USER;
+use crate::approval::{NOBODY_TO_ASK, REFUSED_UNASKED};
 use call_gate::CallHistory;
 use tool_executor::CallRecord;
 
@@ -184,6 +185,9 @@ impl TurnManager<'_> {
                     Some(refusal) => {
                         if refusal.fate == Some(CallFate::Refused) {
                             self.flow.facts.fed_back("refused_call");
+                            if refusal.output.content.contains(NOBODY_TO_ASK) {
+                                self.flow.facts.fed_back(REFUSED_UNASKED);
+                            }
                         }
                         run.answer(call, refusal).await
                     }

@@ -13,9 +13,9 @@ use fusee::engine::journal::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, mpsc, watch};
 
-use crate::project::file_mentions;
 use crate::process::error::CliError;
 use crate::process::stdio;
+use crate::project::file_mentions;
 use crate::project::saved_rules::SavedRules;
 use crate::ui::approval_prompt;
 use crate::ui::stdin_approver::{self, TypedAnswer};

@@ -44,10 +44,13 @@ impl ChatState {
         match key.code {
             KeyCode::Enter if alt || key.modifiers.contains(KeyModifiers::SHIFT) => self.editor.insert("\n"),
             KeyCode::Enter if self.editor.before().ends_with('\\') => self.editor.replace_before(1, "\n"),
+            KeyCode::Enter if self.completion.selected.is_some() => self.complete(),
             KeyCode::Enter => return self.submit(),
             KeyCode::Esc if self.is_working() => return self.interrupt(now),
             KeyCode::Esc => {}
             KeyCode::Tab => self.complete(),
+            KeyCode::Up if self.completion.step(false) => return Vec::new(),
+            KeyCode::Down if self.completion.step(true) => return Vec::new(),
             KeyCode::Up => self.upwards(),
             KeyCode::Down => self.move_down(),
             KeyCode::Char(c) if !alt => self.editor.insert(c.encode_utf8(&mut [0; 4])),
@@ -110,8 +113,8 @@ impl ChatState {
     }
 
     fn complete(&mut self) {
-        if let Some(first) = self.completion.candidates.first() {
-            self.editor.replace_before(self.completion.replaces, first);
+        if let Some(current) = self.completion.current() {
+            self.editor.replace_before(self.completion.replaces, current);
         }
     }
 

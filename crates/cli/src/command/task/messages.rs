@@ -47,7 +47,7 @@ pub(super) fn wrong_inputs(json: bool, message: &str) -> Result<ExitStatus, CliE
     if json {
         print_failure("VALIDATION_ERROR", Some("input_validation_failure"), &format!("1:1: {message}"))?;
     }
-    Ok(ExitStatus::Failed)
+    Ok(ExitStatus::Usage)
 }
 
 fn print_failure(kind: &str, reason: Option<&str>, message: &str) -> Result<(), CliError> {

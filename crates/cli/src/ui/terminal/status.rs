@@ -73,9 +73,8 @@ impl Status {
         let part = self.part.as_deref().map(|part| format!("{part} · ")).unwrap_or_default();
         let (max_turns, max_tokens) =
             (self.max_turns.unwrap_or(plan.max_turns), self.max_tokens.unwrap_or(plan.max_tokens));
-        let turn = self
-            .turn
-            .map_or_else(|| "starting · ".to_owned(), |turn| format!("turn {turn}/{max_turns} · "));
+        let turn =
+            self.turn.map_or_else(|| "starting · ".to_owned(), |turn| format!("turn {turn}/{max_turns} · "));
         let share = self.tokens as f64 / max_tokens.max(1) as f64;
         let full = ((share * BAR as f64).round() as usize).min(BAR);
         let bar = format!("{}{} ", glyphs.full.repeat(full), glyphs.empty.repeat(BAR - full));
