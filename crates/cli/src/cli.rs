@@ -64,6 +64,7 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
             "resume",
             "prompt",
             "templates",
+            "workflows",
             "match",
             "memory",
             "check",

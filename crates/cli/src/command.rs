@@ -26,6 +26,7 @@ pub(crate) mod task;
 pub(crate) mod templates;
 pub(crate) mod trust;
 pub(crate) mod version;
+pub(crate) mod workflows;
 
 use clap::Subcommand;
 use fusee::engine::run::ExitStatus;
@@ -46,6 +47,7 @@ pub(crate) enum Command {
     Replay(replay::ReplayArgs),
     Prompt(prompt::PromptArgs),
     Templates(templates::TemplatesArgs),
+    Workflows(workflows::WorkflowsArgs),
     Match(match_templates::MatchArgs),
     Memory(memory::MemoryArgs),
     Check(check::CheckArgs),
@@ -76,6 +78,7 @@ impl Command {
             | Self::Replay(_)
             | Self::Prompt(_)
             | Self::Templates(_)
+            | Self::Workflows(_)
             | Self::Match(_)
             | Self::Memory(_)
             | Self::Check(_)
@@ -118,6 +121,7 @@ impl Command {
             Self::Replay(args) => replay::replay(args, process).await,
             Self::Prompt(args) => prompt::prompt(&args, process),
             Self::Templates(args) => templates::templates(args, process),
+            Self::Workflows(args) => workflows::workflows(&args, process),
             Self::Match(args) => match_templates::matching(&args, process),
             Self::Memory(args) => memory::memory(&args, process),
             Self::Check(args) => check::check(&args, process),

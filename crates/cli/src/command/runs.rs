@@ -17,8 +17,8 @@ use crate::process::Process;
 use crate::process::clock;
 use crate::process::error::CliError;
 use crate::process::stdio;
-use crate::project::Project;
 use crate::project::find_run;
+use crate::project::{Project, former_notice};
 use crate::ui::format;
 use crate::ui::line::{Style, StyledLine};
 
@@ -49,6 +49,14 @@ enum RunsCommand {
     Gc(gc::GcArgs),
     Diff(diff::DiffArgs),
     Undo(undo::UndoArgs),
+    /// Move the runs from before this directory became a project into it
+    Move(MoveArgs),
+}
+
+#[derive(Args)]
+struct MoveArgs {
+    #[command(flatten)]
+    place: DirectoryFlag,
 }
 
 #[derive(Args)]
@@ -75,7 +83,22 @@ pub(crate) async fn runs(args: RunsArgs, process: &Process) -> Result<ExitStatus
         Some(RunsCommand::Gc(args)) => gc::gc(&args, process).await,
         Some(RunsCommand::Diff(args)) => diff::diff(&args, process),
         Some(RunsCommand::Undo(args)) => undo::undo(&args, process),
+        Some(RunsCommand::Move(args)) => move_journal(&args, process),
     }
+}
+
+fn move_journal(args: &MoveArgs, process: &Process) -> Result<ExitStatus, CliError> {
+    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let Some(former) = project.former_journal() else {
+        return Err(CliError::usage(
+            "there are no runs to move: this project has its own journal, or none was kept",
+        ));
+    };
+    project
+        .adopt_journal(&former)
+        .map_err(|error| CliError::failed(format!("cannot move {}: {error}", former.display())))?;
+    stdio::print(&format!("moved {} to {}\n", former.display(), project.journal.display()))?;
+    Ok(ExitStatus::Completed)
 }
 
 /// The newest runs as a table.
@@ -103,6 +126,9 @@ fn list(args: &ListArgs, process: &Process) -> Result<ExitStatus, CliError> {
         format!("{:#}\n", serde_json::Value::from(rows))
     } else if rows.is_empty() {
         stdio::error("no runs here yet\n");
+        if let Some(former) = project.former_journal() {
+            stdio::error(&format!("note: {}\n", former_notice(&former)));
+        }
         String::new()
     } else {
         let now_ms = fusee::engine::journal::Clock::now_ms(&SystemClock);

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use clap::CommandFactory as _;
 use fusee::engine::lang::Param;
 use fusee::engine::run::ExitStatus;
 use fusee::engine::task_system::TaskResult;
@@ -10,7 +9,7 @@ use fusee::engine::text::Severity;
 use serde_json::{Value, json};
 
 use super::workflow_source::{CheckedWorkflow, SourceProblems};
-use crate::cli::Cli;
+use crate::cli;
 use crate::process::error::CliError;
 use crate::process::stdio;
 
@@ -20,7 +19,9 @@ pub(super) fn own_help(asked: bool) -> Result<ExitStatus, CliError> {
         return Err(CliError::usage("missing TASK")
             .help("pass a workflow in parentheses, a .fusee file or a name: fusee task '(+ 1 2)'"));
     }
-    let mut command = Cli::command();
+    let mut command = cli::command();
+    // Gives the usage line the name of the program.
+    command.build();
     let help = command.find_subcommand_mut("task").map(|task| task.render_long_help().to_string());
     stdio::print(&help.unwrap_or_default()).map(|()| ExitStatus::Completed)
 }
