@@ -15,6 +15,7 @@ mod rule;
 mod schema;
 mod spanned_tree;
 mod stages;
+mod tables;
 pub(crate) mod trust;
 pub(crate) mod trust_report;
 mod value;
@@ -43,6 +44,7 @@ pub(crate) use flow_keys::{AGENT_KEYS, STAGE_KEYS};
 pub(crate) use key::{ALIASES, APIS, APPROVALS, KEYS, Key, KeyScope, MODEL_KEYS, SANDBOX_MODES, Unit};
 pub(crate) use mcp::{McpEntry, McpTransport as McpReach};
 pub(crate) use schema::json_schema;
+pub(crate) use tables::TABLES;
 pub(crate) use value::{Kind, Value, switch, word};
 
 #[cfg(test)]

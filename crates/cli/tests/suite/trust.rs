@@ -291,3 +291,33 @@ fn trust_asks_at_a_terminal_and_no_leaves_everything_as_it_was() {
     assert!(said.stdout.contains("nothing was trusted"), "{}", said.stdout);
     assert!(fusee(&project).args(["config"]).run().stderr.contains("`base_url` is ignored"));
 }
+
+#[test]
+fn settings_that_need_trust_are_checked_before_it_and_known_to_config() {
+    let project = Project::new().with(
+        "fusee.toml",
+        "[[rules]]\ncommand = \"git status\"\nthen = \"alow\"\n[mcp.x]\nurl = \"ftp://x\"\n[models.y]\nmodle = \"z\"\n",
+    );
+    let checked = fusee(&project).args(["check"]).run().exits(1).stdout;
+    for words in [
+        "`then` of a rule must be",
+        "`mcp.x` needs either `command` or a `url`",
+        "did you mean `model`",
+        "`rules` is ignored: it reaches outside the workspace",
+    ] {
+        assert!(checked.contains(words), "{words}: {checked}");
+    }
+    let folder = project.home().join(".config/fusee");
+    std::fs::create_dir_all(&folder).unwrap();
+    let own =
+        "[[rules]]\ncommand = \"git status\"\nthen = \"allow\"\n[mcp.x]\ncommand = [\"serve\", \"all\"]\n";
+    std::fs::write(folder.join("config.toml"), own).unwrap();
+    std::fs::remove_file(project.dir().join("fusee.toml")).unwrap();
+    let listed = fusee(&project).args(["config"]).run().exits(0).stdout;
+    assert!(listed.contains("rules  allow every command that begins with `git status`\n"), "{listed}");
+    assert!(listed.contains("mcp.x  serve all  "), "{listed}");
+    let about = fusee(&project).args(["config", "rules"]).run().exits(0).stdout;
+    assert!(about.contains("[[rules]]") && about.contains("not_examples"), "{about}");
+    let near = fusee(&project).args(["config", "rule"]).run().exits(2).stderr;
+    assert!(near.contains("did you mean `rules`"), "{near}");
+}
