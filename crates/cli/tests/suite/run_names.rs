@@ -83,13 +83,13 @@ fn the_journal_is_private() {
         let journal = files.filter(|file| file.file_name().to_string_lossy().starts_with("journal.db"));
         journal.map(|file| file.metadata().unwrap().permissions().mode() & 0o777).collect::<Vec<_>>()
     };
-    assert!(modes().iter().all(|mode| *mode == 0o600), "{:o?}", modes());
+    assert!(modes().iter().all(|mode| *mode == 0o600), "{:?}", modes());
     // One that an earlier version made is closed by the next run.
     let journal = project.dir().join(".fusee/journal.db");
     std::fs::set_permissions(&journal, std::fs::Permissions::from_mode(0o644)).unwrap();
     let model = project.script(&[Line::text("Done.")]);
     fusee(&project).args(["run", "x", "--model", &model]).run().exits(0);
-    assert!(modes().iter().all(|mode| *mode == 0o600), "{:o?}", modes());
+    assert!(modes().iter().all(|mode| *mode == 0o600), "{:?}", modes());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::Capture;
+use super::{Capture, ReportedOutput};
 
 fn captured(output: &[u8]) -> String {
     let mut capture = Capture::new(1000, 1000);
