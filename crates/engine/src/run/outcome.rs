@@ -49,8 +49,7 @@ impl RunOutcome {
 
 fn exit_of(outcome: &TaskOutcome) -> ExitStatus {
     match outcome.status {
-        TaskStatus::Completed if outcome.blocked => ExitStatus::Failed,
-        TaskStatus::Completed if outcome.objects => ExitStatus::Findings,
+        TaskStatus::Completed if outcome.fails_run => ExitStatus::Findings,
         TaskStatus::Completed => ExitStatus::Completed,
         TaskStatus::Cancelled => ExitStatus::Cancelled,
         TaskStatus::Failed if outcome.unreachable => ExitStatus::Unreachable,
