@@ -8,7 +8,6 @@ pub(crate) mod commands;
 mod complete;
 mod editor;
 pub(crate) mod entry;
-mod file_mentions;
 mod frame;
 mod input_history;
 pub(crate) mod plain;

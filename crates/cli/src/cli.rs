@@ -64,6 +64,7 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
             "resume",
             "prompt",
             "templates",
+            "workflows",
             "match",
             "memory",
             "check",
@@ -71,7 +72,7 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
         ],
     ),
     ("History", &["runs", "show", "replay"]),
-    ("Setup", &["init", "config", "trust", "doctor", "models", "completions", "docs"]),
+    ("Setup", &["init", "config", "trust", "approvals", "doctor", "models", "completions", "docs"]),
 ];
 
 /// Output that needs no command: help, version, or a usage error.
@@ -88,6 +89,10 @@ impl EarlyExit {
 
 /// Parses the process arguments.
 pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, EarlyExit> {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if let Some(answer) = other_name(&arguments) {
+        return Err(answer);
+    }
     let mut command = command();
     let matches =
         command.try_get_matches_from_mut(arguments).map_err(|error| EarlyExit(with_advice(error)))?;
@@ -129,7 +134,7 @@ fn long_help(command: &clap::Command) -> String {
     }
     text.push_str(
         "Exit codes: 0 completed, 1 task failed, 2 usage or configuration error, 3 limit reached,\n\
-         4 model unreachable, 130 cancelled.\n\n\
+         4 model unreachable, 5 findings (`fusee review --fail-on`), 130 cancelled.\n\n\
          See `fusee COMMAND --help` for details.",
     );
     text
@@ -149,6 +154,30 @@ impl Cli {
         // The chat runs tools, but without a terminal it may only print the help.
         self.command.as_ref().map_or(ToolUse::Probed, Command::tools)
     }
+}
+
+/// Words that other tools use for a command, and what it is called here.
+const OTHER_NAMES: &[(&str, &str)] = &[
+    ("undo", "fusee runs undo"),
+    ("log", "fusee show --log"),
+    ("logs", "fusee show --log"),
+    ("list", "fusee runs"),
+    ("ls", "fusee runs"),
+    ("history", "fusee runs"),
+    ("chat", "fusee"),
+    ("exec", "fusee run"),
+    ("ask", "fusee run"),
+    ("validate", "fusee check"),
+    ("permissions", "fusee approvals"),
+];
+
+/// An error that names the right command, if the first word is one of another tool.
+fn other_name(arguments: &[OsString]) -> Option<EarlyExit> {
+    let word = arguments.get(1)?.to_str()?;
+    let (_, here) = OTHER_NAMES.iter().find(|(name, _)| *name == word)?;
+    let mut command = command();
+    let message = format!("unrecognized subcommand '{word}'\n\n  tip: use `{here}`");
+    Some(EarlyExit(command.error(clap::error::ErrorKind::InvalidSubcommand, message)))
 }
 
 /// Hints at missing quotes: an extra word is usually an unquoted request.

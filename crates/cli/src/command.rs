@@ -1,5 +1,6 @@
 //! The commands, one per file, each with its arguments and its help text.
 
+pub(crate) mod approvals;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod config;
@@ -26,6 +27,7 @@ pub(crate) mod templates;
 pub(crate) mod trust;
 mod unstarted_run;
 pub(crate) mod version;
+pub(crate) mod workflows;
 
 use clap::Subcommand;
 use fusee::engine::run::ExitStatus;
@@ -46,6 +48,7 @@ pub(crate) enum Command {
     Replay(replay::ReplayArgs),
     Prompt(prompt::PromptArgs),
     Templates(templates::TemplatesArgs),
+    Workflows(workflows::WorkflowsArgs),
     Match(match_templates::MatchArgs),
     Memory(memory::MemoryArgs),
     Check(check::CheckArgs),
@@ -54,6 +57,7 @@ pub(crate) enum Command {
     Config(config::ConfigArgs),
     Doctor(doctor::DoctorArgs),
     Trust(trust::TrustArgs),
+    Approvals(approvals::ApprovalsArgs),
     Models(models::ModelsArgs),
     Completions(completions::CompletionsArgs),
     #[command(name = "docs")]
@@ -75,6 +79,7 @@ impl Command {
             | Self::Replay(_)
             | Self::Prompt(_)
             | Self::Templates(_)
+            | Self::Workflows(_)
             | Self::Match(_)
             | Self::Memory(_)
             | Self::Check(_)
@@ -82,6 +87,7 @@ impl Command {
             | Self::Init(_)
             | Self::Config(_)
             | Self::Trust(_)
+            | Self::Approvals(_)
             | Self::Models(_)
             | Self::Completions(_)
             | Self::Manual(_)
@@ -116,6 +122,7 @@ impl Command {
             Self::Replay(args) => replay::replay(args, process).await,
             Self::Prompt(args) => prompt::prompt(&args, process),
             Self::Templates(args) => templates::templates(args, process),
+            Self::Workflows(args) => workflows::workflows(&args, process),
             Self::Match(args) => match_templates::matching(&args, process),
             Self::Memory(args) => memory::memory(&args, process),
             Self::Check(args) => check::check(&args, process),
@@ -125,6 +132,7 @@ impl Command {
             Self::Models(args) => models::models(&args, process).await,
             Self::Doctor(args) => doctor::doctor(&args, process).await,
             Self::Trust(args) => trust::trust(&args, process),
+            Self::Approvals(args) => approvals::approvals(&args, process),
             Self::Completions(args) => completions::completions(&args),
             Self::Manual(args) => manual::manual(&args, process),
             Self::Names(args) => completions::names(&args, process),

@@ -15,7 +15,9 @@ mod rule;
 mod schema;
 mod spanned_tree;
 mod stages;
+mod tables;
 pub(crate) mod trust;
+pub(crate) mod trust_report;
 mod value;
 
 use std::collections::BTreeMap;
@@ -45,6 +47,7 @@ pub(crate) use flow_keys::{AGENT_KEYS, STAGE_KEYS};
 pub(crate) use key::{ALIASES, APIS, APPROVALS, KEYS, Key, KeyScope, MODEL_KEYS, SANDBOX_MODES, Unit};
 pub(crate) use mcp::{McpEntry, McpTransport as McpReach};
 pub(crate) use schema::json_schema;
+pub(crate) use tables::TABLES;
 pub(crate) use value::{Kind, Value, switch, word};
 
 #[cfg(test)]
@@ -177,9 +180,7 @@ impl Config {
             config.add_file(path, |_| FileOwner::User, Layer::UserFile, &mut problems);
         }
         if let Some(path) = project_file {
-            let trusted = |text: &str| Trust::read(environment).covers(path, text);
-            let whose =
-                |text: &str| if trusted(text) { FileOwner::TrustedProject } else { FileOwner::Project };
+            let whose = |text: &str| Trust::read(environment).owner(path, text);
             config.add_file(path, whose, Layer::ProjectFile, &mut problems);
         }
         if let Some(path) = agent_file {
@@ -495,7 +496,8 @@ fn line_span(text: &str, line: usize) -> Span {
     Span::at(0)
 }
 
-/// The problems of one configuration or agent file, and its text if it can be read.
+/// The problems of one configuration or agent file, and its text if it can be read. Settings that need trust
+/// are checked as if the file had it.
 pub(crate) fn check_file(path: &Path, name: &str, whose: FileOwner) -> (Diagnostics, Option<Source>) {
     let mut problems = Diagnostics::new();
     let source = file::read(path, |_| whose, &mut problems).map(|(source, content)| {
@@ -515,6 +517,9 @@ pub(crate) fn check_file(path: &Path, name: &str, whose: FileOwner) -> (Diagnost
         }
         source
     });
+    if whose == FileOwner::Project {
+        file::read(path, |_| FileOwner::TrustedProject, &mut problems);
+    }
     // Report the file under the name the user typed.
     let named = |mut problem: Diagnostic| {
         problem.file = name.into();

@@ -67,7 +67,33 @@ pub(crate) fn named(
     };
     let target = entry.and_then(|entry| entry.model.as_deref()).unwrap_or(name);
     let target = local::at_home(target, environment);
+    let target = match provider_with_key(&target, &overrides, environment) {
+        Some(provider) => format!("{}:{target}", provider.name),
+        None => target,
+    };
     resolve(&target, overrides, entry, config, environment)
+}
+
+/// The provider of a model that was named without one: the only provider that lists it and whose key is set.
+fn provider_with_key(
+    name: &str,
+    overrides: &ConnectionOverrides,
+    environment: &Environment,
+) -> Option<&'static Provider> {
+    let is_bare = matches!(ModelRef::parse(name), Ok(ModelRef::Server { provider: None, .. }));
+    if !is_bare || overrides.base_url.is_some() {
+        return None;
+    }
+    let prices = prices(environment).ok()?;
+    let has_key = |provider: &&Provider| {
+        provider.key_variable.is_some_and(|variable| environment.variable(variable).is_some())
+    };
+    let lists = |provider: &&Provider| prices.of(Some(provider.name), name).is_some();
+    let mut fitting = PROVIDERS.iter().filter(has_key).filter(lists);
+    match (fitting.next(), fitting.next()) {
+        (Some(only), None) => Some(only),
+        _ => None,
+    }
 }
 
 /// The model of a run that continues another: the one named for this command, or else that of the earlier

@@ -4,6 +4,7 @@
 pub(crate) mod clock;
 pub(crate) mod environment;
 pub(crate) mod error;
+pub(crate) mod piped_input;
 pub(crate) mod stdio;
 
 use fusee::engine::tools::ForkServer;

@@ -5,6 +5,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use crate::process::environment::Environment;
 use crate::process::error::CliError;
 use crate::project::journal_ownership::JournalOwnership;
 
+pub(crate) mod file_mentions;
 pub(crate) mod find_run;
 pub(crate) mod journal_ownership;
 pub(crate) mod mcp_servers;
@@ -38,6 +40,9 @@ const IGNORED: &str = "\
 /logs/
 ";
 
+/// Mode of the journal's files.
+const PRIVATE: u32 = 0o600;
+
 /// Maximum number of characters of a directory's name in its folder name under the state folder.
 const READABLE: usize = 40;
 
@@ -51,6 +56,8 @@ pub(crate) struct Project {
     /// Path of the journal, which may not exist.
     pub(crate) journal: PathBuf,
     ownership: JournalOwnership,
+    /// The user's state folder.
+    states: Option<PathBuf>,
 }
 
 impl Project {
@@ -80,6 +87,7 @@ impl Project {
             root,
             journal,
             ownership: JournalOwnership::kept_in(environment.state_folder()),
+            states: environment.state_folder(),
         })
     }
 
@@ -125,6 +133,7 @@ impl Project {
         if self.root.is_some() {
             make_ignore_file(folder).map_err(open)?;
         }
+        self.keep_private().map_err(open)?;
         let journal = Journal::open(&self.journal, options, Arc::new(SystemClock))?;
         // A journal without runs grants nothing, whoever created it. Recording it as owned here also covers a
         // journal of ours whose process was killed right after creating it.
@@ -133,6 +142,64 @@ impl Project {
             let _ = self.ownership.add(&self.journal);
         }
         Ok(journal)
+    }
+
+    /// Makes the journal readable for its owner alone: it holds requests, answers and file contents. SQLite gives
+    /// the files beside it the same mode.
+    fn keep_private(&self) -> io::Result<()> {
+        let made = OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(&self.journal);
+        match made {
+            Ok(_) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+        for path in self.journal_files() {
+            let Ok(found) = path.symlink_metadata() else { continue };
+            let is_ours = found.is_file() && found.uid() == rustix::process::getuid().as_raw();
+            if is_ours && found.mode() & 0o077 != 0 {
+                fs::set_permissions(&path, fs::Permissions::from_mode(PRIVATE))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The journal and the files that SQLite keeps beside it.
+    fn journal_files(&self) -> [PathBuf; 3] {
+        ["", "-wal", "-shm"].map(|end| {
+            let mut name = self.journal.clone().into_os_string();
+            name.push(end);
+            PathBuf::from(name)
+        })
+    }
+
+    /// The journal in the user's state folder from before the directory had a `.fusee` or `.git`, if this project
+    /// has none of its own.
+    pub(crate) fn former_journal(&self) -> Option<PathBuf> {
+        if self.journal.exists() {
+            return None;
+        }
+        let states = self.root.as_ref().and(self.states.as_ref())?;
+        let at = |directory: &Path| states.join("projects").join(folder_name(directory)).join("journal.db");
+        [self.home(), &self.directory].into_iter().map(at).find(|journal| journal.is_file())
+    }
+
+    /// Moves a journal from the state folder into this project.
+    pub(crate) fn adopt_journal(&self, former: &Path) -> io::Result<()> {
+        let folder = self.journal.parent().unwrap_or(&self.directory);
+        fs::create_dir_all(folder)?;
+        make_ignore_file(folder)?;
+        let from = Self { journal: former.to_owned(), ..self.clone() };
+        // The database last: without it, nothing has moved.
+        for (old, new) in from.journal_files().iter().zip(self.journal_files()).rev() {
+            if !old.exists() {
+                continue;
+            }
+            if fs::rename(old, &new).is_err() {
+                fs::copy(old, &new)?;
+                fs::remove_file(old)?;
+            }
+        }
+        self.ownership.add(&self.journal)
     }
 
     /// Rejects a journal behind a symbolic link. A project can contain one, and its target may be writable by
@@ -179,10 +246,22 @@ impl Project {
     /// Opens the journal for reading; an error if nothing has been run.
     pub(crate) fn journal_with_runs(&self) -> Result<Journal, CliError> {
         self.read_journal()?.ok_or_else(|| {
-            CliError::usage(format!("no runs here yet: {} does not exist", self.journal.display()))
-                .help("start one with `fusee run REQUEST`, or select another directory with -C")
+            let error =
+                CliError::usage(format!("no runs here yet: {} does not exist", self.journal.display()));
+            error.help(match self.former_journal() {
+                Some(former) => former_notice(&former),
+                None => "start one with `fusee run REQUEST`, or select another directory with -C".to_owned(),
+            })
         })
     }
+}
+
+/// Says where the runs from before the directory became a project are.
+pub(crate) fn former_notice(former: &Path) -> String {
+    format!(
+        "runs from before this directory had a .fusee or .git are in {}; `fusee runs move` moves them here",
+        former.display()
+    )
 }
 
 /// Creates the ignore file of a `.fusee` folder if missing; returns whether it did.

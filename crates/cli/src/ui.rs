@@ -2,6 +2,7 @@
 //!
 //! Each one runs on its own thread, so a blocked terminal or pipe stalls only its own output.
 
+pub(crate) mod approval_prompt;
 pub(crate) mod benchmark;
 pub(crate) mod call_diff;
 pub(crate) mod event_pages;

@@ -73,6 +73,21 @@ pub struct ApprovalAnswer {
     /// How long an approval lasts.
     #[serde(default)]
     pub lasts: ApprovalScope,
+    /// What a lasting approval covers.
+    #[serde(default)]
+    pub extent: ApprovalExtent,
+}
+
+/// What a lasting approval covers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalExtent {
+    /// The command shown, or changes of the files shown.
+    Shown,
+    /// Every command that begins with the same words, or every call of the tool. The meaning of answers in
+    /// journals that do not say.
+    #[default]
+    Wider,
 }
 
 /// How long an approval lasts.
@@ -82,9 +97,9 @@ pub enum ApprovalScope {
     /// For this call.
     #[default]
     Once,
-    /// For similar calls until the run ends.
+    /// Until the run ends.
     Session,
-    /// For similar calls in this project.
+    /// In every run of this project.
     Always,
 }
 
@@ -92,31 +107,37 @@ impl ApprovalAnswer {
     /// Approves this call.
     #[must_use]
     pub fn yes() -> Self {
-        Self { approved: true, reason: None, lasts: ApprovalScope::Once }
+        let (lasts, extent) = (ApprovalScope::Once, ApprovalExtent::Shown);
+        Self { approved: true, reason: None, lasts, extent }
     }
 
     /// Refuses the call with a reason.
     #[must_use]
     pub fn no(reason: impl Into<String>) -> Self {
-        Self { approved: false, reason: Some(reason.into()), lasts: ApprovalScope::Once }
+        Self { approved: false, reason: Some(reason.into()), ..Self::yes() }
     }
 }
 
 impl ApprovalQuestion {
-    /// The rules that a lasting approval adds.
+    /// The rules that a lasting approval adds; none if the call has no such extent.
     #[must_use]
-    pub fn lasting(&self) -> Vec<rules::ApprovalRule> {
-        rules::lasting(&self.name, &self.arguments)
+    pub fn lasting(&self, extent: ApprovalExtent) -> Vec<rules::ApprovalRule> {
+        rules::lasting(&self.name, &self.arguments, extent)
     }
 }
+
+/// Reason of a refusal because nobody could be asked.
+pub const NOBODY_TO_ASK: &str = "nobody is there to approve it; go on without it, or finish as blocked";
+
+/// Kind under which a task report counts calls that were refused because nobody could be asked.
+pub const REFUSED_UNASKED: &str = "refused_unasked";
 
 /// Non-interactive approver: refuses every question.
 pub struct NonInteractive;
 
 impl Approver for NonInteractive {
     fn ask<'a>(&'a self, _question: &'a ApprovalQuestion) -> BoxFuture<'a, ApprovalAnswer> {
-        let reason = "nobody is there to approve it; go on without it, or finish as blocked".to_owned();
-        Box::pin(async { ApprovalAnswer::no(reason) })
+        Box::pin(async { ApprovalAnswer::no(NOBODY_TO_ASK) })
     }
 }
 

@@ -136,7 +136,7 @@ pub(crate) struct EventForwarder<'e> {
 impl EventForwarder<'_> {
     pub(crate) fn forward(&mut self, event: &Event) {
         match event.clone() {
-            Event::TurnStart { turn_index, turn_id, input_tokens } => {
+            Event::TurnStart { turn_index, turn_id, input_tokens, .. } => {
                 self.input_tokens = input_tokens;
                 let (output_tokens, tool_calls, duration_ms) = (0, 0, 0);
                 let turn = Turn { turn_index, turn_id, input_tokens, output_tokens, tool_calls, duration_ms };

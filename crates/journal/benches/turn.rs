@@ -94,7 +94,16 @@ async fn reply(engine: &SqliteRun, n: usize, added: &Value) {
         callee: "m".into(),
         args: json!({"messages": added}),
     };
-    engine.emit(&main, Event::TurnStart { turn_index: 0, turn_id: format!("main:{n}"), input_tokens: 5000 });
+    engine.emit(
+        &main,
+        Event::TurnStart {
+            turn_index: 0,
+            turn_id: format!("main:{n}"),
+            input_tokens: 5000,
+            max_turns: None,
+            max_input_tokens: None,
+        },
+    );
     engine.record_step(call, body(reply)).await.expect("asked");
     engine.emit(&main, Event::Message { role: Role::Assistant, text });
     let arguments = json!({"command": "cargo test"});

@@ -39,6 +39,13 @@ pub enum Event {
         turn_id: String,
         /// Estimated number of tokens in the request.
         input_tokens: u64,
+        /// Maximum number of turns of the task.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max_turns: Option<u32>,
+        /// Maximum number of tokens in a request: the limit of the task, or the model's context size if that is
+        /// smaller.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max_input_tokens: Option<u64>,
     },
     /// The reply and the results of all its tool calls have arrived.
     TurnComplete {
@@ -66,11 +73,12 @@ pub enum Event {
         /// Text of the fragment.
         text: String,
     },
-    /// A fragment of a running command's output.
+    /// New output of a running command: what arrived since the call's previous event of this type.
     ToolOutput {
         /// Id of the tool call.
         call_id: String,
-        /// Text of the fragment.
+        /// The new text, to be appended to what came before. A carriage return at its start replaces the line
+        /// that was being written. Of fast output only the newest 16 KiB per event are sent; the result has the rest.
         text: String,
     },
     /// A complete message.

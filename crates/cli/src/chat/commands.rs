@@ -127,6 +127,10 @@ pub(crate) fn parse_line(typed: &str) -> InputLine {
     if !is_command {
         return InputLine::Errand(RunRequest::Words(typed.to_owned()));
     }
+    let word = match spelled_out(word) {
+        Ok(word) => word,
+        Err(problem) => return InputLine::Unknown(problem),
+    };
     match word {
         "/task" => return InputLine::Errand(RunRequest::Task(rest.trim().to_owned())),
         "/review" => return InputLine::Errand(RunRequest::Review(rest.trim().to_owned())),
@@ -135,6 +139,18 @@ pub(crate) fn parse_line(typed: &str) -> InputLine {
     match command(word, rest.trim()) {
         Ok(slash) => InputLine::Command(slash),
         Err(problem) => InputLine::Unknown(problem),
+    }
+}
+
+/// The command that a word names by itself or by a unique beginning.
+fn spelled_out(word: &str) -> Result<&str, String> {
+    let fitting: Vec<&str> =
+        TABLE.iter().map(|entry| entry.name).filter(|name| name.starts_with(word)).collect();
+    match fitting.as_slice() {
+        _ if fitting.contains(&word) || word == "/exit" => Ok(word),
+        [only] if word.len() > 1 => Ok(only),
+        [] | [_] => Ok(word),
+        several => Err(format!("{word} is ambiguous: {}", several.join(", "))),
     }
 }
 

@@ -8,8 +8,11 @@ use super::commands::TABLE;
 #[cfg(test)]
 mod tests;
 
+/// Number of candidates that are visible at once.
+pub(crate) const VISIBLE: usize = 8;
+
 /// Maximum number of candidates.
-const SHOWN: usize = 8;
+const MOST: usize = 200;
 
 /// Maximum number of directory entries that are examined.
 const LOOKED_AT: usize = 5_000;
@@ -20,6 +23,41 @@ pub(crate) struct Completion {
     /// Number of bytes before the cursor that a candidate replaces.
     pub(crate) replaces: usize,
     pub(crate) candidates: Vec<String>,
+    /// The candidate that was selected with the arrow keys.
+    pub(crate) selected: Option<usize>,
+}
+
+impl Completion {
+    fn new(replaces: usize, candidates: Vec<String>) -> Self {
+        Self { replaces, candidates, selected: None }
+    }
+
+    /// The selected candidate, or the first one.
+    pub(crate) fn current(&self) -> Option<&String> {
+        self.candidates.get(self.selected.unwrap_or_default())
+    }
+
+    /// Selects the next or the previous candidate; returns whether there are any.
+    pub(crate) fn step(&mut self, forward: bool) -> bool {
+        let count = self.candidates.len();
+        if count == 0 {
+            return false;
+        }
+        self.selected = Some(match (self.selected, forward) {
+            (None, true) => 0,
+            (None, false) => count - 1,
+            (Some(at), true) => (at + 1) % count,
+            (Some(at), false) => (at + count - 1) % count,
+        });
+        true
+    }
+
+    /// The visible candidates: those around the selected one.
+    pub(crate) fn window(&self) -> std::ops::Range<usize> {
+        let at = self.selected.unwrap_or_default();
+        let first = at.saturating_sub(VISIBLE - 1);
+        first..self.candidates.len().min(first + VISIBLE)
+    }
 }
 
 /// A template or workflow that `/task` can run.
@@ -34,16 +72,15 @@ pub(crate) fn candidates(before: &str, workspace: &Path, offers: &[TaskCandidate
     let word = before.rsplit(char::is_whitespace).next().unwrap_or_default();
     if let Some(line) = before.strip_prefix("/task ") {
         let given: Vec<&str> = line[..line.len() - word.len()].split_whitespace().collect();
-        return Completion { replaces: word.len(), candidates: for_task(&given, word, offers) };
+        return Completion::new(word.len(), for_task(&given, word, offers));
     }
     if before.starts_with('/') && word.len() == before.len() {
         let names =
             TABLE.iter().map(|entry| entry.name).filter(|name| name.starts_with(word) && *name != word);
-        let candidates = names.take(SHOWN).map(|name| format!("{name} ")).collect();
-        return Completion { replaces: word.len(), candidates };
+        return Completion::new(word.len(), names.map(|name| format!("{name} ")).collect());
     }
     match word.strip_prefix('@') {
-        Some(path) => Completion { replaces: path.len(), candidates: paths(path, workspace) },
+        Some(path) => Completion::new(path.len(), paths(path, workspace)),
         None => Completion::default(),
     }
 }
@@ -54,7 +91,7 @@ fn for_task(given: &[&str], word: &str, offers: &[TaskCandidate]) -> Vec<String>
         let names = offers.iter().map(|offer| offer.name.as_str());
         return names
             .filter(|name| name.starts_with(word))
-            .take(SHOWN)
+            .take(MOST)
             .map(|name| format!("{name} "))
             .collect();
     };
@@ -62,7 +99,7 @@ fn for_task(given: &[&str], word: &str, offers: &[TaskCandidate]) -> Vec<String>
     let keys = named.flat_map(|offer| &offer.inputs).map(|key| format!("{key}="));
     let wanted =
         keys.filter(|key| key.starts_with(word) && !inputs.iter().any(|input| input.starts_with(key)));
-    wanted.take(SHOWN).collect()
+    wanted.take(MOST).collect()
 }
 
 fn paths(typed: &str, workspace: &Path) -> Vec<String> {
@@ -85,6 +122,6 @@ fn paths(typed: &str, workspace: &Path) -> Vec<String> {
         })
         .collect();
     found.sort_unstable();
-    found.truncate(SHOWN);
+    found.truncate(MOST);
     found
 }

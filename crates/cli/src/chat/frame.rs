@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::commands::TABLE;
 use super::question_queue::FreeTextPurpose;
 use super::state::{AnswerStage, ChatState, OpenQuestion, QuestionSubject};
+use crate::ui::approval_prompt;
 use crate::ui::format;
 use crate::ui::line::{Style, StyledLine};
 
@@ -53,7 +54,7 @@ pub(crate) fn draw(state: &ChatState, columns: usize, rows: usize, now: Duration
         above.push(StyledLine::of(Style::Dim, &format!("  and {more} more")));
     }
     let (typing, cursor) = match &state.question {
-        Some(asked) => question(state, asked, columns),
+        Some(asked) => question(state, asked, (columns, rows)),
         None => input(state, columns),
     };
     // In a short terminal the input wins.
@@ -80,9 +81,16 @@ fn input(state: &ChatState, columns: usize) -> (Vec<StyledLine>, (usize, usize))
         rows.push(StyledLine::of(Style::Accent, lead).and(Style::Plain, row));
     }
     let cursor = (above + laid.cursor.0 - first, laid.cursor.1 + 2);
-    for (index, candidate) in state.completion.candidates.iter().enumerate() {
-        let style = if index == 0 { Style::Plain } else { Style::Dim };
-        let hint = if index == 0 { "   tab" } else { "" };
+    let (window, current) = (state.completion.window(), state.completion.selected.unwrap_or_default());
+    let below_window = state.completion.candidates.len() - window.end;
+    for index in window {
+        let candidate = &state.completion.candidates[index];
+        let style = if index == current { Style::Bold } else { Style::Dim };
+        let hint = match state.completion.selected {
+            Some(selected) if selected == index => "   enter or tab",
+            None if index == 0 => "   tab",
+            _ => "",
+        };
         let entry = TABLE.iter().find(|entry| entry.name == candidate.trim_end());
         let row = match entry {
             Some(entry) => {
@@ -91,6 +99,9 @@ fn input(state: &ChatState, columns: usize) -> (Vec<StyledLine>, (usize, usize))
             None => StyledLine::of(style, &format!("    {candidate}")),
         };
         rows.push(row.with_right(StyledLine::of(Style::Dim, hint.trim_start()), columns.min(WIDE)));
+    }
+    if below_window > 0 {
+        rows.push(StyledLine::of(Style::Dim, &format!("    and {below_window} more: ↓")));
     }
     let below = match (&state.wanted, state.leaving, state.view.is_some()) {
         (Some(FreeTextPurpose::WhatNow), ..) => {
@@ -121,24 +132,27 @@ fn free_text_question(state: &ChatState, question: &str, columns: usize) -> Vec<
     [first].into_iter().chain(more).flat_map(|line| line.broken(columns, "  ")).collect()
 }
 
-fn question(state: &ChatState, asked: &OpenQuestion, columns: usize) -> (Vec<StyledLine>, (usize, usize)) {
-    let (head, reason, choices) = match &asked.matter {
-        QuestionSubject::Call(question) => (
-            format!(" {}", question.name),
-            question.reason.as_str(),
-            "y once · s this conversation · a always · n no",
-        ),
-        QuestionSubject::Undo(_) => (" undo these changes?".to_owned(), "", "y yes · n no"),
-        QuestionSubject::Return(_) => {
-            (" this run was interrupted: resume it?".to_owned(), "", "y yes · n no")
-        }
+fn question(
+    state: &ChatState,
+    asked: &OpenQuestion,
+    size: (usize, usize),
+) -> (Vec<StyledLine>, (usize, usize)) {
+    let columns = size.0;
+    let (head, reason) = match &asked.matter {
+        QuestionSubject::Call(question) => (format!(" {}", question.name), question.reason.as_str()),
+        QuestionSubject::Undo(_) => (" undo these changes?".to_owned(), ""),
+        QuestionSubject::Return(_) => (" this run was interrupted: resume it?".to_owned(), ""),
     };
     let lead = StyledLine::of(Style::Warning, state.glyphs.question).and(Style::Bold, &head);
     let mut rows = lead.and(Style::Dim, &format!("  {reason}")).broken(columns, "    ");
-    // Rows are wrapped, not truncated: the user must see everything they approve.
-    let indented =
-        |row: &StyledLine| StyledLine::of(Style::Plain, "    ").join(row.clone()).broken(columns, "      ");
-    rows.extend(asked.rows.iter().flat_map(indented));
+    let window = asked.window(size);
+    let is_part = window.rows.len() < window.total;
+    rows.extend(window.rows);
+    if is_part {
+        let (first, last) = (window.shown.start + 1, window.shown.end);
+        let text = format!("    lines {first} to {last} of {} · space, ↓ and ↑ scroll", window.total);
+        rows.extend(StyledLine::of(Style::Warning, &text).broken(columns, "    "));
+    }
     if matches!(&asked.matter, QuestionSubject::Call(question) if question.name.starts_with("shell")) {
         rows.extend(
             StyledLine::of(Style::Dim, "    ").and(Style::Dim, state.confined).broken(columns, "    "),
@@ -146,11 +160,7 @@ fn question(state: &ChatState, asked: &OpenQuestion, columns: usize) -> (Vec<Sty
     }
     match &asked.stage {
         AnswerStage::Choosing => {
-            let lead = match asked.matter {
-                QuestionSubject::Call(_) => StyledLine::of(Style::Bold, "  allow? "),
-                QuestionSubject::Return(_) | QuestionSubject::Undo(_) => StyledLine::of(Style::Plain, "  "),
-            };
-            rows.extend(lead.and(Style::Plain, choices).broken(columns, "    "));
+            rows.extend(choices(asked, size).into_iter().flat_map(|row| row.broken(columns, "    ")));
             let at = rows.last().map_or(0, StyledLine::width).min(columns.saturating_sub(1));
             let row = rows.len() - 1;
             (rows, (row, at))
@@ -163,6 +173,27 @@ fn question(state: &ChatState, asked: &OpenQuestion, columns: usize) -> (Vec<Sty
                 laid.rows.iter().map(|row| StyledLine::of(Style::Accent, "  > ").and(Style::Plain, row)),
             );
             (rows, (first + laid.cursor.0, laid.cursor.1 + 4))
+        }
+    }
+}
+
+/// The keys that answer a question. What has not been shown to its end cannot be allowed.
+fn choices(asked: &OpenQuestion, size: (usize, usize)) -> Vec<StyledLine> {
+    let plain = |text: &str| StyledLine::of(Style::Plain, text);
+    match &asked.matter {
+        _ if !asked.is_read(size) => vec![plain("  scroll to the end to answer yes · n no")],
+        QuestionSubject::Return(_) | QuestionSubject::Undo(_) => vec![plain("  y yes · n no")],
+        QuestionSubject::Call(question) => {
+            let covers = |extent| approval_prompt::covers(question, extent);
+            let mut scope = format!("    s and a cover: {}", covers(asked.extent).unwrap_or_default());
+            if let Some(other) = covers(approval_prompt::toggled(asked.extent)) {
+                scope.push_str(&format!(" · w: {other}"));
+            }
+            let keys = "y once · s this conversation · a always in this project · n no";
+            vec![
+                StyledLine::of(Style::Dim, &scope),
+                StyledLine::of(Style::Bold, "  allow? ").and(Style::Plain, keys),
+            ]
         }
     }
 }

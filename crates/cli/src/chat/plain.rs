@@ -169,7 +169,7 @@ impl PlainChat<'_, '_> {
             stdio::error(&format!("warning: {problem}\n"));
         }
         let (run, cancel, turns) = (running.id().clone(), running.cancellation(), running.turn_stop());
-        let face = PlainUi::new(std::io::stdout(), std::io::BufWriter::new(std::io::stderr()), header);
+        let face = PlainUi::new(stdio::ExactStdout, std::io::BufWriter::new(std::io::stderr()), header);
         let face = PlainRenderer { face, keyboard: Arc::clone(&self.keyboard) };
         let watching = ui::watch(Box::new(face), running.events())?;
         let ended = async {

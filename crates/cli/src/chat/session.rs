@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fusee::engine::agent::Plan as PlanOfWork;
-use fusee::engine::approval::{ApprovalMode, ApprovalQuestion, Approver};
+use fusee::engine::approval::{ApprovalMode, Approver};
 use fusee::engine::journal::{RunId, RunStatus};
 use fusee::engine::lang::Callable;
 use fusee::engine::run::{self, CarryOver, PromptText, RunOutcome, RunSpec};
@@ -133,11 +133,6 @@ impl Chat<'_> {
     /// Sets the approver for the following runs.
     pub(crate) fn ask(&mut self, approver: Arc<dyn Approver>) {
         self.approver = approver;
-    }
-
-    /// Stores an approval permanently for this project.
-    pub(crate) fn keep(&self, question: &ApprovalQuestion) -> std::io::Result<()> {
-        self.approvals().add(question.lasting())
     }
 
     /// The store of permanent approvals.

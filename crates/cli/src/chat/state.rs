@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use fusee::engine::approval::rules::{ApprovalRule, ApprovalRules};
 use fusee::engine::approval::{ApprovalAnswer, ApprovalQuestion};
 use fusee::engine::journal::EventRecord;
 
@@ -20,7 +21,7 @@ use crate::ui::RunHeader;
 use crate::ui::line::{Style, StyledLine};
 use crate::ui::terminal::{Glyphs, View};
 
-pub(crate) use question::{AnswerStage, ChatApprovals, OpenQuestion, QuestionSubject, is_remembered};
+pub(crate) use question::{AnswerStage, OpenQuestion, QuestionSubject};
 
 #[cfg(test)]
 mod tests;
@@ -50,8 +51,8 @@ pub(crate) enum ChatAction {
     Say(String),
     /// Answer the pending approval request.
     Answer(ApprovalAnswer),
-    /// Store the approval permanently for the project.
-    Keep(ApprovalQuestion),
+    /// Store approvals permanently for the project.
+    Keep(Vec<ApprovalRule>),
     /// Open the input in the user's editor.
     Edit,
     /// Exit the chat.
@@ -70,7 +71,10 @@ pub(crate) struct ChatState {
     /// When the task started, as time since the start of the chat.
     pub(super) begun: Duration,
     pub(super) question: Option<OpenQuestion>,
-    allowed: ChatApprovals,
+    /// Answers that hold for the rest of the chat.
+    allowed: ApprovalRules,
+    /// Columns and rows of the terminal.
+    size: (usize, usize),
     /// The pending free-text question of the run.
     pub(super) wanted: Option<FreeTextPurpose>,
     /// When the turn was asked to stop; `None` once it has.
@@ -100,7 +104,8 @@ impl ChatState {
             view: None,
             begun: Duration::ZERO,
             question: None,
-            allowed: ChatApprovals::default(),
+            allowed: ApprovalRules::default(),
+            size: (80, 24),
             wanted: None,
             stopped: None,
             cancelled: None,
@@ -111,6 +116,11 @@ impl ChatState {
             standing: String::new(),
             printed: Vec::new(),
         }
+    }
+
+    /// Takes note of the size of the terminal.
+    pub(crate) fn resize(&mut self, columns: usize, rows: usize) {
+        self.size = (columns, rows);
     }
 
     /// Sets the status line below the input.
@@ -200,7 +210,7 @@ impl ChatState {
 
     /// Shows an approval request, or answers it if an earlier approval covers it.
     pub(crate) fn ask(&mut self, question: ApprovalQuestion, now: Duration) -> Vec<ChatAction> {
-        if self.allowed.covers(&question) {
+        if self.allowed.allow(&question) {
             return vec![ChatAction::Answer(ApprovalAnswer::yes())];
         }
         self.question = Some(OpenQuestion::about_call(question, &self.workspace, now));

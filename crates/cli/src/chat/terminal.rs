@@ -22,7 +22,6 @@ use tokio::sync::{mpsc, oneshot};
 
 use self::keys::{Keys, RawMode};
 use super::commands::SlashCommand;
-use super::file_mentions;
 use super::frame;
 use super::input_history::InputHistory;
 use super::question_queue::{QuestionQueue, QueuedQuestion};
@@ -31,6 +30,7 @@ use super::state::{ChatAction, ChatState};
 use crate::command::run_setup::StartedRun;
 use crate::process::environment::Environment;
 use crate::process::error::CliError;
+use crate::project::file_mentions;
 use crate::ui::format;
 use crate::ui::line::{Style, StyledLine};
 use crate::ui::terminal::{Screen, size_of};
@@ -44,7 +44,7 @@ const BREATH: Duration = Duration::from_millis(100);
 /// Maximum number of events processed before the screen is drawn again.
 const AT_ONCE: usize = 256;
 
-/// Maximum length of the model's name in the status line, in characters.
+/// Minimum room for the model's name in the status line, in characters.
 const MODEL: usize = 28;
 
 /// How long a hint is shown.
@@ -133,8 +133,11 @@ impl TerminalLoop<'_, '_> {
     }
 
     fn show_status(&mut self) {
-        let model = format::one_line(self.session.model(), MODEL);
-        self.state.set_status(format!("  {model} · /help · {}", self.session.approval_and_sandbox()));
+        let rest = format!(" · /help · {}", self.session.approval_and_sandbox());
+        let (columns, _) = size_of(io::stdout());
+        let room = columns.saturating_sub(rest.chars().count() + 2).max(MODEL);
+        let model = format::one_line(self.session.model(), room);
+        self.state.set_status(format!("  {model}{rest}"));
     }
 
     async fn hold(
@@ -268,8 +271,8 @@ impl TerminalLoop<'_, '_> {
                         let _ = asking.send(answer);
                     }
                 }
-                ChatAction::Keep(question) => {
-                    if let Err(error) = self.session.keep(&question) {
+                ChatAction::Keep(rules) => {
+                    if let Err(error) = self.session.approvals().add(rules) {
                         let text = format!(
                             "cannot save the answer, so it applies to this conversation only: {error}"
                         );
@@ -391,6 +394,7 @@ impl TerminalLoop<'_, '_> {
 
     fn draw(&mut self) -> Result<(), CliError> {
         let (columns, rows) = size_of(io::stdout());
+        self.state.resize(columns, rows);
         let done = self.state.done(columns);
         let frame = frame::draw(&self.state, columns, rows, self.now());
         (self.dirty, self.drawn) = (false, Some(Instant::now()));

@@ -135,7 +135,7 @@ pub(crate) fn check(args: &CheckArgs, process: &Process) -> Result<ExitStatus, C
             render::terminal(&problems, |name| sources.get(name), Colour::Never)
         }
     };
-    stdio::print(&text)?;
+    stdio::print_as(args.format == Format::Json, &text)?;
     Ok(if failed { ExitStatus::Failed } else { ExitStatus::Completed })
 }
 

@@ -73,7 +73,7 @@ pub(crate) fn completions(args: &CompletionsArgs) -> Result<ExitStatus, CliError
         Shell::Fish => FISH,
         _ => "",
     };
-    stdio::print(&format!("{}{names}", String::from_utf8_lossy(&script)))?;
+    stdio::print_exact(&format!("{}{names}", String::from_utf8_lossy(&script)))?;
     Ok(ExitStatus::Completed)
 }
 

@@ -3,17 +3,18 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use fusee::engine::approval::rules::{ApprovalRule, RuleDecision};
 use fusee::engine::run::ExitStatus;
 use fusee::engine::text::suggest;
 use serde_json::{Value, json};
 
 use crate::config::flags::DirectoryFlag;
-use crate::config::{Config, KEYS, Key, KeyScope, Kind, ValueOrigin};
+use crate::config::{Config, KEYS, Key, KeyScope, Kind, McpEntry, McpReach, ModelEntry, TABLES, ValueOrigin};
 use crate::process::Process;
 use crate::process::error::CliError;
 use crate::process::stdio;
 use crate::project::Project;
-use crate::ui::UiOptions;
+use crate::ui::{UiOptions, approval_prompt};
 
 #[cfg(test)]
 mod tests;
@@ -54,10 +55,17 @@ pub(crate) fn config(args: &ConfigArgs, process: &Process) -> Result<ExitStatus,
     config.flow()?;
     config.check_tools()?;
     UiOptions::new(false, &config, environment).warn(&config);
+    if let Some(table) = TABLES.iter().find(|table| Some(table.name) == args.key.as_deref()) {
+        let entries = table_entries(&config, table.name);
+        let entries = if entries.is_empty() { "none set\n".to_owned() } else { entries };
+        return stdio::print(&format!("{entries}\n{}\n\n{}\n", table.heading, table.text))
+            .map(|()| ExitStatus::Completed);
+    }
     let keys: Vec<&Key> = match &args.key {
         None => KEYS.iter().collect(),
         Some(name) => vec![Key::named(name).ok_or_else(|| {
-            let near = suggest::did_you_mean(name, KEYS.iter().map(|key| key.name));
+            let tables = TABLES.iter().map(|table| table.name);
+            let near = suggest::did_you_mean(name, KEYS.iter().map(|key| key.name).chain(tables));
             CliError::usage(format!("unknown key `{name}`"))
                 .help(near.unwrap_or_else(|| "run `fusee config` to list all keys".to_owned()))
         })?],
@@ -67,7 +75,7 @@ pub(crate) fn config(args: &ConfigArgs, process: &Process) -> Result<ExitStatus,
         (None, false) => listing(&config, &keys),
         (Some(_), false) => keys.iter().map(|key| description(&config, key)).collect(),
     };
-    stdio::print(&text)?;
+    stdio::print_as(args.json, &text)?;
     Ok(ExitStatus::Completed)
 }
 
@@ -99,17 +107,43 @@ fn listing(config: &Config, keys: &[&Key]) -> String {
         text.push_str(line.trim_end());
         text.push('\n');
     }
-    for entry in config.models() {
-        let server = entry.base_url.as_deref().map(|url| format!(" at {url}")).unwrap_or_default();
-        let model = entry.model.as_deref().unwrap_or_default();
-        text.push_str(&format!("models.{}  {model}{server}  {}\n", entry.name, entry.origin));
-    }
+    TABLES.iter().for_each(|table| text.push_str(&table_entries(config, table.name)));
     text.push('\n');
     for (path, found) in &config.files {
         let state = if *found { "read" } else { "not found" };
         text.push_str(&format!("{}  {state}\n", path.display()));
     }
     text
+}
+
+/// The entries of a table, one per line.
+fn table_entries(config: &Config, table: &str) -> String {
+    match table {
+        "rules" => config.rules().iter().map(|rule| format!("rules  {}\n", describe_rule(rule))).collect(),
+        "mcp" => {
+            let line = |entry: &McpEntry| {
+                let how = match &entry.reach {
+                    McpReach::Program { command, .. } => command.join(" "),
+                    McpReach::Address { url, .. } => url.clone(),
+                };
+                format!("mcp.{}  {how}  {}\n", entry.name, entry.origin)
+            };
+            config.mcp().iter().map(line).collect()
+        }
+        _ => {
+            let line = |entry: &ModelEntry| {
+                let server = entry.base_url.as_deref().map(|url| format!(" at {url}")).unwrap_or_default();
+                let model = entry.model.as_deref().unwrap_or_default();
+                format!("models.{}  {model}{server}  {}\n", entry.name, entry.origin)
+            };
+            config.models().iter().map(line).collect()
+        }
+    }
+}
+
+fn describe_rule(rule: &ApprovalRule) -> String {
+    let words = approval_prompt::describe(rule);
+    if rule.then == RuleDecision::Allow { format!("allow {words}") } else { words }
 }
 
 fn effective(config: &Config, key: &Key) -> (String, String) {

@@ -80,7 +80,7 @@ pub(crate) async fn demo(args: DemoArgs, process: &Process) -> Result<ExitStatus
     let project = unpacked.project();
     let before = check::run(&project, commands(process)).await?;
     let colour_errors = colour(environment, environment.terminals().stderr);
-    stdio::error(&paint(&introduction(&args, &project, before), colour_errors));
+    stdio::error_styled(&paint(&introduction(&args, &project, before), colour_errors));
 
     let begun = Instant::now();
     let line = run_line(&args, &unpacked);
@@ -105,8 +105,8 @@ pub(crate) async fn demo(args: DemoArgs, process: &Process) -> Result<ExitStatus
     let next = NextCommands { fusee: &fusee, run: RUN, kept: args.keep.then_some(project.as_path()) };
     let lines = [vec![StyledLine::new()], summary.lines(), next.lines()].concat();
     match args.json {
-        true => stdio::error(&paint(&lines, colour_errors)),
-        false => stdio::print(&paint(&lines, colour(environment, environment.terminals().stdout)))?,
+        true => stdio::error_styled(&paint(&lines, colour_errors)),
+        false => stdio::print_styled(&paint(&lines, colour(environment, environment.terminals().stdout)))?,
     }
     Ok(match exit {
         ExitStatus::Completed if !after.pass => ExitStatus::Failed,
@@ -126,7 +126,7 @@ async fn review(args: &DemoArgs, unpacked: &UnpackedDemo, process: &Process) -> 
         row("model", plain(model)),
         StyledLine::new(),
     ];
-    stdio::error(&paint(&lines, colour));
+    stdio::error_styled(&paint(&lines, colour));
     perform(run_line(args, unpacked), process).await
 }
 

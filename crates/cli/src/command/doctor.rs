@@ -91,14 +91,14 @@ pub(crate) async fn doctor(args: &DoctorArgs, process: &Process) -> Result<ExitS
         journal::check(&project),
         programs::check(environment),
     );
-    let text = if args.json {
+    if args.json {
         let value = serde_json::to_value(&report).unwrap_or_default();
-        format!("{value:#}\n")
+        stdio::print_json(&format!("{value:#}\n"))?;
     } else {
         let colour = colour(&config, environment, environment.terminals().stdout);
-        report.lines().iter().map(|line| line.paint(colour).trim_end().to_owned() + "\n").collect()
-    };
-    stdio::print(&text)?;
+        let painted = report.lines().into_iter().map(|line| line.paint(colour).trim_end().to_owned() + "\n");
+        stdio::print_styled(&painted.collect::<String>())?;
+    }
     Ok(if report.ok { ExitStatus::Completed } else { ExitStatus::Failed })
 }
 

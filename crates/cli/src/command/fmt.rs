@@ -110,7 +110,7 @@ fn stdin(check: bool) -> Result<ExitStatus, CliError> {
             stdio::print(if differs { "<stdin>\n" } else { "" })?;
             Ok(if differs { ExitStatus::Failed } else { ExitStatus::Completed })
         }
-        Ok(laid_out) => stdio::print(&laid_out).map(|()| ExitStatus::Completed),
+        Ok(laid_out) => stdio::print_exact(&laid_out).map(|()| ExitStatus::Completed),
         Err(problems) => {
             stdio::error(&render_problems(&problems.into_sorted(), Some(&source)));
             Ok(ExitStatus::Failed)

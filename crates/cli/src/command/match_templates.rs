@@ -42,7 +42,7 @@ pub(crate) fn matching(args: &MatchArgs, process: &Process) -> Result<ExitStatus
     let found = loaded.registry.find_matching_tasks(&args.words.join(" "), &rule);
     if args.json {
         let list: Vec<Value> = found.iter().map(described).collect();
-        stdio::print(&format!("{}\n", Value::from(list)))?;
+        stdio::print_json(&format!("{}\n", Value::from(list)))?;
     } else if found.is_empty() {
         stdio::error("no template matches; `fusee templates` lists all templates\n");
     } else {

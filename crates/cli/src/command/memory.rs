@@ -99,7 +99,7 @@ fn index(args: &IndexArgs, process: &Process) -> Result<ExitStatus, CliError> {
     } else {
         format!("{} files, {} read, {} removed", updated.files, updated.read, updated.removed)
     };
-    stdio::print(&format!("{text}\n"))?;
+    stdio::print_as(args.json, &format!("{text}\n"))?;
     Ok(ExitStatus::Completed)
 }
 
@@ -107,7 +107,7 @@ fn query(args: &QueryArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let query = MemoryQuery { words: args.words.join(" "), limit: args.limit };
     let answer = open(&args.place, process)?.relevant_context_for(&query).map_err(CliError::failed)?;
     if args.json {
-        stdio::print(&format!("{}\n", serde_json::to_string(&answer).unwrap_or_default()))?;
+        stdio::print_json(&format!("{}\n", serde_json::to_string(&answer).unwrap_or_default()))?;
     } else if answer.matches.is_empty() {
         stdio::error("no matching file\n");
     } else {
@@ -142,7 +142,7 @@ fn show(args: &ShowArgs, process: &Process) -> Result<ExitStatus, CliError> {
         (true, Some(_)) => format!("{}\n", serde_json::to_string(&entries.first()).unwrap_or_default()),
         (false, _) => entries.iter().map(line).collect(),
     };
-    stdio::print(&text)?;
+    stdio::print_as(args.json, &text)?;
     Ok(ExitStatus::Completed)
 }
 

@@ -74,7 +74,7 @@ pub(crate) async fn models(args: &ModelsArgs, process: &Process) -> Result<ExitS
     }
     if args.json {
         let value = serde_json::to_value(&rows).unwrap_or_default();
-        stdio::print(&format!("{value:#}\n"))?;
+        stdio::print_json(&format!("{value:#}\n"))?;
     } else if rows.is_empty() {
         stdio::error(&format!("no model found\n{}\n", model_selection::nothing_found()));
     } else {

@@ -119,13 +119,13 @@ pub(crate) fn prompt(args: &PromptArgs, process: &Process) -> Result<ExitStatus,
                 Format::Json => format!("{}\n", described(&rendered)),
                 Format::Tree => tree::tree(&outline, &rendered.text, &rendered.tools),
             };
-            stdio::print(&text).map(|()| ExitStatus::Completed)
+            stdio::print_as(args.format == Format::Json, &text).map(|()| ExitStatus::Completed)
         }
         Err(trouble) if args.format == Format::Json => {
             let PromptError { code, message, section_path } = trouble;
             let error =
                 json!({ "error": { "code": code, "message": message, "section_path": section_path } });
-            stdio::print(&format!("{error}\n")).map(|()| ExitStatus::Failed)
+            stdio::print_json(&format!("{error}\n")).map(|()| ExitStatus::Failed)
         }
         Err(trouble) => Err(CliError::failed(trouble.message)),
     }

@@ -32,7 +32,7 @@ use crate::ui::event_pages;
 /// change the settings from here on. For a run that has ended, its result and exit code are repeated.
 #[derive(Args)]
 pub(crate) struct ResumeArgs {
-    /// Run id, or a unique prefix of it [default: the newest open run]
+    /// Run id, a unique prefix of it, `last` or `last~N` [default: the newest open run]
     #[arg(value_name = "RUN")]
     run: Option<String>,
     #[command(flatten)]
@@ -72,6 +72,7 @@ pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<ExitSt
     if row.status != RunStatus::Open {
         return finished_run::repeat(&journal, &row.id, began_with, &show, wants_result).await;
     }
+    show.warn_if_nobody_can_be_asked(began_with.approve);
     let past = past(&journal, &row.id)?;
     drop(journal);
     let (settings, resolved) = changed(began_with, &args, &config, environment)?;
@@ -89,7 +90,7 @@ pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<ExitSt
 /// Prints the task result like `fusee task --json`.
 fn print_result(outcome: Option<RunOutcome>) -> Result<(), CliError> {
     let result = task::result_of(outcome);
-    stdio::print(&format!("{}\n", serde_json::to_string(&result).unwrap_or_default()))?;
+    stdio::print_json(&format!("{}\n", serde_json::to_string(&result).unwrap_or_default()))?;
     Ok(())
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct ReviewArgs {
     /// Output format of the findings
     #[arg(long, value_name = "FORMAT", value_parser = words::<FindingsFormat>(["text", "json", "sarif"]))]
     format: Option<FindingsFormat>,
-    /// Exit with 1 if there is a finding of this severity or above
+    /// Exit with 5 if there is a finding of this severity or above
     #[arg(long, value_name = "SEVERITY", value_parser = words::<FindingSeverity>(SEVERITIES))]
     fail_on: Option<FindingSeverity>,
     /// Continue an earlier review [default: the newest finished one]; a value that names no run is a question

@@ -9,6 +9,7 @@ use fusee::engine::journal::RunId;
 use fusee::engine::journal::event::TurnType;
 use fusee::engine::review::CodeReview;
 use fusee::engine::run::{self, ExitStatus, JsonOutput, PromptText, RunSpec};
+use fusee::engine::tools::Workspace;
 
 use super::run_setup::{RunSetup, RunTarget, StartedRun};
 use super::task;
@@ -20,7 +21,9 @@ use crate::model_selection;
 use crate::process::Process;
 use crate::process::environment::Environment;
 use crate::process::error::CliError;
+use crate::process::{piped_input, stdio};
 use crate::project::Project;
+use crate::project::file_mentions::{self, AttachedFiles};
 use crate::project::find_run;
 use crate::ui::UiOptions;
 use crate::ui::benchmark;
@@ -35,7 +38,8 @@ const REQUEST_BYTES: u64 = 1 << 20;
 /// else to stderr.
 #[derive(Args, Default)]
 pub(crate) struct RunArgs {
-    /// The task, in one argument; `-` reads it from stdin
+    /// The task, in one argument; `-` reads it from stdin. `@path` attaches a file, and text that is piped in
+    /// becomes background of the task
     #[arg(value_name = "REQUEST")]
     pub(crate) request: Option<String>,
     #[command(flatten)]
@@ -193,17 +197,38 @@ fn reporting(
     result
 }
 
-async fn perform(args: RunArgs, process: &Process) -> Result<ExitStatus, CliError> {
+async fn perform(mut args: RunArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let (earlier, words) = continues(args.continues.as_deref(), args.request.as_deref(), &project)?;
     if let Some(words) = args.task_words(words)? {
         return Box::pin(task::of_run(args, words, earlier, project, process)).await;
     }
-    let target = RunTarget::Request(request(words, &process.environment)?);
+    let is_typed = words.is_some_and(|words| words != "-");
+    let request = request(words, &process.environment)?;
+    let piped = if is_typed { piped_input::read(&process.environment)? } else { None };
+    args.background = background(args.background.take(), &request, piped, &project);
+    let target = RunTarget::Request(request);
     let Launched { started, show } =
         Box::pin(launch(args, target, earlier, JsonOutput::Events, project, process)).await?;
     let (exit, _) = run_session::watch(started, &show, &[]).await.map_err(CliError::after_start)?;
     Ok(exit)
+}
+
+/// The background of a request: what the user gave, the files that the request names with `@path`, and what was
+/// piped in.
+fn background(
+    given: Option<String>,
+    request: &str,
+    piped: Option<String>,
+    project: &Project,
+) -> Option<String> {
+    let AttachedFiles { background, problems } = match Workspace::open(&project.directory) {
+        Ok(workspace) => file_mentions::gather(request, &workspace),
+        Err(_) => AttachedFiles::default(),
+    };
+    problems.iter().for_each(|problem| stdio::error(&format!("warning: {problem}\n")));
+    let parts: Vec<String> = [given, background, piped].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join("\n\n"))
 }
 
 /// Reviews code.
@@ -266,6 +291,7 @@ pub(super) async fn launch(
     };
     let show = show.for_benchmark(benchmark);
     show.warn(&config);
+    show.warn_if_nobody_can_be_asked(config.approve());
     let needs_model = task.is_none_or(|task| task.asks_a_model) || config.text("model").is_some();
     let resolved = match &earlier {
         Some(earlier) => model_selection::continued(&earlier.settings, &config, environment)?,

@@ -30,7 +30,10 @@ use crate::process::stdio;
 use crate::project::mcp_servers::{self, McpServers};
 use crate::project::saved_rules::SavedRules;
 use crate::project::{Project, template_source};
-use crate::ui::{self, Log, PhaseLogTarget, RunHeader, UiOptions, UiThread};
+use crate::ui::{self, Log, PhaseLogTarget, RunHeader, UiOptions, UiThread, approval_prompt};
+
+/// Maximum number of standing approvals named when a run starts.
+const MAX_TOLD: usize = 5;
 
 /// Shared setup of the runs of a command or a chat.
 pub(crate) struct RunSetup<'p> {
@@ -121,7 +124,24 @@ impl<'p> RunSetup<'p> {
 
     fn finish(self) -> Result<Self, CliError> {
         warn(&self.sandbox, &self.show);
+        self.tell_standing_approvals();
         Ok(self)
+    }
+
+    /// Says which standing approvals the run uses.
+    fn tell_standing_approvals(&self) {
+        let rules: Vec<String> = self.saved_rules().read().iter().map(approval_prompt::describe).collect();
+        let shown = rules.iter().take(MAX_TOLD).map(String::as_str).collect::<Vec<_>>().join("; ");
+        let more = match rules.len().saturating_sub(MAX_TOLD) {
+            0 => String::new(),
+            more => format!("; and {more} more"),
+        };
+        if !rules.is_empty() {
+            stdio::error(&format!(
+                "standing approvals in use: {}{more} (`fusee approvals` lists and revokes them)\n",
+                shown
+            ));
+        }
     }
 
     /// A new run of `target` with the model of this set-up.

@@ -17,13 +17,10 @@ use crate::process::Process;
 use crate::process::clock;
 use crate::process::error::CliError;
 use crate::process::stdio;
-use crate::project::Project;
+use crate::project::find_run;
+use crate::project::{Project, former_notice};
 use crate::ui::format;
 use crate::ui::line::{Style, StyledLine};
-use crate::ui::summary::short;
-
-/// Below this width, runs are listed by the start of their id.
-const WIDE: usize = 100;
 
 /// Below this width, only id, age and request are listed.
 const NARROW: usize = 60;
@@ -33,7 +30,8 @@ mod tests;
 
 /// List and manage the runs of this project.
 ///
-/// Without a subcommand, lists the newest runs first. A run is named by its id or a unique prefix of it.
+/// Without a subcommand, lists the newest runs first. A run is named by its id, by the
+/// start of it that is listed, or by `last` (the newest) and `last~1` (the one before).
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct RunsArgs {
@@ -51,6 +49,14 @@ enum RunsCommand {
     Gc(gc::GcArgs),
     Diff(diff::DiffArgs),
     Undo(undo::UndoArgs),
+    /// Move the runs from before this directory became a project into it
+    Move(MoveArgs),
+}
+
+#[derive(Args)]
+struct MoveArgs {
+    #[command(flatten)]
+    place: DirectoryFlag,
 }
 
 #[derive(Args)]
@@ -77,17 +83,33 @@ pub(crate) async fn runs(args: RunsArgs, process: &Process) -> Result<ExitStatus
         Some(RunsCommand::Gc(args)) => gc::gc(&args, process).await,
         Some(RunsCommand::Diff(args)) => diff::diff(&args, process),
         Some(RunsCommand::Undo(args)) => undo::undo(&args, process),
+        Some(RunsCommand::Move(args)) => move_journal(&args, process),
     }
+}
+
+fn move_journal(args: &MoveArgs, process: &Process) -> Result<ExitStatus, CliError> {
+    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let Some(former) = project.former_journal() else {
+        return Err(CliError::usage(
+            "there are no runs to move: this project has its own journal, or none was kept",
+        ));
+    };
+    project
+        .adopt_journal(&former)
+        .map_err(|error| CliError::failed(format!("cannot move {}: {error}", former.display())))?;
+    stdio::print(&format!("moved {} to {}\n", former.display(), project.journal.display()))?;
+    Ok(ExitStatus::Completed)
 }
 
 /// The newest runs as a table.
 pub(crate) fn newest(journal: &Journal, limit: usize, columns: usize) -> Result<String, CliError> {
     let mut rows = journal.runs()?;
+    let id_length = find_run::short_length(&rows);
     rows.truncate(limit);
     Ok(if rows.is_empty() {
         "no runs here yet\n".to_owned()
     } else {
-        table(&rows, journal.now_ms(), columns)
+        table(&rows, id_length, journal.now_ms(), columns)
     })
 }
 
@@ -97,24 +119,27 @@ fn list(args: &ListArgs, process: &Process) -> Result<ExitStatus, CliError> {
         Some(journal) => journal.runs()?,
         None => Vec::new(),
     };
-    let all = rows.len();
+    let (all, id_length) = (rows.len(), find_run::short_length(&rows));
     rows.truncate(if args.all { all } else { args.limit });
     let text = if args.json {
         let rows: Vec<_> = rows.iter().map(as_json).collect();
         format!("{:#}\n", serde_json::Value::from(rows))
     } else if rows.is_empty() {
         stdio::error("no runs here yet\n");
+        if let Some(former) = project.former_journal() {
+            stdio::error(&format!("note: {}\n", former_notice(&former)));
+        }
         String::new()
     } else {
         let now_ms = fusee::engine::journal::Clock::now_ms(&SystemClock);
         let columns = process.environment.terminals().stdout.then(crate::ui::columns_of_stdout);
-        let mut text = table(&rows, now_ms, columns.unwrap_or(usize::MAX));
+        let mut text = table(&rows, id_length, now_ms, columns.unwrap_or(usize::MAX));
         if all > rows.len() {
             text.push_str(&format!("and {} more: fusee runs --all\n", all - rows.len()));
         }
         text
     };
-    stdio::print(&text)?;
+    stdio::print_as(args.json, &text)?;
     Ok(ExitStatus::Completed)
 }
 
@@ -128,12 +153,10 @@ fn as_json(row: &RunRow) -> serde_json::Value {
     })
 }
 
-/// A table `columns` wide. In a narrow terminal only the start of each id is shown, which is enough to name a
-/// run, and the status only if the run did not complete.
-fn table(rows: &[RunRow], now_ms: i64, columns: usize) -> String {
-    let name = |row: &RunRow| -> String {
-        if columns < WIDE { short(row.id.as_str()).to_owned() } else { row.id.to_string() }
-    };
+/// A table `columns` wide, in which ids are shortened to `id_length`. In a narrow terminal, the status is shown
+/// only if the run did not complete.
+fn table(rows: &[RunRow], id_length: usize, now_ms: i64, columns: usize) -> String {
+    let name = |row: &RunRow| row.id.as_str().get(..id_length).unwrap_or(row.id.as_str()).to_owned();
     let id = rows.iter().map(|row| name(row).len()).max().unwrap_or_default().max(3);
     let mut text = String::new();
     let mut add = |run: &str, status: &str, age: &str, took: &str, title: &str| {

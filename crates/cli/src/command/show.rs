@@ -40,7 +40,7 @@ pub(crate) struct ShowArgs {
 pub(crate) fn show(args: &ShowArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let journal = project.journal_with_runs()?;
-    let run = find_run::named(&journal, &args.run.run)?.id;
+    let run = find_run::named_or_newest(&journal, args.run.run.as_deref())?.id;
     let out = io::BufWriter::new(io::stdout());
     let mut face: Box<dyn Ui> = match (args.json, args.log) {
         (true, _) => Box::new(JsonLines::new(out)),

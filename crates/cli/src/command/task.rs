@@ -246,7 +246,7 @@ async fn run_task(
         ] {
             result.notes.entry(name).or_insert(absent);
         }
-        stdio::print(&format!("{}\n", serde_json::to_string(&result).unwrap_or_default()))?;
+        stdio::print_json(&format!("{}\n", serde_json::to_string(&result).unwrap_or_default()))?;
     }
     if exit == ExitStatus::Cancelled {
         stdio::error(&format!("run `fusee resume {id}` to continue it\n"));

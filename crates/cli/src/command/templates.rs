@@ -100,7 +100,7 @@ fn list(place: &DirectoryFlag, json: bool, process: &Process) -> Result<ExitStat
     template_source::warn(&loaded);
     let registry = &loaded.registry;
     let text = if json { format!("{}\n", described(registry)) } else { table(registry) };
-    stdio::print(&text)?;
+    stdio::print_as(json, &text)?;
     Ok(ExitStatus::Completed)
 }
 
@@ -154,12 +154,12 @@ fn show(args: &ShowArgs, process: &Process) -> Result<ExitStatus, CliError> {
     if args.json {
         let mut described = one_described(&loaded.registry, found);
         described["text"] = found.text.text.as_str().into();
-        stdio::print(&format!("{described}\n"))?;
+        stdio::print_json(&format!("{described}\n"))?;
         return Ok(ExitStatus::Completed);
     }
     let inputs = inputs_help(&found.template.inputs);
     stdio::error(&format!("{} ({})\n{inputs}", found.text.file, found.layer.as_str()));
-    stdio::print(&format!("{}\n", found.text.text.trim_end()))?;
+    stdio::print_exact(&format!("{}\n", found.text.text.trim_end()))?;
     Ok(ExitStatus::Completed)
 }
 

@@ -8,22 +8,27 @@ use fusee::engine::tools::workspace::bounded_read;
 
 use crate::config::flags::DirectoryFlag;
 use crate::config::trust::Trust;
-use crate::config::{Config, Key, ValueOrigin};
+use crate::config::trust_report::{self, TrustReport};
 use crate::process::Process;
 use crate::process::error::CliError;
 use crate::process::stdio;
 use crate::project::Project;
+use crate::ui::approval_prompt;
 
-/// Trust this project's fusee.toml with settings that reach outside the workspace.
+/// Trust this project's settings that reach outside the workspace.
 ///
 /// An untrusted project can configure how a task runs, but not where requests and keys are sent, which MCP
-/// servers are started, how commands are sandboxed, or when you are asked for approval. `fusee trust` enables
-/// these settings, but only for the current content of the file: review it first.
+/// servers are started, how commands are sandboxed, or when you are asked for approval. `fusee trust` lists
+/// everything it would enable (settings, rules, models, MCP servers, commands, agent files and their prompts) and
+/// asks at a terminal. When any of these change, the project is no longer trusted, and a run says so.
 ///
 /// A journal that came with the project is trusted as well: its runs can then be resumed, continued and
 /// undone.
 #[derive(Args)]
 pub(crate) struct TrustArgs {
+    /// Do not ask; what is enabled is still listed
+    #[arg(long, conflicts_with = "revoke")]
+    yes: bool,
     /// Revoke the trust
     #[arg(long)]
     revoke: bool,
@@ -45,58 +50,57 @@ pub(crate) fn trust(args: &TrustArgs, process: &Process) -> Result<ExitStatus, C
         stdio::print(&format!("{} {words}\n", file.display()))?;
         return Ok(ExitStatus::Completed);
     }
+    let report = trust_report::report(&file, approval_prompt::describe)?;
     let is_foreign = project.journal.exists() && !ownership.covers(&project.journal);
+    let has_settings = file.exists() || !report.is_empty();
+    if !is_foreign && !has_settings {
+        return Err(CliError::usage(format!("nothing to trust: {} does not exist", file.display()))
+            .help("a project without fusee.toml needs no trust; use -C to select another directory"));
+    }
+    stdio::print(&described(&project, &report, is_foreign))?;
+    let terminals = process.environment.terminals();
+    if terminals.stdin && terminals.stderr && !args.yes && !stdio::confirm("trust it? [y/n] ")? {
+        stdio::error("nothing was trusted\n");
+        return Ok(ExitStatus::Cancelled);
+    }
     if is_foreign {
         ownership.add(&project.journal).map_err(|error| unsaved(&error))?;
         stdio::print(&format!(
             "{} is now trusted: its runs can be resumed, continued and undone\n",
             project.journal.display()
         ))?;
-        if !file.exists() {
-            return Ok(ExitStatus::Completed);
-        }
     }
-    let content = bounded_read::read_text(&file, crate::config::MOST_BYTES).map_err(|error| {
-        CliError::usage(format!("nothing to trust: cannot read {}: {error}", file.display()))
-            .help("a project without fusee.toml needs no trust; use -C to select another directory")
-    })?;
-    trust.grant(&file, &content).map_err(|error| unsaved(&error))?;
-    // Report errors in the file, and do not trust an invalid one.
-    let config = match Config::gather(Some(&file), environment, Vec::new()) {
-        Ok(config) => config,
-        Err(failure) => {
-            trust.revoke(&file).map_err(|error| unsaved(&error))?;
-            return Err(failure);
-        }
-    };
-    stdio::print(&list_settings(&file, &config))?;
+    if has_settings {
+        trust.grant(&file, &content(&file)?).map_err(|error| unsaved(&error))?;
+        stdio::print(&format!("{} is trusted with its current content\n", project.home().display()))?;
+    }
     Ok(ExitStatus::Completed)
 }
 
 fn unsaved(error: &std::io::Error) -> CliError {
-    CliError::failed(format!("cannot save the list of trusted files: {error}"))
+    CliError::failed(format!("cannot save the list of trusted projects: {error}"))
 }
 
-/// Lists the settings that are now in effect.
-fn list_settings(file: &Path, config: &Config) -> String {
-    let mut text = format!("{} is trusted with its current content\n", file.display());
-    let is_its = |origin: &ValueOrigin| matches!(origin, ValueOrigin::File { path, .. } if path == file);
-    let mut lines: Vec<String> = Key::outside_keys()
-        .filter_map(|key| config.value(key.name).map(|(value, origin)| (key, value, origin)))
-        .filter(|(_, _, origin)| is_its(origin))
-        .map(|(key, value, _)| format!("  {} = {value}\n", key.name))
-        .collect();
-    for entry in config.models().iter().filter(|entry| is_its(&entry.origin)) {
-        let server = entry.base_url.as_deref().map(|url| format!(" at {url}")).unwrap_or_default();
-        let key = entry.api_key_env.as_deref().map(|name| format!(", key in {name}")).unwrap_or_default();
-        let model = entry.model.as_deref().unwrap_or_default();
-        lines.push(format!("  models.{} = {model}{server}{key}\n", entry.name));
+fn content(file: &Path) -> Result<String, CliError> {
+    if !file.exists() {
+        return Ok(String::new());
     }
-    if lines.is_empty() {
-        text.push_str("it sets nothing that needs trust\n");
-    } else {
-        text.push_str("it sets:\n");
-        text.extend(lines);
+    bounded_read::read_text(file, crate::config::MOST_BYTES)
+        .map_err(|error| CliError::usage(format!("cannot read {}: {error}", file.display())))
+}
+
+/// Lists what would be enabled.
+fn described(project: &Project, report: &TrustReport, is_foreign: bool) -> String {
+    let mut text = format!("Trusting {} enables:\n", project.home().display());
+    for (group, entries) in report {
+        text.push_str(&format!("  {group}:\n"));
+        text.extend(entries.iter().map(|entry| format!("    {entry}\n")));
+    }
+    if report.is_empty() {
+        text.push_str("  nothing: it sets nothing that needs trust\n");
+    }
+    if is_foreign {
+        text.push_str(&format!("  the runs in {}, which came with the project\n", project.journal.display()));
     }
     text
 }

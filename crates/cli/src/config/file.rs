@@ -27,10 +27,19 @@ pub(crate) enum FileOwner {
     User,
     /// A project's, possibly downloaded: keys that reach outside the workspace are ignored.
     Project,
+    /// A project's that has changed since the user trusted it: treated like one that is not trusted.
+    ChangedProject,
     /// A project's that the user has trusted: may set everything.
     TrustedProject,
     /// An agent file named for this command: may set everything.
     Agent,
+}
+
+impl FileOwner {
+    /// Whether keys that reach outside the workspace are ignored.
+    fn is_untrusted(self) -> bool {
+        matches!(self, Self::Project | Self::ChangedProject)
+    }
 }
 
 /// The content of a file.
@@ -167,7 +176,7 @@ impl FileReader<'_> {
     }
 
     fn value(&mut self, key: &'static Key, unit: Unit, path: &str, name: Span, value: &Node) {
-        if self.whose == FileOwner::Project && key.reach == KeyScope::Outside {
+        if self.whose.is_untrusted() && key.reach == KeyScope::Outside {
             self.distrusted(name, path, key.flag);
             return;
         }
@@ -192,7 +201,7 @@ impl FileReader<'_> {
             return self.problem("wrong-type", value.span, message, None);
         };
         for Entry { name, at, node } in table {
-            if self.whose == FileOwner::Project {
+            if self.whose.is_untrusted() {
                 self.distrusted(*at, &format!("models.{name}"), None);
                 continue;
             }
@@ -234,7 +243,7 @@ impl FileReader<'_> {
         };
         for Entry { name, at, node } in table {
             let at = *at;
-            if self.whose == FileOwner::Project {
+            if self.whose.is_untrusted() {
                 self.distrusted(at, &format!("mcp.{name}"), None);
                 continue;
             }
@@ -250,7 +259,7 @@ impl FileReader<'_> {
     }
 
     fn rules(&mut self, at: Span, value: &Node) {
-        if self.whose == FileOwner::Project {
+        if self.whose.is_untrusted() {
             return self.distrusted(at, "rules", None);
         }
         match rule::read_all(value) {
@@ -274,9 +283,11 @@ impl FileReader<'_> {
     }
 
     fn distrusted(&mut self, at: Span, path: &str, flag: Option<&str>) {
-        let message = format!(
-            "`{path}` is ignored: it reaches outside the workspace, and this project's file is not trusted"
-        );
+        let why = match self.whose {
+            FileOwner::ChangedProject => "this project has changed since you trusted it",
+            _ => "this project's file is not trusted",
+        };
+        let message = format!("`{path}` is ignored: it reaches outside the workspace, and {why}");
         let help = match flag {
             Some(flag) => {
                 format!("review the file, then run `fusee trust`; or set it in your own file, or pass {flag}")

@@ -150,9 +150,9 @@ impl LimitFlags {
 /// A run, by its id or a unique prefix of it.
 #[derive(Args, Clone)]
 pub(crate) struct RunArg {
-    /// Run id, or a unique prefix of it
+    /// Run id, a unique prefix of it, `last` or `last~N` [default: the newest run]
     #[arg(value_name = "RUN")]
-    pub(crate) run: String,
+    pub(crate) run: Option<String>,
 }
 
 /// The id of a new run.

@@ -253,11 +253,6 @@ impl Key {
         KEYS.iter().find(|key| key.name == name)
     }
 
-    /// Keys that a project's file may set only once it is trusted.
-    pub(crate) fn outside_keys() -> impl Iterator<Item = &'static Self> {
-        KEYS.iter().filter(|key| key.reach == KeyScope::Outside)
-    }
-
     /// The environment variable that sets it.
     pub(crate) fn variable(&self) -> String {
         format!("FUSEE_{}", self.name.replace('.', "_").to_uppercase())

@@ -1,13 +1,20 @@
-//! Which project files the user trusts, by path and content hash. Stored in the user's state folder, out of
-//! reach of projects and sandboxed commands. A file that has changed since is no longer trusted.
+//! Which projects the user trusts, by the path of their `fusee.toml` and a hash of everything that trust
+//! enables. Stored in the user's state folder, out of reach of projects and sandboxed commands. A project in
+//! which any of it has changed is no longer trusted.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use fusee::engine::template::{FilePaths, TemplateFolder, TemplateLayer, load};
+use fusee::engine::text::Diagnostics;
+use fusee::engine::tools::workspace::bounded_read;
 use serde::{Deserialize, Serialize};
 
+use super::file::{self, FileOwner};
+use super::value::Value;
 use crate::process::environment::Environment;
 
 /// Maximum number of entries; entries of deleted files are dropped first, then the first ones by path.
@@ -38,13 +45,16 @@ impl Trust {
         Self { file, known }
     }
 
-    /// Whether a file with this content is trusted.
-    pub(crate) fn covers(&self, path: &Path, content: &str) -> bool {
-        let place = place(path);
-        self.known.files.get(&place).is_some_and(|known| *known == hash(content))
+    /// Whose file a project's `fusee.toml` with this content is.
+    pub(crate) fn owner(&self, path: &Path, content: &str) -> FileOwner {
+        match self.known.files.get(&place(path)) {
+            None => FileOwner::Project,
+            Some(known) if *known == hash(path, content) => FileOwner::TrustedProject,
+            Some(_) => FileOwner::ChangedProject,
+        }
     }
 
-    /// Trusts a file with its current content.
+    /// Trusts a project with its current content.
     pub(crate) fn grant(&mut self, path: &Path, content: &str) -> io::Result<()> {
         if self.known.files.len() >= MOST {
             self.known.files.retain(|file, _| file.exists());
@@ -52,7 +62,7 @@ impl Trust {
         while self.known.files.len() >= MOST {
             self.known.files.pop_first();
         }
-        self.known.files.insert(place(path), hash(content));
+        self.known.files.insert(place(path), hash(path, content));
         self.save()
     }
 
@@ -85,6 +95,91 @@ fn place(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-fn hash(content: &str) -> String {
-    blake3::hash(content.as_bytes()).to_hex().to_string()
+/// The hash of a `fusee.toml` and of everything beside it that trust enables.
+fn hash(path: &Path, content: &str) -> String {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(content.as_bytes());
+    for TrustedPart { file, content } in trusted_parts(path.parent().unwrap_or(Path::new("/"))) {
+        for text in [file.as_os_str().as_encoded_bytes(), content.as_bytes()] {
+            hasher.update(&(text.len() as u64).to_le_bytes());
+            hasher.update(text);
+        }
+    }
+    hasher.finalize().to_hex().to_string()
+}
+
+/// Something outside `fusee.toml` that trusting a project enables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TrustedPart {
+    /// Its file, relative to the project.
+    pub(crate) file: PathBuf,
+    /// An agent or prompt file with its content, or a command of a template or workflow.
+    pub(crate) content: String,
+}
+
+/// The agent files of a project, the prompts that they name, and the commands of its templates and workflows.
+pub(crate) fn trusted_parts(home: &Path) -> Vec<TrustedPart> {
+    let mut parts = Vec::new();
+    let part = |file: &Path, content: String| TrustedPart {
+        file: file.strip_prefix(home).unwrap_or(file).to_owned(),
+        content,
+    };
+    for file in agent_files(home) {
+        let Ok(text) = bounded_read::read_text(&file, super::MOST_BYTES) else { continue };
+        if let Some(prompt) = agent_prompt(&file)
+            && let Ok(text) = bounded_read::read_text(&prompt, super::MOST_BYTES)
+        {
+            parts.push(part(&prompt, text));
+        }
+        parts.push(part(&file, text));
+    }
+    let folder = |name: &str| TemplateFolder {
+        path: home.join(".fusee").join(name),
+        layer: TemplateLayer::Project,
+        shown_below: Some(home.to_owned()),
+    };
+    for known in load(&[folder("templates")]).registry.all() {
+        if let Some(FilePaths::Command(command)) = &known.template.file_paths {
+            parts.push(part(Path::new(&*known.text.file), command.clone()));
+        }
+    }
+    for name in ["templates", "workflows"] {
+        for file in files_in(&home.join(".fusee").join(name), &["fusee"]) {
+            let Ok(text) = bounded_read::read_text(&file, super::MOST_BYTES) else { continue };
+            if COMMAND_CALLS.iter().any(|call| text.contains(call)) {
+                parts.push(part(&file, text));
+            }
+        }
+    }
+    parts.sort_by(|a, b| a.file.cmp(&b.file));
+    parts
+}
+
+/// Calls that run a command in a workflow.
+const COMMAND_CALLS: [&str; 2] = ["shell", "run_script"];
+
+/// The agent files of a project.
+pub(crate) fn agent_files(home: &Path) -> Vec<PathBuf> {
+    ["agents", ".fusee/agents"]
+        .iter()
+        .flat_map(|name| files_in(&home.join(name), &["toml", "json"]))
+        .collect()
+}
+
+/// The prompt file that an agent file names.
+fn agent_prompt(file: &Path) -> Option<PathBuf> {
+    let (_, content) = file::read(file, |_| FileOwner::Agent, &mut Diagnostics::new())?;
+    let prompt = content.values.into_iter().find(|(key, ..)| key.name == "prompt")?.1;
+    let Value::Text(name) = prompt else { return None };
+    Some(file.parent()?.join(name))
+}
+
+/// The files directly in a folder that end in one of these, sorted; at most [`MOST`].
+fn files_in(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST);
+    let wanted =
+        |path: &PathBuf| path.extension().and_then(OsStr::to_str).is_some_and(|end| endings.contains(&end));
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(wanted).collect();
+    files.sort();
+    files
 }

@@ -1,4 +1,4 @@
-//! Finds a run: by id, by a unique prefix of it, or the newest open one.
+//! Finds a run: by id, by a unique prefix of it, by its age (`last`, `last~1`), or the newest open one.
 
 use std::path::Path;
 
@@ -13,13 +13,36 @@ mod tests;
 /// Maximum number of candidates listed.
 const SHOWN: usize = 5;
 
-/// The run with this id or unique prefix.
+/// The name of the newest run; `last~1` is the one before it.
+const LAST: &str = "last";
+
+/// The run with this name, or the newest one.
+pub(crate) fn named_or_newest(journal: &Journal, name: Option<&str>) -> Result<RunRow, CliError> {
+    named(journal, name.unwrap_or(LAST))
+}
+
+/// How many runs before the newest one `last` or `last~N` names.
+fn back(name: &str) -> Option<usize> {
+    match name.strip_prefix(LAST)? {
+        "" => Some(0),
+        rest => rest.strip_prefix('~')?.parse().ok(),
+    }
+}
+
+/// The run with this id or unique prefix, or the newest one for `last` and the N-th before it for `last~N`.
 pub(crate) fn named(journal: &Journal, name: &str) -> Result<RunRow, CliError> {
     let missing = match journal.run(name) {
         Err(missing @ JournalError::NoSuchRun { .. }) => missing,
         other => return Ok(other?),
     };
     let mut candidates: Vec<RunRow> = journal.runs()?;
+    if let Some(back) = back(name) {
+        let count = candidates.len();
+        return candidates.into_iter().nth(back).ok_or_else(|| {
+            CliError::usage(format!("no run `{name}`: there are {count} runs here"))
+                .help("`fusee runs` lists them")
+        });
+    }
     candidates.retain(|run| !name.is_empty() && run.id.as_str().starts_with(name));
     match candidates.len() {
         0 => Err(missing.into()),
@@ -70,3 +93,14 @@ pub(crate) fn newest_open(journal: &Journal) -> Result<RunRow, CliError> {
         .help(format!("`fusee resume {}` repeats its result, `fusee runs` lists all", newest.id)),
     })
 }
+
+/// The length to which ids can be shortened so that each still names one run.
+pub(crate) fn short_length(rows: &[RunRow]) -> usize {
+    let mut ids: Vec<&str> = rows.iter().map(|row| row.id.as_str()).collect();
+    ids.sort_unstable();
+    let common = |pair: &[&str]| pair[0].bytes().zip(pair[1].bytes()).take_while(|(a, b)| a == b).count();
+    ids.windows(2).map(common).max().map_or(SHORTEST, |longest| SHORTEST.max(longest + 1))
+}
+
+/// The least number of characters of a shortened id.
+const SHORTEST: usize = 8;

@@ -36,17 +36,22 @@ impl SavedRules {
 
     /// Adds and saves rules.
     pub(crate) fn add(&self, rules: Vec<ApprovalRule>) -> io::Result<()> {
+        let mut all = self.read();
+        rules.into_iter().for_each(|rule| all.add(rule));
+        self.write(&all)
+    }
+
+    /// Replaces the saved rules.
+    pub(crate) fn write(&self, all: &ApprovalRules) -> io::Result<()> {
         let Some(file) = &self.file else {
             return Err(io::Error::other("no location to save it: HOME is not set"));
         };
-        let mut all = self.read();
-        rules.into_iter().for_each(|rule| all.add(rule));
         let folder = file.parent().unwrap_or(Path::new("/"));
         fs::create_dir_all(folder)?;
         // Write to a temporary file and rename, so that no reader sees a partial list.
         let beside = folder.join(format!("approvals.json.{}", std::process::id()));
         let mut written = fs::File::create(&beside)?;
-        written.write_all(format!("{}\n", serde_json::to_string_pretty(&all)?).as_bytes())?;
+        written.write_all(format!("{}\n", serde_json::to_string_pretty(all)?).as_bytes())?;
         fs::rename(&beside, file)
     }
 }

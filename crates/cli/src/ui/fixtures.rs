@@ -115,7 +115,8 @@ fn started() -> Event {
 }
 
 fn turn(turn_index: u32, input_tokens: u64) -> Event {
-    Event::TurnStart { turn_index, turn_id: format!("main:{turn_index}"), input_tokens }
+    let turn_id = format!("main:{turn_index}");
+    Event::TurnStart { turn_index, turn_id, input_tokens, max_turns: None, max_input_tokens: None }
 }
 
 fn delta(text: &str) -> Event {

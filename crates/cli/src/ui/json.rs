@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use fusee::engine::journal::EventRecord;
 
 use super::Ui;
+use crate::process::stdio;
 
 /// Buffer size in bytes that forces a write.
 const GATHERED: usize = 64 << 10;
@@ -25,7 +26,8 @@ impl<W: Write> JsonLines<W> {
 
 impl<W: Write + Send> Ui for JsonLines<W> {
     fn show(&mut self, event: &EventRecord) -> io::Result<()> {
-        serde_json::to_writer(&mut self.lines, event)?;
+        let line = serde_json::to_string(event)?;
+        self.lines.extend_from_slice(stdio::escaped_json(&line).as_bytes());
         self.lines.push(b'\n');
         if self.lines.len() < GATHERED { Ok(()) } else { self.flush() }
     }

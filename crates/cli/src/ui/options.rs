@@ -1,11 +1,12 @@
 //! Selects the UI of a command from its flags, the configuration and whether its streams are terminals.
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use fusee::engine::agent::TaskOutcome;
 use fusee::engine::agent::flow::{BenchmarkSettings, OutputMode, PhaseLog};
-use fusee::engine::approval::{Approver, NonInteractive};
+use fusee::engine::approval::{ApprovalMode, Approver, NonInteractive};
 use fusee::engine::model::CancellationToken;
 use fusee::engine::model::Price;
 use fusee::engine::run::RunSpec;
@@ -24,8 +25,10 @@ use crate::ui::benchmark;
 use crate::ui::stdin_approver::StdinApprover;
 
 /// Properties of a run that a UI needs before the first event.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct RunHeader {
+    /// The directory the run works in, if a UI may read the files that a call changes.
+    pub(crate) workspace: Option<Arc<Path>>,
     pub(crate) max_turns: u32,
     pub(crate) max_tokens: u64,
     /// Whether the summary is a single line.
@@ -49,6 +52,7 @@ impl RunHeader {
     /// Derives the header from a run's settings.
     pub(crate) fn of(settings: &RunSpec) -> Self {
         Self {
+            workspace: Some(settings.workspace.as_path().into()),
             max_turns: settings.limits.max_turns,
             max_tokens: settings.limits.max_tokens,
             brief: settings.flow.output == OutputMode::Runtime,
@@ -137,7 +141,17 @@ impl UiOptions {
     pub(crate) fn warn(&self, config: &Config) {
         let colour = if self.colour { Colour::Always } else { Colour::Never };
         if let Some(text) = config.warnings(colour) {
-            stdio::error(&text);
+            stdio::error_styled(&text);
+        }
+    }
+
+    /// Warns that calls which need approval will be refused.
+    pub(crate) fn warn_if_nobody_can_be_asked(&self, approve: ApprovalMode) {
+        if approve == ApprovalMode::Ask && !self.can_ask() {
+            stdio::error(
+                "warning: there is no terminal to ask on, so every call that needs approval will be refused \
+                 (--approve ask); --approve auto runs what the sandbox confines\n",
+            );
         }
     }
 
@@ -170,7 +184,9 @@ impl UiOptions {
             UiKind::Plain if self.benchmark.is_some() => {
                 Box::new(PlainUi::new(io::sink(), io::BufWriter::new(io::stderr()), plan))
             }
-            UiKind::Plain => Box::new(PlainUi::new(io::stdout(), io::BufWriter::new(io::stderr()), plan)),
+            UiKind::Plain => {
+                Box::new(PlainUi::new(stdio::ExactStdout, io::BufWriter::new(io::stderr()), plan))
+            }
             UiKind::Quiet => Box::new(PlainUi::new(io::sink(), io::BufWriter::new(io::stderr()), plan)),
             UiKind::Live => {
                 let looks = Appearance {

@@ -86,10 +86,10 @@ impl<O: Write + Send, E: Write + Send> Ui for PlainUi<O, E> {
                 self.line(&format!("run {run} · {model} · sandbox {sandbox}"))
             }
             Event::TaskResumed { .. } => self.line(&format!("run {} resumed", stamped.run)),
-            Event::TurnStart { turn_index, input_tokens, .. } => {
+            Event::TurnStart { turn_index, input_tokens, max_turns, .. } => {
                 self.describe_sandbox()?;
                 let (turn, max, tokens) =
-                    (turn_index + 1, self.plan.max_turns, format::tokens(*input_tokens));
+                    (turn_index + 1, max_turns.unwrap_or(self.plan.max_turns), format::tokens(*input_tokens));
                 self.line(&format!("turn {turn}/{max} · {tokens} tokens"))
             }
             Event::Message { role: Role::Assistant, text } => {
@@ -149,6 +149,7 @@ impl<O: Write + Send, E: Write + Send> Ui for PlainUi<O, E> {
             }
             Event::ApprovalResolved { approved: true, .. } => self.line("    allowed"),
             Event::ApprovalResolved { approved: false, reason, .. } => {
+                self.tally.answered(false, reason.as_deref());
                 let reason = reason.as_deref().unwrap_or("no");
                 self.line(&format!("    denied: {}", format::one_line(reason, 160)))
             }

@@ -3,13 +3,14 @@
 
 use std::io::BufRead;
 
-use fusee::engine::approval::{ApprovalAnswer, ApprovalQuestion, ApprovalScope, Approver};
+use fusee::engine::approval::{ApprovalAnswer, ApprovalExtent, ApprovalQuestion, ApprovalScope, Approver};
 use fusee::engine::journal::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 
 use crate::process::stdio;
 use crate::project::saved_rules::SavedRules;
+use crate::ui::approval_prompt;
 
 #[cfg(test)]
 mod tests;
@@ -80,14 +81,16 @@ impl Approver for StdinApprover {
 
     fn ask<'a>(&'a self, question: &'a ApprovalQuestion) -> BoxFuture<'a, ApprovalAnswer> {
         Box::pin(async move {
+            let mut extent = ApprovalExtent::Shown;
             loop {
                 let Some(line) = self.line().await else {
                     return ApprovalAnswer::no("nobody is there to approve it");
                 };
                 match parse_line(&line) {
-                    Some(answer) => {
+                    Some(TypedAnswer::Decision(answer)) => {
+                        let answer = ApprovalAnswer { extent, ..answer };
                         if answer.lasts == ApprovalScope::Always
-                            && let Err(error) = self.approvals.add(question.lasting())
+                            && let Err(error) = self.approvals.add(question.lasting(extent))
                         {
                             stdio::error(&format!(
                                 "warning: cannot save the answer, so it applies to this run only: {error}\n"
@@ -95,27 +98,55 @@ impl Approver for StdinApprover {
                         }
                         return answer;
                     }
-                    None => {
-                        stdio::error("y once, s the rest of this run, a always in this project, n [REASON]: ")
-                    }
+                    Some(TypedAnswer::OtherExtent) => extent = other_extent(question, extent, RUN),
+                    None => stdio::error(SHORT_PROMPT),
                 }
             }
         })
     }
 }
 
-/// Parses `y`, `s`, `a`, or `n` with an optional reason; `None` for anything else.
-pub(crate) fn parse_line(line: &str) -> Option<ApprovalAnswer> {
+/// How long `s` lasts for a run.
+pub(crate) const RUN: &str = "until the run ends";
+
+/// The prompt below a question and its choices.
+pub(crate) const SHORT_PROMPT: &str = "allow? y, s, a, w, or n [REASON]: ";
+
+/// Changes what a lasting answer covers, and prints the choices again.
+pub(crate) fn other_extent(
+    question: &ApprovalQuestion,
+    extent: ApprovalExtent,
+    while_open: &str,
+) -> ApprovalExtent {
+    let other = approval_prompt::toggled(extent);
+    if approval_prompt::covers(question, other).is_none() {
+        stdio::error(&format!("there is no wider scope for this call\n{SHORT_PROMPT}"));
+        return extent;
+    }
+    let rows = approval_prompt::choices(question, other, while_open);
+    let text: String = rows.iter().map(|row| format!("    {row}\n")).collect();
+    stdio::error(&format!("{text}{SHORT_PROMPT}"));
+    other
+}
+
+/// What the user typed below an approval question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum TypedAnswer {
+    Decision(ApprovalAnswer),
+    /// Lasting answers are to cover more, or less again.
+    OtherExtent,
+}
+
+/// Parses `y`, `s`, `a`, `w`, or `n` with an optional reason; `None` for anything else.
+pub(crate) fn parse_line(line: &str) -> Option<TypedAnswer> {
     let line = line.trim();
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let lasting = |lasts| TypedAnswer::Decision(ApprovalAnswer { lasts, ..ApprovalAnswer::yes() });
     match word.trim_end_matches([',', ':', '.', ';']).to_lowercase().as_str() {
-        "y" | "yes" if rest.is_empty() => Some(ApprovalAnswer::yes()),
-        "s" | "session" if rest.is_empty() => {
-            Some(ApprovalAnswer { lasts: ApprovalScope::Session, ..ApprovalAnswer::yes() })
-        }
-        "a" | "always" if rest.is_empty() => {
-            Some(ApprovalAnswer { lasts: ApprovalScope::Always, ..ApprovalAnswer::yes() })
-        }
+        "y" | "yes" if rest.is_empty() => Some(lasting(ApprovalScope::Once)),
+        "s" | "session" if rest.is_empty() => Some(lasting(ApprovalScope::Session)),
+        "a" | "always" if rest.is_empty() => Some(lasting(ApprovalScope::Always)),
+        "w" | "wider" if rest.is_empty() => Some(TypedAnswer::OtherExtent),
         "n" | "no" => {
             let rest = rest.trim();
             let reason = if rest.is_empty() {
@@ -123,7 +154,7 @@ pub(crate) fn parse_line(line: &str) -> Option<ApprovalAnswer> {
             } else {
                 format!("the user said no: {rest}")
             };
-            Some(ApprovalAnswer::no(reason))
+            Some(TypedAnswer::Decision(ApprovalAnswer::no(reason)))
         }
         _ => None,
     }

@@ -10,6 +10,9 @@ use super::line::{Style, StyledLine};
 /// Maximum number of changed files that are named; more are only counted.
 const NAMED_FILES: usize = 3;
 
+/// How the reason of a refusal begins if nobody could be asked.
+const UNASKED: &str = "nobody is there to approve it";
+
 /// Facts for the summary, collected from the event stream.
 #[derive(Debug, Default)]
 pub(crate) struct RunTally {
@@ -18,6 +21,8 @@ pub(crate) struct RunTally {
     files: BTreeMap<String, ChangeKind>,
     /// Whether the verification command passed the last time it ran.
     verified: Option<bool>,
+    /// Calls that were refused because nobody could be asked.
+    refused_unasked: u64,
 }
 
 impl RunTally {
@@ -39,6 +44,12 @@ impl RunTally {
     /// Records the verification result from the task report.
     pub(crate) fn verified(&mut self, verification: Option<&Verification>) {
         self.verified = verification.map(|verification| verification.passed);
+    }
+
+    /// Records the answer to an approval question.
+    pub(crate) fn answered(&mut self, approved: bool, reason: Option<&str>) {
+        let unasked = !approved && reason.is_some_and(|reason| reason.starts_with(UNASKED));
+        self.refused_unasked += u64::from(unasked);
     }
 
     fn files(&self) -> Option<String> {
@@ -68,10 +79,21 @@ impl RunTally {
         facts.extend(complete.cost_usd.map(format::usd));
         facts.extend(self.files());
         let first = StyledLine::of(style, word).and(Style::Plain, &format!(" · {}", facts.join(" · ")));
+        let is_unverified = complete.status == TaskStatus::Completed && !self.files.is_empty();
         let first = match self.verified {
+            None if is_unverified => first.and(Style::Plain, " · ").and(Style::Warning, "unverified"),
             None => first,
             Some(true) => first.and(Style::Plain, " · ").and(Style::Good, "verified"),
             Some(false) => first.and(Style::Plain, " · ").and(Style::Bad, "not verified"),
+        };
+        let first = match self.refused_unasked {
+            0 => first,
+            count => {
+                let calls = format::count(count, "call");
+                first
+                    .and(Style::Plain, " · ")
+                    .and(Style::Warning, &format!("{calls} refused because nobody could be asked"))
+            }
         };
         let error = complete.error.as_ref().filter(|_| complete.status == TaskStatus::Failed);
         let second =

@@ -20,6 +20,7 @@ use fusee::engine::journal::{Branch, EventRecord};
 use fusee::engine::model::CancellationToken;
 
 use super::{RunHeader, Ui};
+use crate::process::stdio;
 pub(crate) use glyphs::{ASCII, Glyphs, UNICODE};
 pub(crate) use screen::Screen;
 pub(crate) use view::View;
@@ -131,7 +132,7 @@ impl<W: Write + Send> Ui for TerminalUi<W> {
         self.screen.draw(&done, &[], columns)?;
         match self.answer.take() {
             Some(answer) if !self.looks.answer_shows && !answer.is_empty() => {
-                let mut out = io::stdout().lock();
+                let mut out = stdio::ExactStdout;
                 out.write_all(answer.trim_end().as_bytes())?;
                 out.write_all(b"\n")?;
                 out.flush()

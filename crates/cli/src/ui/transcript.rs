@@ -153,6 +153,7 @@ impl<W: Write + Send> Ui for Transcript<W> {
             }
             Event::ApprovalRequested { name, reason, .. } => self.line(&format!("? {name}: {reason}")),
             Event::ApprovalResolved { approved, reason, .. } => {
+                self.tally.answered(*approved, reason.as_deref());
                 let word = if *approved { "allowed" } else { "denied" };
                 let reason = reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
                 self.line(&format!("  {word}{reason}"))

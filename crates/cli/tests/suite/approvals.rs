@@ -5,7 +5,7 @@ use fusee_testkit::project::Project;
 use fusee_testkit::script::Line;
 use serde_json::{Value, json};
 
-use crate::support::fusee;
+use crate::support::{at_terminal, fusee};
 
 fn with_user_settings(text: &str) -> Project {
     let project = Project::new();
@@ -134,4 +134,102 @@ fn a_review_is_held_to_what_the_configuration_says_of_reviews() {
     let said =
         fusee(&project).args(["run", "x", "--review", "--agent", agent, "--model", &script]).run().exits(2);
     assert!(said.stderr.contains("did you mean `read_file`"), "{}", said.stderr);
+}
+
+#[test]
+fn standing_approvals_are_named_by_a_run_listed_and_revoked() {
+    let project = Project::new();
+    let none = fusee(&project).args(["approvals"]).run().exits(0).stdout;
+    assert_eq!(none, "no standing approvals in this project\n");
+    let commands =
+        ["rm -rf build", "cargo test"].map(|command| Line::call("shell", json!({"command": command})));
+    let edit = Line::call("write_file", json!({"path": "a.txt", "content": "one\n"}));
+    let [rm, test] = commands;
+    let script = project.script(&[rm, test, edit, Line::text("Done.")]);
+    let mut asked = at_terminal(&project, &format!("run x -m {script} --approve ask --sandbox off"));
+    // The second answer is widened first, which repeats the prompt.
+    for (index, answer) in ["a", "w", "a", "a"].iter().enumerate() {
+        asked.wait_for_stdout("question", |out| out.matches("n [REASON]: ").count() > index);
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        asked.type_in(&format!("{answer}\n"));
+    }
+    asked.wait();
+    let listed = fusee(&project).args(["approvals", "list"]).run().exits(0).stdout;
+    assert_eq!(
+        listed,
+        "  1  exactly the command `rm -rf build`\n  2  every command that begins with `cargo test`\n  3  write_file on a.txt\n"
+    );
+    let allowed = results(&project, "ask", &["rm -rf build", "rm -rf build keep", "cargo test --doc"]);
+    let fates: Vec<&Value> = allowed.iter().map(|result| &result["fate"]).collect();
+    assert_eq!(fates, [&Value::Null, &json!("refused"), &Value::Null]);
+    let model = project.script(&[Line::text("Done.")]);
+    let told = fusee(&project).args(["run", "x", "-m", &model]).run().exits(0).stderr;
+    assert!(
+        told.contains(
+            "standing approvals in use: exactly the command `rm -rf build`; every command that begins with `cargo test`; \
+             write_file on a.txt (`fusee approvals` lists and revokes them)\n"
+        ),
+        "{told}"
+    );
+    let gone = fusee(&project).args(["approvals", "revoke", "7"]).run().exits(2);
+    assert!(gone.stderr.contains("no standing approval 7: there are 3"), "{}", gone.stderr);
+    let revoked = fusee(&project).args(["approvals", "revoke", "1", "3"]).run().exits(0).stdout;
+    assert_eq!(revoked, "revoked: exactly the command `rm -rf build`\nrevoked: write_file on a.txt\n");
+    let json = fusee(&project).args(["approvals", "--json"]).run().exits(0).stdout;
+    let left: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(left[0]["covers"], json!("every command that begins with `cargo test`"));
+    assert_eq!(results(&project, "ask", &["rm -rf build"])[0]["fate"], json!("refused"));
+    fusee(&project).args(["approvals", "revoke", "--all"]).run().exits(0);
+    let told = fusee(&project).args(["run", "x", "-m", &model]).run().exits(0).stderr;
+    assert!(!told.contains("standing approvals"), "{told}");
+}
+
+#[test]
+fn a_question_shows_the_whole_command_and_its_input() {
+    let project = Project::new();
+    let command: String = (1..=60).map(|n| format!("true {n}\n")).collect();
+    let call = json!({"command": command, "stdin": "hidden input\n"});
+    let script = project.script(&[Line::call("shell", call), Line::text("Done.")]);
+    let mut asked = at_terminal(&project, &format!("run x -m {script} --approve ask --sandbox off"));
+    asked.wait_for_stdout("question", |out| out.contains("n [REASON]: "));
+    asked.type_in("n\n");
+    let shown = asked.wait().stdout;
+    for words in ["    true 1", "    true 60", "hidden input", "62 lines, all of them above"] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+}
+
+#[test]
+fn calls_that_nobody_could_be_asked_about_are_announced_and_counted() {
+    let project = Project::new();
+    let write = Line::call("write_file", json!({"path": "a.txt", "content": "one\n"}));
+    let script = project.script(&[write, Line::text("Done.")]);
+    let line = ["run", "x", "--run-id", "r", "--approve", "ask", "--model", &script];
+    let told = fusee(&project).args(line).run().exits(0).stderr;
+    assert!(told.starts_with("warning: there is no terminal to ask on, so every call"), "{told}");
+    assert!(
+        told.contains("completed") && told.contains(" · 1 call refused because nobody could be asked\n"),
+        "{told}"
+    );
+    let events = fusee(&project).args(["show", "r", "--json"]).run().exits(0).events();
+    assert_eq!(of_type(&events, "task_report")[0]["feedback_counts"]["refused_unasked"], json!(1));
+    let shown = fusee(&project).args(["show", "r"]).run().exits(0).stdout;
+    assert!(shown.contains("1 call refused because nobody could be asked"), "{shown}");
+}
+
+#[test]
+fn changes_that_nothing_verified_are_marked() {
+    let project = Project::new();
+    let write = || Line::call("write_file", json!({"path": "a.txt", "content": "one\n"}));
+    let said = |flags: &[&str], lines: &[Line]| {
+        let script = project.script(lines);
+        let line = ["run", "x", "--sandbox", "off", "--model", &script];
+        fusee(&project).args(line).args(flags.iter().copied()).run().exits(0).stderr
+    };
+    let unverified = said(&[], &[write(), Line::text("Done.")]);
+    assert!(unverified.contains("changed a.txt · unverified\n"), "{unverified}");
+    let verified = said(&["--verify", "true"], &[write(), Line::text("Done.")]);
+    assert!(verified.contains(" · verified\n") && !verified.contains("unverified"), "{verified}");
+    let nothing = said(&[], &[Line::text("Done.")]);
+    assert!(!nothing.contains("unverified"), "{nothing}");
 }

@@ -50,7 +50,7 @@ fn results(project: &Project, run: &str) -> Vec<Value> {
 }
 
 fn questions(outcome: &Outcome) -> usize {
-    outcome.stdout.matches("allow?").count()
+    outcome.stdout.matches("y  this call only").count()
 }
 
 #[test]
@@ -64,15 +64,17 @@ fn a_question_says_what_and_why_and_each_answer_does_what_it_says() {
         "{}",
         first.stdout
     );
-    assert!(
-        first.stdout.contains("allow? y once, s this run, a always in this project, n [REASON]: "),
-        "{}",
-        first.stdout
-    );
+    for words in [
+        "s  exactly this command, until the run ends\n",
+        "a  exactly this command, always in this project; `fusee approvals` revokes\n",
+        "w  make s and a wider: every command that begins with `echo one`\n",
+    ] {
+        assert!(first.stdout.contains(words), "{words}: {}", first.stdout);
+    }
     // An answer for one call is used once, one for the run lasts for the run, and invalid input is asked
     // again.
     assert_eq!(questions(&first), 5, "{}", first.stdout);
-    assert!(first.stdout.contains("perhaps\ny once, s the rest of this run"), "{}", first.stdout);
+    assert!(first.stdout.contains("perhaps\nallow? y, s, a, w, or n [REASON]: "), "{}", first.stdout);
     let said = results(&project, "first");
     let contents: Vec<&str> = said.iter().map(|result| result["content"].as_str().unwrap()).collect();
     assert!(

@@ -1,6 +1,7 @@
 //! Output channels: the answer on stdout, everything else on stderr, plain text in a pipe, stdin only on
 //! request.
 
+use fusee_testkit::events::of_type;
 use fusee_testkit::project::Project;
 use fusee_testkit::script::Line;
 use serde_json::json;
@@ -71,4 +72,71 @@ fn bare_fusee_prints_the_short_help_with_a_handful_of_commands() {
     let help = fusee(&project).run().exits(0);
     assert!(help.stdout.contains("run") && help.stdout.contains("resume"), "{}", help.stdout);
     assert!(help.stdout.lines().count() < 30, "{}", help.stdout);
+}
+
+/// The pieces of a command's output put together are its output: none is sent twice.
+#[test]
+fn live_output_of_a_command_comes_in_pieces_that_do_not_repeat() {
+    let project = Project::new();
+    let command = "for n in 1 2 3 4; do echo line $n; sleep 0.3; done";
+    let script = project.script(&[Line::call("shell", json!({"command": command})), Line::text("Done.")]);
+    let events = fusee(&project)
+        .args(["run", "x", "--json", "--sandbox", "off", "--model", &script])
+        .run()
+        .exits(0)
+        .events();
+    let pieces = of_type(&events, "tool_output");
+    assert!(pieces.len() > 1, "{pieces:?}");
+    let text: String = pieces.iter().map(|piece| piece["text"].as_str().unwrap()).collect();
+    assert!(
+        "line 1\nline 2\nline 3\nline 4\n".starts_with(&text) && text.starts_with("line 1\nline 2\n"),
+        "{text:?}"
+    );
+}
+
+/// Events of a run whose background is checked.
+fn asked(project: &Project, arguments: &[&str], stdin: Option<&str>) -> String {
+    let model = project.script(&[Line::text("Done.")]);
+    let command = fusee(project).args(["run", "--json", "--model", &model]).args(arguments.iter().copied());
+    let command = match stdin {
+        Some(text) => command.stdin(text),
+        None => command,
+    };
+    command.run().exits(0).events()[0]["request"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn piped_text_and_named_files_become_background_of_the_request() {
+    let project = Project::new().with("notes.txt", "From the file.\n");
+    let piped = asked(&project, &["summarise this"], Some("some data\n"));
+    assert!(
+        piped.starts_with("summarise this") && piped.ends_with("Standard input:\n\nsome data"),
+        "{piped}"
+    );
+    let all = asked(&project, &["compare with @notes.txt", "--background", "Given."], Some("some data\n"));
+    assert!(
+        all.contains("Given.\n\nThe file notes.txt:\n\nFrom the file.\n\nStandard input:\n\nsome data"),
+        "{all}"
+    );
+    // Nothing is waited for: the test kit leaves the pipe open and empty.
+    let idle = asked(&project, &["nothing is piped"], None);
+    assert_eq!(idle, "nothing is piped");
+    assert_eq!(asked(&project, &["nothing at all"], Some("")), "nothing at all");
+    let dash = asked(&project, &["-"], Some("the request"));
+    assert_eq!(dash, "the request");
+}
+
+#[test]
+fn piped_text_is_bounded_and_must_be_text() {
+    let project = Project::new();
+    let model = project.script(&[Line::text("Done."), Line::text("Done.")]);
+    let long = "x".repeat(300 << 10);
+    let cut = fusee(&project).args(["run", "x", "--json", "--model", &model]).stdin(&long).run().exits(0);
+    assert!(cut.stderr.contains("only the first 256 kB of stdin are used"), "{}", cut.stderr);
+    let request = cut.events()[0]["request"].as_str().unwrap().to_owned();
+    assert!(
+        request.ends_with("xx\n[the rest is left out]") && request.len() < 260 << 10,
+        "{}",
+        request.len()
+    );
 }

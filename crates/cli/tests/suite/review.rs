@@ -36,8 +36,8 @@ fn findings_are_printed_and_decide_the_exit_code() {
         "major: src/a.py:2\n  It divides by zero.\n  → Check.\n\nRead a.\n\n1 finding: 1 major\n"
     );
     review(&project, &script()).args(["--fail-on", "critical"]).run().exits(0);
-    review(&project, &script()).args(["--fail-on", "major", "--run-id", "severe"]).run().exits(1);
-    let again = fusee(&project).args(["resume", "severe"]).run().exits(1);
+    review(&project, &script()).args(["--fail-on", "major", "--run-id", "severe"]).run().exits(5);
+    let again = fusee(&project).args(["resume", "severe"]).run().exits(5);
     assert_eq!(again.stdout, text.stdout);
     fusee(&project).args(["replay", "severe"]).run().exits(0);
     let json = review(&project, &script()).args(["--format", "json"]).run().exits(0);

@@ -53,7 +53,7 @@ fn the_result_is_one_object_with_all_notes() {
 #[test]
 fn wrong_inputs_are_all_told_before_a_token_is_spent() {
     let project = with_template(GREET);
-    let result = result(&project, &[], &["t", "whom=Ann", "times=many"], 1);
+    let result = result(&project, &[], &["t", "whom=Ann", "times=many"], 2);
     let error = &result["notes"]["error"];
     assert_eq!((&result["status"], &error["reason"]), (&json!("FAILED"), &json!("input_validation_failure")));
     let message = error["message"].as_str().unwrap();

@@ -312,8 +312,8 @@ fn in_plain_lines_a_question_shows_the_change_and_what_holds_a_command_and_its_a
     terminal.until("; /help");
     terminal.say("change it");
     let asked = terminal.until(" n [REASON]:");
-    let question = "approval needed for edit_file: this run asks before anything is changed\n    a.txt\n    - one\n    + two\n\
-                    allow? y once, s this conversation, a always in this project, n [REASON]:";
+    let question = "approval needed for edit_file: this run asks before anything is changed\n    a.txt\n    - one\n    + two\n    \
+                    y  this call only\n    s  edit_file on a.txt, in this conversation\n";
     assert!(asked.contains(question), "what led to it comes first: {asked}");
     terminal.say("a");
     terminal.until("(not sandboxed: runs with your permissions)");
@@ -321,7 +321,11 @@ fn in_plain_lines_a_question_shows_the_change_and_what_holds_a_command_and_its_a
     terminal.until("First.");
     terminal.say("again");
     let asked = terminal.until("    false\n");
-    assert_eq!(asked.matches("allow? y once").count(), 3, "`true` is allowed for the conversation: {asked}");
+    assert_eq!(
+        asked.matches("y  this call only").count(),
+        3,
+        "`true` is allowed for the conversation: {asked}"
+    );
     terminal.say("n rather not");
     let told = terminal.until("Second.");
     assert!(told.contains("denied: the user said no: rather not"), "{told}");
@@ -336,4 +340,62 @@ fn in_plain_lines_a_question_shows_the_change_and_what_holds_a_command_and_its_a
     again.say("once more");
     again.until("Third.");
     assert_eq!(project.read("a.txt"), "three\n");
+}
+
+#[test]
+fn a_question_longer_than_the_screen_is_allowed_only_after_its_end_was_shown() {
+    let project = Project::new();
+    let command: String = (1..=60).map(|n| format!("echo {n} >> ran.txt\n")).collect();
+    let again = Line::call("shell", json!({"command": "echo 1 >> ran.txt"}));
+    let script = project.script(&[
+        Line::call("shell", json!({"command": command, "stdin": "the input\n"})),
+        again,
+        Line::text("Done."),
+    ]);
+    let terminal = Terminal::open(&project, &format!("-m {script} --approve ask --sandbox off"));
+    terminal.until("approve ask");
+    terminal.say("go");
+    let asked = terminal.until("scroll to the end to answer yes");
+    assert!(asked.contains("lines 1 to 14 of 62"), "{asked}");
+    std::thread::sleep(Duration::from_millis(500));
+    // Too early: nothing happens.
+    terminal.keys(&["y", "a", "s"]);
+    terminal.keys(&["Space", "Down"]);
+    terminal.until("lines 16 to 29 of 62");
+    assert!(!project.dir().join("ran.txt").exists());
+    for _ in 0..4 {
+        terminal.keys(&["Space"]);
+    }
+    let end = terminal.until("lines 49 to 62 of 62");
+    assert!(end.contains("< the input"), "{end}");
+    terminal.until("allow?");
+    terminal.keys(&["s"]);
+    // The answer covered that command alone.
+    let other = terminal.until("    echo 1 >> ran.txt");
+    assert!(other.contains("s and a cover: exactly this command"), "{other}");
+    terminal.until("allow? y once");
+    std::thread::sleep(Duration::from_millis(500));
+    terminal.keys(&["n", "Enter"]);
+    terminal.until("Done.");
+    assert_eq!(project.read("ran.txt").lines().count(), 60);
+}
+
+#[test]
+fn the_command_menu_scrolls_completes_with_enter_and_takes_a_unique_beginning() {
+    let project = Project::new();
+    let terminal = Terminal::open(&project, &format!("-m {}", project.script(&[Line::text("Done.")])));
+    terminal.until("/help ·");
+    terminal.keys(&["/"]);
+    let menu = terminal.until("and 9 more");
+    assert!(menu.contains("/task") && !menu.contains("/quit"), "{menu}");
+    // One step up from the top is the end of the list.
+    terminal.keys(&["Up"]);
+    let end = terminal.until("/quit");
+    assert!(!end.contains("/task") && !end.contains(" more: "), "{end}");
+    terminal.keys(&["Up", "Enter"]);
+    terminal.until("> /help ");
+    terminal.keys(&["Enter"]);
+    terminal.until("Anything else is sent to the model.");
+    terminal.say("/qui");
+    terminal.until("LEFT 0");
 }

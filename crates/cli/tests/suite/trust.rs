@@ -5,7 +5,7 @@ use fusee_testkit::script::Line;
 use fusee_testkit::server::{Message, Server};
 use serde_json::json;
 
-use crate::support::{KEY, fusee, with_key};
+use crate::support::{KEY, at_terminal, fusee, with_key};
 
 /// A repository that wants the user's key, unsandboxed commands and no approvals.
 fn hostile(url: &str) -> Project {
@@ -82,8 +82,7 @@ fn what_is_not_there_or_not_whole_is_not_trusted() {
     project.write("fusee.toml", "sandbox = \"maybe\"\n");
     let wrong = fusee(&project).args(["trust"]).run().exits(2);
     assert!(wrong.stderr.contains("`sandbox`: expected on or off"), "{}", wrong.stderr);
-    let state = project.home().join(".local/state/fusee/trust.json");
-    assert!(!std::fs::read_to_string(state).unwrap().contains("fusee.toml"));
+    assert!(!project.home().join(".local/state/fusee/trust.json").exists());
 }
 
 /// Git stores symlinks, and an earlier command may have left pipes: the runtime reads all of these on its
@@ -188,4 +187,137 @@ fn a_journal_is_not_written_where_a_link_leads() {
             assert!(refused.stderr.contains(&format!("{name} is a symbolic link")), "{}", refused.stderr);
         }
     }
+}
+
+/// A project that makes use of everything that trust enables.
+fn demanding() -> Project {
+    Project::new()
+        .with(
+            "fusee.toml",
+            "base_url = \"http://127.0.0.1:1/v1\"\nverify = \"make check\"\n[before]\nrun = \"make deps\"\n\
+             [[rules]]\ncommand = \"curl\"\nthen = \"allow\"\n[[rules]]\ncommand = \"rm\"\nthen = \"deny\"\n\
+             [mcp.files]\ncommand = [\"serve-files\", \"/\"]\n[mcp.far]\nurl = \"https://mcp.example/x\"\n\
+             [models.mine]\nmodel = \"openai:x\"\nbase_url = \"http://127.0.0.1:2/v1\"\napi_key_env = \"OPENAI_API_KEY\"\n\
+             [[flow]]\nid = \"do\"\nprompt = \"Do it.\"\n[flow.after]\nrun = \"make stage\"\n",
+        )
+        .with("agents/free.toml", "name = \"free\"\nsandbox = \"off\"\nprompt = \"free.md\"\n")
+        .with("agents/free.md", "Do what you want.\n")
+        .with(
+            ".fusee/templates/list.xml",
+            "<task name=\"list\" type=\"atomic\"><description>Lists</description><instructions>List.</instructions>\
+             <file_paths source=\"command\"><command>git ls-files</command></file_paths></task>\n",
+        )
+        .with(".fusee/workflows/fix.fusee", "(shell (command \"make\"))\n")
+        .with(".fusee/workflows/add.fusee", "(+ 1 2)\n")
+}
+
+#[test]
+fn trust_lists_everything_that_it_enables() {
+    let project = demanding();
+    let said = fusee(&project).args(["trust", "--yes"]).run().exits(0).stdout;
+    let place = project.dir().canonicalize().unwrap();
+    assert_eq!(
+        said.replace(place.to_str().unwrap(), "PROJECT"),
+        "Trusting PROJECT enables:
+  settings that reach outside the workspace:
+    base_url = http://127.0.0.1:1/v1
+    agents/free.toml: sandbox = off
+  commands that the runtime runs:
+    verify = make check
+    before.run = make deps
+    stage do: after.run = make stage
+  models and their servers:
+    models.mine = openai:x at http://127.0.0.1:2/v1, key in OPENAI_API_KEY
+  rules for approvals:
+    allow every command that begins with `curl`
+    refuse every command that begins with `rm`
+  MCP servers:
+    mcp.files: starts serve-files /
+    mcp.far: contacts https://mcp.example/x
+  commands in templates and workflows:
+    .fusee/templates/list.xml: git ls-files
+    .fusee/workflows/fix.fusee: a workflow that runs commands
+  prompts of agents:
+    agents/free.md
+  agent files, for --agent:
+    agents/free.toml
+PROJECT is trusted with its current content
+"
+    );
+}
+
+#[test]
+fn trust_ends_when_anything_it_enables_changes() {
+    let changes = [
+        ("agents/free.toml", "name = \"free\"\nsandbox = \"on\"\n"),
+        ("agents/new.toml", "name = \"new\"\n"),
+        ("agents/free.md", "Do even more.\n"),
+        (".fusee/workflows/fix.fusee", "(shell (command \"make install\"))\n"),
+        (
+            ".fusee/templates/list.xml",
+            "<task name=\"list\" type=\"atomic\"><description>Lists</description><instructions>List.</instructions>\
+             <file_paths source=\"command\"><command>curl evil</command></file_paths></task>\n",
+        ),
+    ];
+    let ignored = |project: &Project| fusee(project).args(["config", "base_url"]).run().exits(0);
+    for (file, text) in changes {
+        let project = demanding();
+        fusee(&project).args(["trust"]).run().exits(0);
+        assert!(!ignored(&project).stderr.contains("is ignored"));
+        project.write(file, text);
+        let told = ignored(&project);
+        assert!(
+            told.stderr.contains("this project has changed since you trusted it"),
+            "{file}: {}",
+            told.stderr
+        );
+    }
+    // What needs no trust may change.
+    let project = demanding();
+    fusee(&project).args(["trust"]).run().exits(0);
+    project.write(".fusee/workflows/add.fusee", "(+ 1 3)\n");
+    project.write("src/main.rs", "fn main() {}\n");
+    assert!(!ignored(&project).stderr.contains("is ignored"));
+}
+
+#[test]
+fn trust_asks_at_a_terminal_and_no_leaves_everything_as_it_was() {
+    let project = demanding();
+    let mut asked = at_terminal(&project, "trust");
+    asked.wait_for_stdout("question", |out| out.contains("trust it? [y/n] "));
+    asked.type_in("n\n");
+    let said = asked.wait();
+    assert!(said.stdout.contains("mcp.files: starts serve-files /"), "{}", said.stdout);
+    assert!(said.stdout.contains("nothing was trusted"), "{}", said.stdout);
+    assert!(fusee(&project).args(["config"]).run().stderr.contains("`base_url` is ignored"));
+}
+
+#[test]
+fn settings_that_need_trust_are_checked_before_it_and_known_to_config() {
+    let project = Project::new().with(
+        "fusee.toml",
+        "[[rules]]\ncommand = \"git status\"\nthen = \"alow\"\n[mcp.x]\nurl = \"ftp://x\"\n[models.y]\nmodle = \"z\"\n",
+    );
+    let checked = fusee(&project).args(["check"]).run().exits(1).stdout;
+    for words in [
+        "`then` of a rule must be",
+        "`mcp.x` needs either `command` or a `url`",
+        "did you mean `model`",
+        "`rules` is ignored: it reaches outside the workspace",
+    ] {
+        assert!(checked.contains(words), "{words}: {checked}");
+    }
+    let folder = project.home().join(".config/fusee");
+    std::fs::create_dir_all(&folder).unwrap();
+    let own =
+        "[[rules]]\ncommand = \"git status\"\nthen = \"allow\"\n[mcp.x]\ncommand = [\"serve\", \"all\"]\n";
+    std::fs::write(folder.join("config.toml"), own).unwrap();
+    std::fs::remove_file(project.dir().join("fusee.toml")).unwrap();
+    let listed = fusee(&project).args(["config"]).run().exits(0).stdout;
+    assert!(listed.contains("rules  allow every command that begins with `git status`\n"), "{listed}");
+    assert!(listed.contains("mcp.x  serve all  "), "{listed}");
+    let about = fusee(&project).args(["config", "rules"]).run().exits(0).stdout;
+    assert!(about.contains("[[rules]]") && about.contains("not_examples"), "{about}");
+    let near = fusee(&project).args(["config", "rule"]).run().exits(2).stderr;
+    assert!(near.contains("did you mean `rules`"), "{near}");
 }

@@ -48,7 +48,12 @@ fn a_run_is_taken_back_and_a_dry_run_only_says_so() {
          would be removed  sub/\n"
     );
     assert_eq!(project.read("made.txt"), "made\n");
-    let done = fusee(&project).args(["runs", "undo", "r"]).run().exits(0).stdout;
+    // Without a terminal, nobody could say no.
+    let before = project.read("a.txt");
+    let unasked = fusee(&project).args(["runs", "undo", "r"]).run().exits(2);
+    assert!(unasked.stderr.contains("pass --yes"), "{}", unasked.stderr);
+    assert_eq!(project.read("a.txt"), before);
+    let done = fusee(&project).args(["runs", "undo", "r", "--yes"]).run().exits(0).stdout;
     assert_eq!(done, dry.replace("would be", "will be") + "undone: 6 files, 1 directory\n");
     assert_eq!(project.read("edited.txt"), "one\ntwo\n");
     assert_eq!(project.read("moved.txt"), "old name\n");
@@ -58,7 +63,7 @@ fn a_run_is_taken_back_and_a_dry_run_only_says_so() {
     for made in ["made.txt", "sub", "other.txt"] {
         assert!(!project.dir().join(made).exists(), "{made}");
     }
-    let again = fusee(&project).args(["runs", "undo", "r"]).run().exits(0).stdout;
+    let again = fusee(&project).args(["runs", "undo", "r", "--yes"]).run().exits(0).stdout;
     assert!(again.ends_with("all files already have their content from before the run\n"), "{again}");
 }
 
@@ -66,7 +71,7 @@ fn a_run_is_taken_back_and_a_dry_run_only_says_so() {
 fn a_file_that_was_changed_since_is_left_alone_and_that_is_said_first() {
     let project = changed();
     project.write("edited.txt", "mine now\n");
-    let done = fusee(&project).args(["runs", "undo", "r"]).run().exits(1).stdout;
+    let done = fusee(&project).args(["runs", "undo", "r", "--yes"]).run().exits(1).stdout;
     assert!(done.starts_with("left as it is  edited.txt: changed again after the run"), "{done}");
     assert_eq!(project.read("edited.txt"), "mine now\n");
     assert!(!project.dir().join("made.txt").exists());
@@ -90,7 +95,7 @@ fn a_run_that_was_killed_is_taken_back_too_and_one_at_work_is_not() {
     assert!(refused.stderr.contains("is in progress"), "{}", refused.stderr);
     running.signal(Signal::KILL);
     running.wait();
-    let done = fusee(&project).args(["runs", "undo", "k"]).run().exits(1).stdout;
+    let done = fusee(&project).args(["runs", "undo", "k", "--yes"]).run().exits(1).stdout;
     let said = "left as it is  ready: changed during or after an interrupted command\n";
     assert!(done.starts_with(said), "{done}");
     assert_eq!(project.read("ready"), "ready\n");
@@ -165,13 +170,13 @@ fn what_commands_changed_is_taken_back_from_git_and_from_the_journal() {
             "would be removed  one/",
         ]
     );
-    fusee(&project).args(["runs", "undo", "r"]).run().exits(0);
+    fusee(&project).args(["runs", "undo", "r", "--yes"]).run().exits(0);
     let ignored = |state: String| -> Vec<String> {
         state.lines().filter(|line| !line.contains("ignored.log")).map(str::to_owned).collect()
     };
     assert_eq!(ignored(state(&project)), ignored(before));
     assert_eq!(project.read("ignored.log"), "noise\nmore\n");
-    let again = fusee(&project).args(["runs", "undo", "r"]).run().exits(0).stdout;
+    let again = fusee(&project).args(["runs", "undo", "r", "--yes"]).run().exits(0).stdout;
     assert!(again.ends_with("all files already have their content from before the run\n"), "{again}");
 }
 
@@ -189,7 +194,7 @@ fn what_a_command_left_running_changed_is_taken_back_too() {
     ]);
     run_json(&project, &model).args(["--run-id", "r"]).run().exits(0);
     assert_eq!(project.read("a.txt"), "after\n");
-    fusee(&project).args(["runs", "undo", "r"]).run().exits(0);
+    fusee(&project).args(["runs", "undo", "r", "--yes"]).run().exits(0);
     assert_eq!(project.read("a.txt"), "before\n");
     assert!(!project.dir().join("done").exists());
 }
@@ -216,7 +221,7 @@ fn what_cannot_be_put_back_is_said_before_the_command_and_before_the_undoing() {
             id[2..].trim()
         ),
     );
-    let done = fusee(&project).args(["runs", "undo", "r"]).run().exits(1).stdout;
+    let done = fusee(&project).args(["runs", "undo", "r", "--yes"]).run().exits(1).stdout;
     assert_eq!(
         done,
         "left as it is  large.csv: its original content was not in git and was too large to back up before the run's first command\n\
@@ -243,7 +248,7 @@ fn a_run_that_was_killed_in_its_command_and_resumed_is_taken_back_whole() {
     running.wait();
     fusee(&project).args(["resume", "k"]).run().exits(0);
     assert_ne!(state(&project), before);
-    fusee(&project).args(["runs", "undo", "k"]).run().exits(0);
+    fusee(&project).args(["runs", "undo", "k", "--yes"]).run().exits(0);
     assert_eq!(state(&project), before);
 }
 
@@ -260,7 +265,7 @@ fn a_file_that_a_tool_wrote_through_a_link_is_put_back_once() {
     ]);
     run_json(&project, &model).args(["--run-id", "r"]).run().exits(0);
     assert_eq!(project.read("real.txt"), "after\n");
-    fusee(&project).args(["runs", "undo", "r"]).run().exits(0);
+    fusee(&project).args(["runs", "undo", "r", "--yes"]).run().exits(0);
     assert_eq!(project.read("real.txt"), "before\n");
     assert_eq!(sh(&project, "readlink link"), "real.txt\n");
 }
@@ -279,7 +284,7 @@ fn directories_that_the_run_made_go_and_those_it_took_away_come_back() {
     ]);
     run_json(&project, &model).args(["--run-id", "r"]).run().exits(0);
     sh(&project, "echo theirs > used/theirs.txt");
-    let done = fusee(&project).args(["runs", "undo", "r"]).run().exits(0).stdout;
+    let done = fusee(&project).args(["runs", "undo", "r", "--yes"]).run().exits(0).stdout;
     let acts: Vec<&str> = done.lines().filter(|line| line.starts_with("will be")).collect();
     assert_eq!(
         acts,

@@ -163,12 +163,12 @@ fn what_is_wrong_with_the_text_or_the_inputs_is_found_before_anything_runs() {
     assert_eq!(error["type"], json!("VALIDATION_ERROR"));
     assert!(error["message"].as_str().unwrap().starts_with("1:2: "), "{error:#}");
     assert!(wrong.stderr.contains("(undefined-thing)") && wrong.stderr.contains('^'), "{}", wrong.stderr);
-    let missing = task(&project, "w.fusee").args(["--json"]).run().exits(1);
+    let missing = task(&project, "w.fusee").args(["--json"]).run().exits(2);
     let error = &result(&missing)["notes"]["error"];
     assert_eq!(error["reason"], json!("input_validation_failure"));
     assert!(error["message"].as_str().unwrap().contains("`file`"), "{error:#}");
     for words in [["file=a", "tims=3"], ["file=a", "times=many"], ["file=a", "file=b"]] {
-        task(&project, "w.fusee").args(words).run().exits(1);
+        task(&project, "w.fusee").args(words).run().exits(2);
     }
     let fine = task(&project, "w.fusee").args(["file=a.txt", "times=5"]).run().exits(0);
     assert_eq!(fine.stdout, "(\"a.txt\" 5)\n");

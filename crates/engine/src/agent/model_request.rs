@@ -44,7 +44,14 @@ pub(crate) async fn ask(
     if run.meter.start_turn() {
         conversation.report_moves(run, turn_index, tokens);
         let turn_id = run.task.turn_id(turn_index);
-        run.emit(Event::TurnStart { turn_index, turn_id, input_tokens: tokens });
+        let limits = run.limits();
+        run.emit(Event::TurnStart {
+            turn_index,
+            turn_id,
+            input_tokens: tokens,
+            max_turns: Some(limits.max_turns),
+            max_input_tokens: Some(conversation.max_tokens(limits.max_tokens)),
+        });
     }
     run.meter.observe_context(tokens);
     let began_ms = run.meter.spent.active_ms;

@@ -26,6 +26,7 @@ use super::flow::Feedback;
 use super::machine::{CallResults, CallVerdict, FinishCall, GuardedCall};
 use super::turn_manager::TurnManager;
 use crate::approval::ASK_USER;
+use crate::approval::{NOBODY_TO_ASK, REFUSED_UNASKED};
 use call_gate::CallHistory;
 use tool_executor::CallRecord;
 
@@ -197,6 +198,9 @@ impl TurnManager<'_> {
                     Some(refusal) => {
                         if refusal.fate == Some(CallFate::Refused) {
                             self.flow.facts.count_feedback("refused_call");
+                            if refusal.output.content.contains(NOBODY_TO_ASK) {
+                                self.flow.facts.count_feedback(REFUSED_UNASKED);
+                            }
                         }
                         run.answer(call, refusal).await
                     }

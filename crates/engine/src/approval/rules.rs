@@ -1,10 +1,12 @@
 //! Approval rules: decisions by command prefix, and approvals given for more than one call. Data and a pure
 //! function; the gate asks the user.
 
+use fusee_tools::tool::apply_patch;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::shell_words::CommandLine;
+use super::{ApprovalExtent, ApprovalQuestion};
 
 /// Maximum number of rules per run or project; the oldest are dropped first.
 const MOST: usize = 500;
@@ -27,10 +29,24 @@ pub enum RuleDecision {
 pub enum RuleSubject {
     /// Commands that begin with these words. In a line of several commands, each is matched separately.
     Prefix(Vec<String>),
-    /// Exactly this command line.
+    /// Exactly this command line, without input and in the workspace's directory.
     Line(String),
     /// All calls of a tool that runs no commands.
     Tool(String),
+    /// Calls of a tool that change only this file.
+    File {
+        /// The tool.
+        tool: String,
+        /// The file, as the call names it.
+        path: String,
+    },
+    /// Calls of a tool with exactly these arguments, apart from a time limit.
+    Call {
+        /// The tool.
+        tool: String,
+        /// The arguments.
+        arguments: Value,
+    },
 }
 
 /// A decision about some calls.
@@ -60,7 +76,7 @@ impl ApprovalRule {
                 read.commands.iter().any(|command| begins(command, prefix, self.then))
             }
             RuleSubject::Line(known) => known == line,
-            RuleSubject::Tool(_) => false,
+            RuleSubject::Tool(_) | RuleSubject::File { .. } | RuleSubject::Call { .. } => false,
         }
     }
 }
@@ -100,28 +116,66 @@ impl ApprovalRules {
         self.0.is_empty()
     }
 
+    /// Removes a rule; returns whether it was there.
+    pub fn remove(&mut self, rule: &ApprovalRule) -> bool {
+        let before = self.0.len();
+        self.0.retain(|other| other != rule);
+        self.0.len() < before
+    }
+
+    /// Whether the rules allow a call without a question.
+    #[must_use]
+    pub fn allow(&self, question: &ApprovalQuestion) -> bool {
+        self.decide(&question.name, &question.arguments) == Some(RuleDecision::Allow)
+    }
+
     /// The decision about a call; `None` if the rules do not cover all of it.
     pub(crate) fn decide(&self, tool: &str, arguments: &Value) -> Option<RuleDecision> {
         if self.0.is_empty() {
             return None;
+        }
+        if let Some(decision) = self.decide_exact(tool, arguments) {
+            return Some(decision);
         }
         match arguments.get("command").and_then(Value::as_str) {
             Some(line) => self.decide_line(line),
             None => {
                 let about =
                     |rule: &&ApprovalRule| matches!(&rule.about, RuleSubject::Tool(name) if name == tool);
-                self.0.iter().filter(about).map(|rule| rule.then).max()
+                let by_name = self.0.iter().filter(about).map(|rule| rule.then).max();
+                by_name.or_else(|| self.decide_files(tool, arguments))
             }
         }
+    }
+
+    /// The newest rule about exactly this call.
+    fn decide_exact(&self, tool: &str, arguments: &Value) -> Option<RuleDecision> {
+        let line = plain_line(arguments);
+        let exact = |rule: &&ApprovalRule| match &rule.about {
+            RuleSubject::Line(known) => line == Some(known.as_str()),
+            RuleSubject::Call { tool: name, arguments: known } => {
+                name == tool && *known == without_time_limit(arguments)
+            }
+            RuleSubject::Prefix(_) | RuleSubject::Tool(_) | RuleSubject::File { .. } => false,
+        };
+        self.0.iter().rev().find(exact).map(|rule| rule.then)
+    }
+
+    /// An approval if every file that the call changes is approved for the tool.
+    fn decide_files(&self, tool: &str, arguments: &Value) -> Option<RuleDecision> {
+        let paths = changed_paths(tool, arguments);
+        let approved = |path: &String| {
+            self.0.iter().any(|rule| {
+                rule.then == RuleDecision::Allow
+                    && matches!(&rule.about, RuleSubject::File { tool: name, path: known } if name == tool && known == path)
+            })
+        };
+        (!paths.is_empty() && paths.iter().all(approved)).then_some(RuleDecision::Allow)
     }
 
     /// The strictest decision about any command of the line; an approval counts only if every command is
     /// allowed.
     fn decide_line(&self, line: &str) -> Option<RuleDecision> {
-        let exact = |rule: &&ApprovalRule| matches!(&rule.about, RuleSubject::Line(known) if known == line);
-        if let Some(rule) = self.0.iter().rev().find(exact) {
-            return Some(rule.then);
-        }
         let read = CommandLine::read(line);
         let decisions: Vec<Option<RuleDecision>> =
             read.commands.iter().map(|command| self.decide_command(command)).collect();
@@ -156,18 +210,58 @@ fn begins(command: &[String], prefix: &[String], then: RuleDecision) -> bool {
         && command.iter().zip(prefix).skip(1).all(|(word, wanted)| word == wanted)
 }
 
-/// The rules for a lasting approval: each command of the line with all its words, or the exact line if it
-/// cannot be parsed, or the tool.
-pub(crate) fn lasting(tool: &str, arguments: &Value) -> Vec<ApprovalRule> {
+/// The rules that a lasting approval adds. None for a wider extent that does not exist, as for a command line
+/// that is not plain words.
+pub(crate) fn lasting(tool: &str, arguments: &Value, extent: ApprovalExtent) -> Vec<ApprovalRule> {
     let rule = |about: RuleSubject| ApprovalRule { about, then: RuleDecision::Allow };
-    let Some(line) = arguments.get("command").and_then(Value::as_str) else {
-        return vec![rule(RuleSubject::Tool(tool.to_owned()))];
-    };
-    let read = CommandLine::read(line);
-    if !read.whole || read.commands.is_empty() {
-        return vec![rule(RuleSubject::Line(line.to_owned()))];
+    let call = || RuleSubject::Call { tool: tool.to_owned(), arguments: without_time_limit(arguments) };
+    match (arguments.get("command").and_then(Value::as_str), extent) {
+        (Some(_), ApprovalExtent::Shown) => {
+            vec![rule(plain_line(arguments).map_or_else(call, |line| RuleSubject::Line(line.to_owned())))]
+        }
+        (Some(line), ApprovalExtent::Wider) => {
+            let read = CommandLine::read(line);
+            let commands = if read.whole { read.commands } else { Vec::new() };
+            commands.into_iter().map(|words| rule(RuleSubject::Prefix(words))).collect()
+        }
+        (None, ApprovalExtent::Shown) => {
+            let paths = changed_paths(tool, arguments);
+            if paths.is_empty() {
+                return vec![rule(call())];
+            }
+            let file = |path| rule(RuleSubject::File { tool: tool.to_owned(), path });
+            paths.into_iter().map(file).collect()
+        }
+        (None, ApprovalExtent::Wider) => vec![rule(RuleSubject::Tool(tool.to_owned()))],
     }
-    read.commands.into_iter().map(|words| rule(RuleSubject::Prefix(words))).collect()
+}
+
+/// The command line of a call that consists of nothing else.
+fn plain_line(arguments: &Value) -> Option<&str> {
+    let fields = arguments.as_object()?;
+    let only = fields.keys().all(|name| name == "command" || TIME_LIMITS.contains(&name.as_str()));
+    fields.get("command").filter(|_| only).and_then(Value::as_str)
+}
+
+/// Arguments that limit the time of a call and do not change what it does.
+const TIME_LIMITS: [&str; 2] = ["timeout", "timeout_s"];
+
+fn without_time_limit(arguments: &Value) -> Value {
+    let mut arguments = arguments.clone();
+    if let Some(fields) = arguments.as_object_mut() {
+        fields.retain(|name, _| !TIME_LIMITS.contains(&name.as_str()));
+    }
+    arguments
+}
+
+/// The files that a call of an editing tool changes; empty for any other tool.
+fn changed_paths(tool: &str, arguments: &Value) -> Vec<String> {
+    let text = |name: &str| arguments.get(name).and_then(Value::as_str);
+    match tool {
+        "write_file" | "edit_file" => text("path").map(str::to_owned).into_iter().collect(),
+        "apply_patch" => text("patch").map(apply_patch::changed_paths).unwrap_or_default(),
+        _ => Vec::new(),
+    }
 }
 
 #[cfg(test)]

@@ -31,6 +31,8 @@ pub enum ExitStatus {
     Limit = 3,
     /// The model could not be reached.
     Unreachable = 4,
+    /// A review has findings of the severity that was asked about.
+    Findings = 5,
     /// The run was cancelled.
     Cancelled = 130,
 }
@@ -47,7 +49,7 @@ impl RunOutcome {
 
 fn exit_of(outcome: &TaskOutcome) -> ExitStatus {
     match outcome.status {
-        TaskStatus::Completed if outcome.fails_run => ExitStatus::Failed,
+        TaskStatus::Completed if outcome.fails_run => ExitStatus::Findings,
         TaskStatus::Completed => ExitStatus::Completed,
         TaskStatus::Cancelled => ExitStatus::Cancelled,
         TaskStatus::Failed if outcome.unreachable => ExitStatus::Unreachable,
@@ -60,7 +62,11 @@ fn exit_of(outcome: &TaskOutcome) -> ExitStatus {
 impl ExitStatus {
     /// Returns the exit code for a task that the user started directly.
     pub fn of_error(error: &TaskError) -> Self {
-        exit_of_code(error.code(), error.reason.map_or("", Reason::as_str))
+        // Inputs that the user gave are usage; those that a task gave to another are not.
+        match error.reason {
+            Some(Reason::InputValidationFailure) => Self::Usage,
+            reason => exit_of_code(error.code(), reason.map_or("", Reason::as_str)),
+        }
     }
 }
 

@@ -56,7 +56,13 @@ fn every_event() -> Vec<Event> {
             continues: None,
         }),
         Event::TaskResumed { from_seq: 7, amended: None },
-        Event::TurnStart { turn_index: 0, turn_id: text(), input_tokens: 10 },
+        Event::TurnStart {
+            turn_index: 0,
+            turn_id: text(),
+            input_tokens: 10,
+            max_turns: Some(50),
+            max_input_tokens: Some(100_000),
+        },
         Event::TurnComplete {
             turn_index: 0,
             turn_id: text(),

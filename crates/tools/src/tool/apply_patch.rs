@@ -97,6 +97,19 @@ pub struct PlannedChange {
     lenient: bool,
 }
 
+/// The files that a patch changes, as it names them; empty if it cannot be parsed.
+#[must_use]
+pub fn changed_paths(patch: &str) -> Vec<String> {
+    let names = |section: FileSection| {
+        let moved = match section.action {
+            SectionAction::Update { move_to, .. } => move_to,
+            SectionAction::Add { .. } | SectionAction::Delete { .. } => None,
+        };
+        std::iter::once(section.path).chain(moved)
+    };
+    parse::parse(patch).unwrap_or_default().into_iter().flat_map(names).collect()
+}
+
 /// Computes the changes a patch makes. The error lists every problem; in that case nothing may be changed.
 pub fn plan(patch: &str, source: &dyn FileSource) -> Result<Vec<PlannedChange>, Vec<String>> {
     let sections = parse::parse(patch).map_err(|error| vec![error.to_string()])?;

@@ -31,7 +31,7 @@ use crate::tool::{
 };
 use crate::workspace::{OpenedPath, WorkspacePath};
 
-use capture::Capture;
+use capture::{Capture, ReportedOutput};
 pub(crate) use job::{Jobs, shell_kill, shell_poll};
 pub use settings::CommandSettings;
 use spool::Spool;
@@ -158,14 +158,14 @@ impl Shell {
         let mut run = Box::pin(plan.fork_server.run(request, push, stop));
         let mut tick = tokio::time::interval_at(tokio::time::Instant::now() + PROGRESS_EVERY, PROGRESS_EVERY);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut shown = 0;
+        let mut reported = ReportedOutput::default();
         let result = loop {
             tokio::select! {
                 result = &mut run => break result,
                 _ = tick.tick() => {
-                    let latest = capture.lock().latest_since(&mut shown);
-                    if let Some(latest) = latest {
-                        (context.progress)(&latest);
+                    let new = capture.lock().unreported(&mut reported);
+                    if let Some(new) = new {
+                        (context.progress)(&new);
                     }
                 }
             }

@@ -13,8 +13,14 @@ use crate::ui::{AnswerStyle, RunHeader, fixtures};
 mod progress;
 mod questions;
 
-const PLAN: RunHeader =
-    RunHeader { max_turns: 50, max_tokens: 100_000, brief: false, answer: AnswerStyle::AsSaid, price: None };
+const PLAN: RunHeader = RunHeader {
+    workspace: None,
+    max_turns: 50,
+    max_tokens: 100_000,
+    brief: false,
+    answer: AnswerStyle::AsSaid,
+    price: None,
+};
 const WIDTHS: [usize; 3] = [40, 80, 200];
 
 fn fresh() -> ChatState {

@@ -7,17 +7,18 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use fusee::engine::approval::{ApprovalAnswer, ApprovalQuestion, ApprovalScope, Approver};
+use fusee::engine::approval::rules::ApprovalRules;
+use fusee::engine::approval::{ApprovalAnswer, ApprovalExtent, ApprovalQuestion, ApprovalScope, Approver};
 use fusee::engine::journal::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, mpsc, watch};
 
-use crate::chat::file_mentions;
-use crate::chat::state::{ChatApprovals, is_remembered};
 use crate::process::error::CliError;
 use crate::process::stdio;
+use crate::project::file_mentions;
 use crate::project::saved_rules::SavedRules;
-use crate::ui::stdin_approver;
+use crate::ui::approval_prompt;
+use crate::ui::stdin_approver::{self, TypedAnswer};
 
 /// Capacity of the line buffer; further lines stay in the pipe.
 const WAITING: usize = 16;
@@ -25,8 +26,8 @@ const WAITING: usize = 16;
 /// Maximum length of a line in bytes; longer ones, which only a pipe can deliver, are split into messages.
 const LINE_BYTES: usize = 1 << 20;
 
-/// Prompt of an approval request, with the possible answers.
-const CHOICES: &str = "allow? y once, s this conversation, a always in this project, n [REASON]: ";
+/// How long `s` lasts.
+const CONVERSATION: &str = "in this conversation";
 
 /// How long a question waits for the events before it to be shown.
 const SHOWN: Duration = Duration::from_secs(2);
@@ -43,7 +44,7 @@ pub(crate) struct QuestionContext {
 /// Stdin as a stream of lines.
 pub(crate) struct Keyboard {
     room: QuestionContext,
-    allowed: Mutex<ChatApprovals>,
+    allowed: Mutex<ApprovalRules>,
     /// Number of questions asked so far, and of those whose events have been shown.
     asked: AtomicU64,
     shown: watch::Sender<u64>,
@@ -138,22 +139,29 @@ impl Keyboard {
     /// Prints the call and its sandbox, below the line with the reason for the question.
     fn put(&self, question: &ApprovalQuestion) {
         let mut text = String::new();
-        for row in is_remembered(question, &self.room.directory) {
+        let rows = approval_prompt::subject(&question.name, &question.arguments, Some(&self.room.directory));
+        let notice = approval_prompt::length_notice(rows.len());
+        for row in rows.into_iter().chain(notice) {
             text.push_str(&format!("    {}\n", row.paint(false)));
         }
         if question.name.starts_with("shell") {
             text.push_str(&format!("    ({})\n", self.room.confined));
         }
-        stdio::error(&format!("{text}{CHOICES}"));
+        for row in approval_prompt::choices(question, ApprovalExtent::Shown, CONVERSATION) {
+            text.push_str(&format!("    {row}\n"));
+        }
+        stdio::error(&format!("{text}{}", stdin_approver::SHORT_PROMPT));
     }
 
     /// Records the answer if it applies beyond this question.
     fn record_event(&self, question: &ApprovalQuestion, answer: ApprovalAnswer) -> ApprovalAnswer {
+        let rules = question.lasting(answer.extent);
         if answer.lasts != ApprovalScope::Once {
-            self.allowed.lock().add(question);
+            let mut allowed = self.allowed.lock();
+            rules.iter().for_each(|rule| allowed.add(rule.clone()));
         }
         if answer.lasts == ApprovalScope::Always
-            && let Err(error) = self.room.approvals.add(question.lasting())
+            && let Err(error) = self.room.approvals.add(rules)
         {
             stdio::error(&format!(
                 "warning: cannot save the answer, so it applies to this conversation only: {error}\n"
@@ -187,17 +195,23 @@ impl Approver for Keyboard {
     fn ask<'a>(&'a self, question: &'a ApprovalQuestion) -> BoxFuture<'a, ApprovalAnswer> {
         Box::pin(async move {
             self.take_turn().await;
-            if self.allowed.lock().covers(question) {
+            if self.allowed.lock().allow(question) {
                 return ApprovalAnswer::yes();
             }
             self.put(question);
+            let mut extent = ApprovalExtent::Shown;
             loop {
                 let Some(line) = self.fresh_line().await else {
                     return ApprovalAnswer::no("nobody is there to approve it");
                 };
                 match stdin_approver::parse_line(&line) {
-                    Some(answer) => return self.record_event(question, answer),
-                    None => stdio::error(CHOICES),
+                    Some(TypedAnswer::Decision(answer)) => {
+                        return self.record_event(question, ApprovalAnswer { extent, ..answer });
+                    }
+                    Some(TypedAnswer::OtherExtent) => {
+                        extent = stdin_approver::other_extent(question, extent, CONVERSATION);
+                    }
+                    None => stdio::error(stdin_approver::SHORT_PROMPT),
                 }
             }
         })

@@ -8,13 +8,13 @@ use fusee::engine::tools::Workspace;
 
 use super::{Chat, ChatRun};
 use crate::chat::commands::RunRequest;
-use crate::chat::file_mentions::{self, AttachedFiles};
 use crate::command::review;
 use crate::command::run_setup::RunTarget;
 use crate::command::task;
 use crate::config::ValueOrigin;
 use crate::model_selection;
 use crate::process::error::CliError;
+use crate::project::file_mentions::{self, AttachedFiles};
 
 impl Chat<'_> {
     /// Starts a run.

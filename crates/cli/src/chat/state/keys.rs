@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use fusee::engine::approval::ApprovalAnswer;
+use fusee::engine::approval::rules::ApprovalRule;
 
 use super::{AnswerStage, ChatAction, ChatState, OpenQuestion, QuestionSubject};
 use crate::chat::commands::SlashCommand;
 use crate::chat::editor::{CursorMove, Editor};
+use crate::ui::approval_prompt;
 use crate::ui::line::Style;
 
 impl ChatState {
@@ -42,10 +44,13 @@ impl ChatState {
         match key.code {
             KeyCode::Enter if alt || key.modifiers.contains(KeyModifiers::SHIFT) => self.editor.insert("\n"),
             KeyCode::Enter if self.editor.before().ends_with('\\') => self.editor.replace_before(1, "\n"),
+            KeyCode::Enter if self.completion.selected.is_some() => self.complete(),
             KeyCode::Enter => return self.submit(),
             KeyCode::Esc if self.is_working() => return self.interrupt(now),
             KeyCode::Esc => {}
             KeyCode::Tab => self.complete(),
+            KeyCode::Up if self.completion.step(false) => return Vec::new(),
+            KeyCode::Down if self.completion.step(true) => return Vec::new(),
             KeyCode::Up => self.upwards(),
             KeyCode::Down => self.move_down(),
             KeyCode::Char(c) if !alt => self.editor.insert(c.encode_utf8(&mut [0; 4])),
@@ -108,13 +113,30 @@ impl ChatState {
     }
 
     fn complete(&mut self) {
-        if let Some(first) = self.completion.candidates.first() {
-            self.editor.replace_before(self.completion.replaces, first);
+        if let Some(current) = self.completion.current() {
+            self.editor.replace_before(self.completion.replaces, current);
         }
     }
 
     /// Handles a key while a question is open.
     fn answer(&mut self, mut asked: OpenQuestion, key: KeyEvent) -> Vec<ChatAction> {
+        let size = self.size;
+        if matches!(asked.stage, AnswerStage::Choosing) {
+            let page = asked.window(size).rows.len().max(1).cast_signed();
+            let by = match key.code {
+                KeyCode::Down => 1,
+                KeyCode::Up => -1,
+                KeyCode::PageDown | KeyCode::Char(' ') => page,
+                KeyCode::PageUp => -page,
+                _ => 0,
+            };
+            let allows = matches!(key.code, KeyCode::Char('y' | 's' | 'a'));
+            asked.scroll(by, size);
+            if by != 0 || (allows && !asked.is_read(size)) {
+                self.question = Some(asked);
+                return Vec::new();
+            }
+        }
         let effects = match (&mut asked.stage, &asked.matter, key.code) {
             (AnswerStage::Choosing, QuestionSubject::Return(run), KeyCode::Char('y')) => {
                 Some(vec![ChatAction::Command(SlashCommand::Resume(Some(run.clone())))])
@@ -134,13 +156,18 @@ impl ChatState {
                 Some(self.allow("allowed once"))
             }
             (AnswerStage::Choosing, QuestionSubject::Call(question), KeyCode::Char('s')) => {
-                self.allowed.add(question);
-                Some(self.allow("allowed for this conversation"))
+                let scope = self.keep(&question.lasting(asked.extent));
+                Some(self.allow(&format!("allowed in this conversation: {scope}")))
             }
             (AnswerStage::Choosing, QuestionSubject::Call(question), KeyCode::Char('a')) => {
-                self.allowed.add(question);
-                let kept = ChatAction::Keep(question.clone());
-                Some([vec![kept], self.allow("always allowed in this project")].concat())
+                let rules = question.lasting(asked.extent);
+                let scope = self.keep(&rules);
+                let said = format!("always allowed in this project: {scope}; `fusee approvals` revokes it");
+                Some([vec![ChatAction::Keep(rules)], self.allow(&said)].concat())
+            }
+            (AnswerStage::Choosing, QuestionSubject::Call(_), KeyCode::Char('w')) => {
+                asked.toggle_extent();
+                None
             }
             (AnswerStage::Choosing, QuestionSubject::Call(_), KeyCode::Esc) => Some(self.refuse("")),
             (AnswerStage::Choosing, QuestionSubject::Call(_), KeyCode::Char('n')) => {
@@ -173,6 +200,12 @@ impl ChatState {
             self.question = Some(asked);
         }
         effects.unwrap_or_default()
+    }
+
+    /// Remembers approvals for the rest of the chat; returns what they cover.
+    fn keep(&mut self, rules: &[ApprovalRule]) -> String {
+        rules.iter().for_each(|rule| self.allowed.add(rule.clone()));
+        rules.iter().map(approval_prompt::describe).collect::<Vec<_>>().join("; ")
     }
 
     fn allow(&mut self, words: &str) -> Vec<ChatAction> {

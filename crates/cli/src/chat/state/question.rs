@@ -1,19 +1,21 @@
-//! Questions that wait for the user, and the calls approved for the rest of the chat.
+//! Questions that wait for the user. A subject that does not fit on the screen is scrolled, and can be allowed
+//! only once its end was on the screen.
 
-use std::collections::HashSet;
+use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
-use fusee::engine::approval::ApprovalQuestion;
-use serde_json::Value;
+use fusee::engine::approval::{ApprovalExtent, ApprovalQuestion};
 
 use crate::chat::editor::Editor;
-use crate::ui::call_diff;
-use crate::ui::format;
+use crate::ui::approval_prompt;
 use crate::ui::line::{Style, StyledLine};
 
-/// Maximum number of rows that show the subject of a question; more are only counted.
-const SHOWN_ROWS: usize = 16;
+/// Rows of the screen that a question needs besides its subject.
+const OTHER_ROWS: usize = 10;
+
+/// Minimum number of rows that show the subject.
+const FEWEST_ROWS: usize = 3;
 
 /// Keys within this time after a question appeared still belong to the input.
 const SETTLES: Duration = Duration::from_millis(400);
@@ -25,7 +27,22 @@ pub(crate) struct OpenQuestion {
     /// The subject of the question, rendered.
     pub(crate) rows: Vec<StyledLine>,
     pub(crate) stage: AnswerStage,
+    /// What a lasting answer covers.
+    pub(crate) extent: ApprovalExtent,
+    /// First visible row of the subject.
+    top: usize,
+    /// Whether the end of the subject has been on the screen.
+    read: bool,
     at: Duration,
+}
+
+/// The visible part of a question's subject.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct SubjectWindow {
+    pub(crate) rows: Vec<StyledLine>,
+    /// Visible rows, counted from 0, and their total.
+    pub(crate) shown: Range<usize>,
+    pub(crate) total: usize,
 }
 
 /// The subject of a question.
@@ -48,67 +65,61 @@ pub(crate) enum AnswerStage {
 }
 
 impl OpenQuestion {
+    fn new(matter: QuestionSubject, rows: Vec<StyledLine>, at: Duration) -> Self {
+        let (stage, extent) = (AnswerStage::Choosing, ApprovalExtent::Shown);
+        Self { matter, rows, stage, extent, top: 0, read: false, at }
+    }
+
     pub(crate) fn about_call(question: ApprovalQuestion, workspace: &Path, now: Duration) -> Self {
-        let rows = is_remembered(&question, workspace);
-        Self { rows, matter: QuestionSubject::Call(question), stage: AnswerStage::Choosing, at: now }
+        let rows = approval_prompt::subject(&question.name, &question.arguments, Some(workspace));
+        Self::new(QuestionSubject::Call(question), rows, now)
     }
 
     pub(crate) fn about_return(run: String, title: &str, now: Duration) -> Self {
-        let rows = vec![StyledLine::of(Style::Plain, title)];
-        Self { rows, matter: QuestionSubject::Return(run), stage: AnswerStage::Choosing, at: now }
+        Self::new(QuestionSubject::Return(run), vec![StyledLine::of(Style::Plain, title)], now)
     }
 
-    pub(crate) fn about_undo(run: String, mut rows: Vec<StyledLine>, now: Duration) -> Self {
-        shorten(&mut rows);
-        Self { rows, matter: QuestionSubject::Undo(run), stage: AnswerStage::Choosing, at: now }
+    pub(crate) fn about_undo(run: String, rows: Vec<StyledLine>, now: Duration) -> Self {
+        Self::new(QuestionSubject::Undo(run), rows, now)
+    }
+
+    /// The part of the subject that fits on a screen of this size. Rows are wrapped, never cut.
+    pub(crate) fn window(&self, (columns, rows): (usize, usize)) -> SubjectWindow {
+        let indented = |row: &StyledLine| {
+            StyledLine::of(Style::Plain, "    ").join(row.clone()).broken(columns, "      ")
+        };
+        let all: Vec<StyledLine> = self.rows.iter().flat_map(indented).collect();
+        let (total, height) = (all.len(), rows.saturating_sub(OTHER_ROWS).max(FEWEST_ROWS));
+        let top = self.top.min(total.saturating_sub(height));
+        let shown = top..total.min(top + height);
+        SubjectWindow { rows: all[shown.clone()].to_vec(), shown, total }
+    }
+
+    /// Scrolls the subject by some rows.
+    pub(crate) fn scroll(&mut self, by: isize, size: (usize, usize)) {
+        let window = self.window(size);
+        let last = window.total.saturating_sub(window.rows.len());
+        self.top = window.shown.start.saturating_add_signed(by).min(last);
+        self.read |= self.top == last;
+    }
+
+    /// Whether the end of the subject is, or has been, on the screen.
+    pub(crate) fn is_read(&self, size: (usize, usize)) -> bool {
+        let window = self.window(size);
+        self.read || window.shown.end == window.total
+    }
+
+    /// Switches between what was shown and a wider extent, if there is one.
+    pub(crate) fn toggle_extent(&mut self) {
+        let QuestionSubject::Call(question) = &self.matter else { return };
+        let other = approval_prompt::toggled(self.extent);
+        if approval_prompt::covers(question, other).is_some() {
+            self.extent = other;
+        }
     }
 
     /// Whether the question has been visible long enough for a key to be an answer.
     pub(crate) fn is_seen(&self, now: Duration) -> bool {
         now.saturating_sub(self.at) >= SETTLES
     }
-}
-
-/// Renders the effect of a call: file changes as a diff, a command verbatim.
-pub(crate) fn is_remembered(question: &ApprovalQuestion, workspace: &Path) -> Vec<StyledLine> {
-    let mut rows = call_diff::rows(&question.name, &question.arguments, Some(workspace))
-        .unwrap_or_else(|| whole(question));
-    shorten(&mut rows);
-    rows
-}
-
-fn shorten(rows: &mut Vec<StyledLine>) {
-    let more = rows.len().saturating_sub(SHOWN_ROWS);
-    if more > 0 {
-        rows.truncate(SHOWN_ROWS);
-        rows.push(StyledLine::of(Style::Dim, &format!("… {}", format::count(more as u64, "more line"))));
-    }
-}
-
-fn whole(question: &ApprovalQuestion) -> Vec<StyledLine> {
-    let text = match question.arguments.get("command").and_then(Value::as_str) {
-        Some(command) => command.to_owned(),
-        None => format::summarize_arguments(&question.name, &question.arguments),
-    };
-    text.lines().map(|line| StyledLine::of(Style::Plain, line)).collect()
-}
-
-/// Approvals for the rest of the chat: a command with its exact arguments, any other tool by name.
-#[derive(Debug, Default)]
-pub(crate) struct ChatApprovals(HashSet<(String, Option<String>)>);
-
-impl ChatApprovals {
-    pub(crate) fn add(&mut self, question: &ApprovalQuestion) {
-        self.0.insert(key(question));
-    }
-
-    pub(crate) fn covers(&self, question: &ApprovalQuestion) -> bool {
-        self.0.contains(&key(question))
-    }
-}
-
-fn key(question: &ApprovalQuestion) -> (String, Option<String>) {
-    // The same command in another directory or with other input is a different one.
-    let whole = question.name.starts_with("shell").then(|| question.arguments.to_string());
-    (question.name.clone(), whole)
 }

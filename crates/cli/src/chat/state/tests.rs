@@ -7,8 +7,14 @@ use super::*;
 use crate::ui::AnswerStyle;
 use crate::ui::terminal::ASCII;
 
-const PLAN: RunHeader =
-    RunHeader { max_turns: 50, max_tokens: 100_000, brief: false, answer: AnswerStyle::AsSaid, price: None };
+const PLAN: RunHeader = RunHeader {
+    workspace: None,
+    max_turns: 50,
+    max_tokens: 100_000,
+    brief: false,
+    answer: AnswerStyle::AsSaid,
+    price: None,
+};
 
 fn fresh() -> ChatState {
     ChatState::new(&ASCII, "/nowhere".into(), InputHistory::default())

@@ -55,7 +55,7 @@ pub(super) async fn killed_and_resumed(
         .map_err(|error| CliError::failed(format!("cannot kill {pid}: {error}")))?;
     let mut killed = read_back(&place.journal_with_runs()?)?;
     let said = format!("kill -9 {pid}, {}. Now: fusee resume {RUN}", killed.during());
-    stdio::error(&format!("\n\n{}\n\n", heading(&said).paint(colour)));
+    stdio::error_styled(&format!("\n\n{}\n\n", heading(&said).paint(colour)));
     if terminal {
         tokio::time::sleep(PAUSE).await;
     }

@@ -50,7 +50,7 @@ pub(crate) async fn repeat(
         // Another version of fusee ran it: only the event is left.
         RunOutcome::Stopped(_) | RunOutcome::Lost(_) => {
             if wants_result {
-                stdio::print(&format!("{}\n", recorded_result(&complete)))?;
+                stdio::print_json(&format!("{}\n", recorded_result(&complete)))?;
             }
             recorded_exit(&complete)
         }

@@ -20,10 +20,10 @@ use crate::project::find_run;
 /// same, otherwise with 1.
 #[derive(Args)]
 pub(crate) struct DiffArgs {
-    /// Id or unique prefix of the first run
+    /// The first run: its id, a unique prefix of it, `last` or `last~N`
     #[arg(value_name = "RUN")]
     one: String,
-    /// Id or unique prefix of the second run
+    /// The second run
     #[arg(value_name = "OTHER")]
     other: String,
     #[command(flatten)]

@@ -40,7 +40,7 @@ pub(crate) struct ExportArgs {
 pub(crate) fn export(args: &ExportArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let journal = project.journal_with_runs()?;
-    let row = find_run::named(&journal, &args.run.run)?;
+    let row = find_run::named_or_newest(&journal, args.run.run.as_deref())?;
     let mut lines =
         LineOutput::open(args.output.as_ref().map(|path| process.environment.directory().join(path)))?;
     if args.cassette {

@@ -18,14 +18,15 @@ async fn runs_are_listed_with_what_they_were_asked() {
     begin("first", "Fix the bug").await.finish(RunStatus::Completed).await.unwrap();
     begin("a-longer-name", "Write a very long story about a clock that would not stop").await;
     let rows = journal.runs().unwrap();
-    assert_snapshot!(table(&rows, 1_000_000 + 3_700_000, 60));
+    assert_snapshot!(table(&rows, find_run::short_length(&rows), 1_000_000 + 3_700_000, 60));
     let id = "01a1e34b-0c59-77d6-bf8a-ee7fa834ccf2";
     begin(id, "Say it").await.finish(RunStatus::Failed).await.unwrap();
-    let narrow = table(&journal.runs().unwrap(), 1_000_000 + 3_700_000, 40);
+    let rows_with_id = journal.runs().unwrap();
+    let narrow = table(&rows_with_id, find_run::short_length(&rows_with_id), 1_000_000 + 3_700_000, 40);
     assert_eq!(
         narrow,
-        "RUN             AGE  REQUEST\n01a1e34b-0c59   1 h  failed: Say it\na-longer-name   1 h  open: Write a very…\n\
-         first           1 h  Fix the bug\n"
+        "RUN        AGE  REQUEST\n01a1e34b   1 h  failed: Say it\na-longer   1 h  open: Write a very long…\n\
+         first      1 h  Fix the bug\n"
     );
     let ended = as_json(&rows[1]);
     assert_eq!(ended["status"], "completed");

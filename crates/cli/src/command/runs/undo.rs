@@ -26,8 +26,8 @@ const SHOWN_COMMANDS: usize = 10;
 ///
 /// What cannot be undone is listed first: files that git did not have and that were too large to be saved,
 /// and the commands that were run, since their changes to ignored files, .git, permissions or files outside
-/// the workspace are not known. Then all planned changes are listed, and at a terminal you are asked to
-/// confirm.
+/// the workspace are not known. Then all planned changes are listed, and you are asked to
+/// confirm; without a terminal, `--yes` is required.
 #[derive(Args)]
 pub(crate) struct UndoArgs {
     #[command(flatten)]
@@ -47,7 +47,7 @@ pub(crate) fn undo(args: &UndoArgs, process: &Process) -> Result<ExitStatus, Cli
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let journal = project.journal_with_runs()?;
     project.check_owner()?;
-    let row = find_run::named(&journal, &args.run.run)?;
+    let row = find_run::named_or_newest(&journal, args.run.run.as_deref())?;
     let undoing = PreparedUndo::plan(&journal, &row)?;
     stdio::print(&undoing.describe(if args.dry_run { "would be" } else { "will be" }))?;
     let exit = undoing.exit();
@@ -55,22 +55,16 @@ pub(crate) fn undo(args: &UndoArgs, process: &Process) -> Result<ExitStatus, Cli
         return Ok(exit);
     }
     let terminals = process.environment.terminals();
-    if terminals.stdin && terminals.stderr && !args.yes && !confirm()? {
+    if !args.yes && !(terminals.stdin && terminals.stderr) {
+        return Err(CliError::usage("nothing was undone: there is no terminal to confirm it on")
+            .help("pass --yes to undo without a question, or --dry-run to only list the changes"));
+    }
+    if !args.yes && !stdio::confirm("undo these changes? [y/n] ")? {
         stdio::error("nothing was undone\n");
         return Ok(ExitStatus::Cancelled);
     }
     let done = undoing.carry_out()?;
     stdio::print(&format!("{done}\n")).map(|()| exit)
-}
-
-/// Asks for confirmation.
-fn confirm() -> Result<bool, CliError> {
-    stdio::error("undo these changes? [y/n] ");
-    let mut line = String::new();
-    std::io::stdin()
-        .read_line(&mut line)
-        .map_err(|error| CliError::failed(format!("cannot read the answer: {error}")))?;
-    Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
 /// The planned undo of a run.

@@ -33,7 +33,7 @@ pub(super) fn show(
 ) -> Result<ExitStatus, CliError> {
     let entries: Vec<DryRunEntry> = checked.program.calls().map(|call| entry(&call)).collect();
     let text = if json { as_json(&entries, inputs) } else { as_text(checked, &entries) };
-    stdio::print(&text).map(|()| ExitStatus::Completed)
+    stdio::print_as(json, &text).map(|()| ExitStatus::Completed)
 }
 
 fn entry(call: &PlannedCall<'_>) -> DryRunEntry {

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use clap::CommandFactory as _;
 use fusee::engine::lang::Param;
 use fusee::engine::run::ExitStatus;
 use fusee::engine::task_system::TaskResult;
@@ -10,7 +9,7 @@ use fusee::engine::text::Severity;
 use serde_json::{Value, json};
 
 use super::workflow_source::{CheckedWorkflow, SourceProblems};
-use crate::cli::Cli;
+use crate::cli;
 use crate::process::error::CliError;
 use crate::process::stdio;
 
@@ -20,7 +19,9 @@ pub(super) fn own_help(asked: bool) -> Result<ExitStatus, CliError> {
         return Err(CliError::usage("missing TASK")
             .help("pass a workflow in parentheses, a .fusee file or a name: fusee task '(+ 1 2)'"));
     }
-    let mut command = Cli::command();
+    let mut command = cli::command();
+    // Gives the usage line the name of the program.
+    command.build();
     let help = command.find_subcommand_mut("task").map(|task| task.render_long_help().to_string());
     stdio::print(&help.unwrap_or_default()).map(|()| ExitStatus::Completed)
 }
@@ -47,11 +48,11 @@ pub(super) fn wrong_inputs(json: bool, message: &str) -> Result<ExitStatus, CliE
     let reason = Some("input_validation_failure");
     let help = "pass `--help` after the task to see its parameters";
     if !json {
-        return Err(CliError { reason, ..CliError::failed(message).help(help) });
+        return Err(CliError { reason, ..CliError::usage(message).help(help) });
     }
     stdio::error(&format!("error: {message}\n  help: {help}\n"));
     print_failure("VALIDATION_ERROR", reason, &format!("1:1: {message}"))?;
-    Ok(ExitStatus::Failed)
+    Ok(ExitStatus::Usage)
 }
 
 fn print_failure(kind: &str, reason: Option<&str>, message: &str) -> Result<(), CliError> {
@@ -66,7 +67,7 @@ fn print_failure(kind: &str, reason: Option<&str>, message: &str) -> Result<(), 
             None => json!({ "type": kind, "message": message }),
         },
     );
-    stdio::print(&format!("{}\n", serde_json::to_string(&result).unwrap_or_default()))
+    stdio::print_json(&format!("{}\n", serde_json::to_string(&result).unwrap_or_default()))
 }
 
 /// Prints the parameters of a workflow.

@@ -211,7 +211,7 @@ pub(super) fn print_refusal(error: &TaskError, named: &str, path: ExecutionPath)
     result.note("context_files_count", 0);
     result.note("execution_path", path);
     metrics.note_in(&mut result);
-    stdio::print(&format!("{}\n", serde_json::to_string(&result).unwrap_or_default()))
+    stdio::print_json(&format!("{}\n", serde_json::to_string(&result).unwrap_or_default()))
 }
 
 /// Prints the usage of a template.
@@ -304,7 +304,7 @@ pub(super) async fn dry_run(
             task.name, task.file
         )
     };
-    stdio::print(&text)?;
+    stdio::print_as(json, &text)?;
     Ok(ExitStatus::Completed)
 }
 

@@ -11,6 +11,7 @@ fn shown(events: impl IntoIterator<Item = EventRecord>) -> (String, String) {
         &mut out,
         &mut err,
         RunHeader {
+            workspace: None,
             max_turns: 50,
             max_tokens: 100_000,
             brief: false,

@@ -1,5 +1,7 @@
 //! Multi-row layout: the diff of a call, and text with indented continuation rows.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use crate::ui::call_diff;
@@ -9,8 +11,13 @@ use crate::ui::line::{Style, StyledLine, wrap};
 const CHANGE_LINES: usize = 14;
 
 /// The first rows of a call's diff; `whole` is appended to the row that counts the remaining ones.
-pub(super) fn shown_change(name: &str, arguments: &Value, whole: &str) -> Vec<StyledLine> {
-    let mut rows = call_diff::rows(name, arguments, None).unwrap_or_default();
+pub(super) fn shown_change(
+    name: &str,
+    arguments: &Value,
+    workspace: Option<&Path>,
+    whole: &str,
+) -> Vec<StyledLine> {
+    let mut rows = call_diff::rows(name, arguments, workspace).unwrap_or_default();
     let more = rows.len().saturating_sub(CHANGE_LINES);
     if more > 1 {
         rows.truncate(CHANGE_LINES);

@@ -31,6 +31,9 @@ pub(super) struct Status {
     part: Option<String>,
     turn: Option<u32>,
     tokens: u64,
+    /// Limits in force, once a turn has started.
+    max_turns: Option<u32>,
+    max_tokens: Option<u64>,
     /// Usage of all turns so far.
     usage: Usage,
 }
@@ -39,7 +42,9 @@ impl Status {
     /// Updates the progress from an event.
     pub(super) fn take(&mut self, event: &Event) {
         match event {
-            Event::TurnStart { turn_index, input_tokens, .. } => {
+            Event::TurnStart { turn_index, input_tokens, max_turns, max_input_tokens, .. } => {
+                self.max_turns = max_turns.or(self.max_turns);
+                self.max_tokens = max_input_tokens.or(self.max_tokens);
                 (self.turn, self.tokens) = (Some(turn_index + 1), *input_tokens);
                 self.usage.input_tokens += input_tokens;
             }
@@ -66,14 +71,15 @@ impl Status {
         now: Duration,
     ) -> StyledLine {
         let part = self.part.as_deref().map(|part| format!("{part} · ")).unwrap_or_default();
-        let turn = self
-            .turn
-            .map_or_else(|| "starting · ".to_owned(), |turn| format!("turn {turn}/{} · ", plan.max_turns));
-        let share = self.tokens as f64 / plan.max_tokens.max(1) as f64;
+        let (max_turns, max_tokens) =
+            (self.max_turns.unwrap_or(plan.max_turns), self.max_tokens.unwrap_or(plan.max_tokens));
+        let turn =
+            self.turn.map_or_else(|| "starting · ".to_owned(), |turn| format!("turn {turn}/{max_turns} · "));
+        let share = self.tokens as f64 / max_tokens.max(1) as f64;
         let full = ((share * BAR as f64).round() as usize).min(BAR);
         let bar = format!("{}{} ", glyphs.full.repeat(full), glyphs.empty.repeat(BAR - full));
         let bar_style = if share >= NEARLY_FULL { Style::Warning } else { Style::Accent };
-        let tokens = format!("{}/{}", format::tokens(self.tokens), format::tokens(plan.max_tokens));
+        let tokens = format!("{}/{}", format::tokens(self.tokens), format::tokens(max_tokens));
         let cost = plan.price.map(|price| format!(" · {}", format::usd(price.cost_usd(&self.usage))));
         let cost = cost.unwrap_or_default();
         let elapsed =
@@ -88,12 +94,12 @@ impl Status {
             lead().and(Style::Dim, &format!("{tokens}{cost} · {elapsed}")),
         ];
         let fits = |form: &StyledLine| form.width() <= columns;
-        forms.into_iter().find(fits).unwrap_or_else(|| self.brief(plan, share, &cost, &elapsed, columns))
+        forms.into_iter().find(fits).unwrap_or_else(|| self.brief(max_turns, share, &cost, &elapsed, columns))
     }
 
     /// The form for narrow terminals: all figures, and as much of the stage's name as fits.
-    fn brief(&self, plan: &RunHeader, share: f64, cost: &str, elapsed: &str, columns: usize) -> StyledLine {
-        let turn = self.turn.map(|turn| format!("{turn}/{} · ", plan.max_turns)).unwrap_or_default();
+    fn brief(&self, max_turns: u32, share: f64, cost: &str, elapsed: &str, columns: usize) -> StyledLine {
+        let turn = self.turn.map(|turn| format!("{turn}/{max_turns} · ")).unwrap_or_default();
         let figures = format!("{turn}{:.0} %{cost} · {elapsed}", share * 100.0);
         let figures = StyledLine::of(Style::Dim, &figures);
         let lead = match &self.part {

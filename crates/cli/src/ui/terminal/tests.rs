@@ -9,8 +9,14 @@ use super::*;
 use crate::ui::line::StyledLine;
 use crate::ui::{AnswerStyle, fixtures};
 
-const PLAN: RunHeader =
-    RunHeader { max_turns: 50, max_tokens: 100_000, brief: false, answer: AnswerStyle::AsSaid, price: None };
+const PLAN: RunHeader = RunHeader {
+    workspace: None,
+    max_turns: 50,
+    max_tokens: 100_000,
+    brief: false,
+    answer: AnswerStyle::AsSaid,
+    price: None,
+};
 
 fn painted(lines: &[StyledLine]) -> String {
     lines.iter().map(|line| line.paint(false).trim_end().to_owned() + "\n").collect()

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use fusee::engine::approval::{ApprovalExtent, ApprovalQuestion};
 use fusee::engine::journal::event::{Event, Role, TaskComplete, TaskStarted, TaskStatus, ToolResult};
 use fusee::engine::journal::{Branch, EventRecord};
 use serde_json::Value;
@@ -14,14 +15,13 @@ use super::stream::TextStream;
 use super::tail::OutputTail;
 use crate::ui::line::{Style, StyledLine, wrap};
 use crate::ui::summary::RunTally;
-use crate::ui::{RunHeader, format, markdown};
+use crate::ui::{RunHeader, approval_prompt, format, markdown, stdin_approver};
 
 /// Lines of a running command's output that are shown.
 const TAIL_LINES: usize = 3;
 
-/// Prompt of an approval request, with the possible answers.
-const WIDE_QUESTION: &str = "allow? y once, s this run, a always in this project, n [REASON]: ";
-const NARROW_QUESTION: &str = "allow? y, s, a, or n [REASON]: ";
+/// Name of the tool with which a model asks the user a question.
+const ASK_USER: &str = "ask_user";
 
 /// Lines of a failed command's output that are kept.
 const FAILURE_LINES: usize = 5;
@@ -52,7 +52,8 @@ enum ViewRow {
         first: StyledLine,
     },
     Settled(String),
-    Whole(StyledLine),
+    /// A row that is wrapped, and the indent of its continuation.
+    Whole(StyledLine, &'static str),
     /// A blank row. Consecutive gaps collapse into one.
     Gap,
 }
@@ -112,7 +113,6 @@ impl View {
     pub(crate) fn new(plan: RunHeader, glyphs: &'static Glyphs) -> Self {
         Self {
             manner: RowGroup::Run,
-            plan,
             glyphs,
             rows: Vec::new(),
             last_was_gap: true,
@@ -125,6 +125,7 @@ impl View {
             changes: Vec::new(),
             status: Status::default(),
             tally: RunTally::new(plan.brief),
+            plan,
             ended: false,
             dirty: false,
         }
@@ -174,11 +175,7 @@ impl View {
             }
             Event::Message { role: Role::Assistant, text } => self.message(text),
             Event::Message { role: Role::User, text } => {
-                self.words(
-                    &format!("to the model: {}", format::one_line(text, 300)),
-                    Style::Dim,
-                    StyledLine::new(),
-                );
+                self.words(&format!("to the model: {}", text.trim()), Style::Dim, StyledLine::new());
                 if !self.stream.is_empty() {
                     self.gap();
                 }
@@ -214,10 +211,11 @@ impl View {
                     StyledLine::of(Style::Warning, &format!("  {}", self.glyphs.again)),
                 );
             }
-            Event::ApprovalRequested { name, arguments, reason, .. } => {
-                self.question(name, arguments, reason)
+            Event::ApprovalRequested { call_id, name, arguments, reason } => {
+                self.question(call_id, name, arguments, reason)
             }
-            Event::ApprovalResolved { .. } => {
+            Event::ApprovalResolved { approved, reason, .. } => {
+                self.tally.answered(*approved, reason.as_deref());
                 self.asking = None;
                 if let Some(call) = &mut self.call {
                     call.since = now;
@@ -268,16 +266,22 @@ impl View {
         match &stamped.event {
             Event::FileChanged { path, change } => self.tally.changed(path, *change),
             Event::ToolCall { name, arguments, .. } => self.call(name, arguments, Duration::ZERO),
-            Event::ApprovalRequested { name, arguments, reason, .. } => {
-                self.question(name, arguments, reason);
+            Event::ApprovalRequested { call_id, name, arguments, reason } => {
+                self.question(call_id, name, arguments, reason);
             }
             _ => {}
         }
     }
 
     fn started(&mut self, started: &TaskStarted) {
-        let request = format::one_line(format::request_text(&started.request), 1000);
-        self.line(StyledLine::of(Style::Accent, self.glyphs.task).and(Style::Bold, &format!(" {request}")));
+        let request = format!(" {}", format::request_text(&started.request).trim());
+        self.rows.push(ViewRow::Words {
+            text: request,
+            style: Style::Bold,
+            indent: "  ",
+            first: StyledLine::of(Style::Accent, self.glyphs.task),
+        });
+        self.last_was_gap = false;
         if self.manner == RowGroup::Run {
             let facts = format!("  {} · sandbox {}", started.model, started.sandbox);
             self.line(StyledLine::of(Style::Dim, &facts));
@@ -334,7 +338,9 @@ impl View {
         let (name, gist) = (name.to_owned(), format::summarize_arguments(name, arguments));
         let diff = match self.manner {
             RowGroup::Run => Vec::new(),
-            RowGroup::Conversation => shown_change(&name, arguments, ": /diff"),
+            RowGroup::Conversation => {
+                shown_change(&name, arguments, self.plan.workspace.as_deref(), ": /diff")
+            }
         };
         self.call = Some(ActiveCall { name, gist, since: now, tail: OutputTail::default(), diff });
     }
@@ -384,7 +390,7 @@ impl View {
         }
     }
 
-    fn question(&mut self, name: &str, arguments: &Value, reason: &str) {
+    fn question(&mut self, call_id: &str, name: &str, arguments: &Value, reason: &str) {
         if self.manner == RowGroup::Conversation {
             return;
         }
@@ -392,17 +398,26 @@ impl View {
         self.gap();
         let first = StyledLine::of(Style::Warning, self.glyphs.question);
         self.line(first.and(Style::Bold, &format!(" {name}")).and(Style::Dim, &format!("  {reason}")));
-        let indent = |row: StyledLine| StyledLine::of(Style::Plain, "    ").join(row);
-        let change: Vec<StyledLine> = shown_change(name, arguments, "").into_iter().map(indent).collect();
-        let whole = match arguments.get("command").and_then(Value::as_str) {
-            Some(command) => command.to_owned(),
-            None => format::summarize_arguments(name, arguments),
-        };
-        for line in whole.lines().take(20) {
-            self.words(line, Style::Plain, StyledLine::new());
+        if name == ASK_USER {
+            let question = arguments["question"].as_str().unwrap_or_default();
+            question.lines().for_each(|line| self.words(line, Style::Plain, StyledLine::new()));
+            self.asking = Some("> ");
+            return;
         }
-        self.rows.extend(change.into_iter().map(ViewRow::Whole));
-        self.asking = Some(if name == "ask_user" { "> " } else { WIDE_QUESTION });
+        let indent =
+            |row: StyledLine| ViewRow::Whole(StyledLine::of(Style::Plain, "    ").join(row), "       ");
+        let rows = approval_prompt::subject(name, arguments, self.plan.workspace.as_deref());
+        let notice = approval_prompt::length_notice(rows.len());
+        self.rows.extend(rows.into_iter().chain(notice).map(indent));
+        let question = ApprovalQuestion {
+            call_id: call_id.to_owned(),
+            name: name.to_owned(),
+            arguments: arguments.clone(),
+            reason: reason.to_owned(),
+        };
+        let choices = approval_prompt::choices(&question, ApprovalExtent::Shown, stdin_approver::RUN);
+        self.rows.extend(choices.iter().map(|row| indent(StyledLine::of(Style::Dim, row))));
+        self.asking = Some(stdin_approver::SHORT_PROMPT);
     }
 
     fn complete(&mut self, complete: &TaskComplete, run: &str) {
@@ -434,7 +449,7 @@ impl View {
             } else {
                 StyledLine::of(Style::Plain, "  ")
             };
-            self.rows.push(ViewRow::Whole(lead.join(line)));
+            self.rows.push(ViewRow::Whole(lead.join(line), "  "));
         }
     }
 
@@ -462,7 +477,7 @@ impl View {
             match row {
                 ViewRow::Line { left, right } => lines.push(left.with_right(right, columns.min(WIDE))),
                 ViewRow::Gap => lines.push(StyledLine::new()),
-                ViewRow::Whole(line) => lines.extend(line.broken(columns, "  ")),
+                ViewRow::Whole(line, indent) => lines.extend(line.broken(columns, indent)),
                 ViewRow::Settled(text) => {
                     lines.extend(self.prose(&text, columns));
                 }
@@ -509,8 +524,6 @@ impl View {
             return Vec::new();
         }
         if let Some(prompt) = self.asking {
-            let narrow = prompt == WIDE_QUESTION && columns < WIDE_QUESTION.len();
-            let prompt = if narrow { NARROW_QUESTION } else { prompt };
             return vec![StyledLine::of(Style::Bold, prompt).cut(columns)];
         }
         let mut area = Vec::new();

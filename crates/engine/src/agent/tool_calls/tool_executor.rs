@@ -89,7 +89,7 @@ impl ToolExecutor<'_> {
         &self,
         question: ApprovalQuestion,
     ) -> Result<(Option<CallRecord>, Vec<ApprovalRule>), RunAborted> {
-        let (call_id, lasting) = (question.call_id.clone(), question.lasting());
+        let (call_id, asked) = (question.call_id.clone(), question.clone());
         self.engine.emit(
             self.branch,
             Event::ApprovalRequested {
@@ -113,8 +113,8 @@ impl ToolExecutor<'_> {
             return Ok((Some(CallRecord::stopped()), Vec::new()));
         }
         let why = answer.reason.as_deref().unwrap_or("a person said no");
-        let lasting =
-            if answer.approved && answer.lasts != ApprovalScope::Once { lasting } else { Vec::new() };
+        let lasts = answer.approved && answer.lasts != ApprovalScope::Once;
+        let lasting = if lasts { asked.lasting(answer.extent) } else { Vec::new() };
         Ok(((!answer.approved).then(|| CallRecord::refused(why)), lasting))
     }
 

@@ -45,18 +45,64 @@ fn every_command_of_a_line_must_be_allowed_and_one_that_is_denied_denies_it() {
     assert_eq!(decide(&rules, "./ls"), None);
 }
 
+fn kept(tool: &str, arguments: Value, extent: ApprovalExtent) -> ApprovalRules {
+    ApprovalRules::new(lasting(tool, &arguments, extent))
+}
+
 #[test]
-fn an_answer_that_lasts_covers_the_same_and_what_adds_to_it() {
-    let kept = ApprovalRules::new(lasting("shell", &json!({"command": "cargo test -p x && ls"})));
-    assert_eq!(decide(&kept, "cargo test -p x --lib"), Some(RuleDecision::Allow));
-    assert_eq!(decide(&kept, "cargo test"), None);
-    let odd = ApprovalRules::new(lasting("shell", &json!({"command": "echo $HOME"})));
-    assert_eq!(decide(&odd, "echo $HOME"), Some(RuleDecision::Allow));
-    assert_eq!(decide(&odd, "echo $HOME x"), None);
-    let tool = ApprovalRules::new(lasting("write_file", &json!({"path": "a"})));
-    assert_eq!(tool.decide("write_file", &json!({"path": "b"})), Some(RuleDecision::Allow));
-    assert_eq!(tool.decide("edit_file", &json!({"path": "b"})), None);
-    assert_eq!(decide(&tool, "write_file"), None);
+fn an_answer_that_lasts_covers_exactly_the_command_that_was_shown() {
+    let shown = |line: &str| kept("shell", json!({ "command": line }), ApprovalExtent::Shown);
+    for (line, other) in [
+        ("rm -rf build", "rm -rf build keep"),
+        ("find . -name a", "find . -name a -exec sh -c 'rm b' ;"),
+        ("cargo test -p x && ls", "ls"),
+        ("echo $HOME", "echo $HOME x"),
+    ] {
+        let rules = shown(line);
+        assert_eq!(decide(&rules, line), Some(RuleDecision::Allow), "{line}");
+        assert_eq!(decide(&rules, other), None, "{other}");
+    }
+    let rules = shown("sh");
+    let slower = json!({"command": "sh", "timeout": 9});
+    assert_eq!(rules.decide("shell", &slower), Some(RuleDecision::Allow));
+    for more in [json!({"command": "sh", "stdin": "rm x"}), json!({"command": "sh", "workdir": "a"})] {
+        assert_eq!(rules.decide("shell", &more), None, "{more}");
+        let exact = kept("shell", more.clone(), ApprovalExtent::Shown);
+        assert_eq!(exact.decide("shell", &more), Some(RuleDecision::Allow));
+        assert_eq!(exact.decide("shell", &json!({"command": "sh"})), None);
+    }
+}
+
+#[test]
+fn an_answer_about_a_change_covers_the_files_that_were_shown() {
+    let rules = kept("write_file", json!({"path": "a", "content": "x"}), ApprovalExtent::Shown);
+    assert_eq!(rules.decide("write_file", &json!({"path": "a", "content": "y"})), Some(RuleDecision::Allow));
+    assert_eq!(rules.decide("write_file", &json!({"path": "b", "content": "x"})), None);
+    assert_eq!(rules.decide("edit_file", &json!({"path": "a"})), None);
+    let patch = |files: &[&str]| {
+        let parts: String = files.iter().map(|file| format!("*** Add File: {file}\n+x\n")).collect();
+        json!({ "patch": format!("*** Begin Patch\n{parts}*** End Patch\n") })
+    };
+    let rules = kept("apply_patch", patch(&["a", "b"]), ApprovalExtent::Shown);
+    assert_eq!(rules.decide("apply_patch", &patch(&["b"])), Some(RuleDecision::Allow));
+    assert_eq!(rules.decide("apply_patch", &patch(&["b", "c"])), None);
+    // Any other tool: the same arguments.
+    let rules = kept("remote", json!({"a": 1}), ApprovalExtent::Shown);
+    assert_eq!(rules.decide("remote", &json!({"a": 1})), Some(RuleDecision::Allow));
+    assert_eq!(rules.decide("remote", &json!({"a": 2})), None);
+}
+
+#[test]
+fn a_wider_answer_covers_what_begins_alike_or_every_call_of_the_tool() {
+    let wider = |line: &str| kept("shell", json!({ "command": line }), ApprovalExtent::Wider);
+    let rules = wider("cargo test -p x && ls");
+    assert_eq!(decide(&rules, "cargo test -p x --lib"), Some(RuleDecision::Allow));
+    assert_eq!(decide(&rules, "cargo test"), None);
+    assert!(wider("echo $HOME").is_empty(), "a line that is not plain words has no wider extent");
+    let rules = kept("write_file", json!({"path": "a"}), ApprovalExtent::Wider);
+    assert_eq!(rules.decide("write_file", &json!({"path": "b"})), Some(RuleDecision::Allow));
+    assert_eq!(rules.decide("edit_file", &json!({"path": "b"})), None);
+    assert_eq!(decide(&rules, "write_file"), None);
 }
 
 #[test]

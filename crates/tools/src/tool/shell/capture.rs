@@ -12,9 +12,17 @@ use super::spool::{SavedOutput, Spool};
 const LONGEST_HELD: usize = 8 * 1024;
 /// Maximum length of a control string; a longer one is treated as text.
 const LONGEST_CONTROL: usize = 4 * 1024;
-/// Lines and bytes of the newest output in a progress update.
-const LATEST_LINES: usize = 5;
-const LATEST_BYTES: usize = 1024;
+/// Maximum bytes of complete lines in one progress report.
+const CHUNK_BYTES: usize = 16 << 10;
+
+/// How much of the output was reported as progress.
+#[derive(Debug, Default)]
+pub(super) struct ReportedOutput {
+    /// Bytes of complete lines.
+    bytes: u64,
+    /// The line being written, as reported.
+    line: Vec<u8>,
+}
 
 #[derive(Debug)]
 pub(super) struct Capture {
@@ -192,20 +200,27 @@ impl Capture {
         (text, true)
     }
 
-    /// The newest lines, if anything arrived since `shown` bytes; updates `shown`.
-    pub(super) fn latest_since(&self, shown: &mut u64) -> Option<String> {
-        if *shown == self.received {
+    /// The output that was not reported yet; `None` if there is none. A leading carriage return replaces the
+    /// line reported so far, as a progress bar does. Of more than [`CHUNK_BYTES`], the newest are reported.
+    pub(super) fn unreported(&self, reported: &mut ReportedOutput) -> Option<String> {
+        let kept = self.head.len() as u64 + self.dropped + self.tail.len() as u64;
+        let held = if self.dropped == 0 { self.head.len() + self.tail.len() } else { self.tail.len() };
+        let fresh = usize::try_from(kept - reported.bytes).unwrap_or(usize::MAX);
+        let taken = fresh.min(held).min(CHUNK_BYTES);
+        let mut new: Vec<u8> =
+            self.tail.iter().rev().chain(self.head.iter().rev()).take(taken).copied().collect();
+        new.reverse();
+        new.extend(self.line.iter().take(CHUNK_BYTES));
+        let continued = if taken == fresh { new.strip_prefix(reported.line.as_slice()) } else { None };
+        let replaces = continued.is_none() && !reported.line.is_empty();
+        let bytes = continued.unwrap_or(&new);
+        let bytes = &bytes[..valid_prefix(bytes)];
+        if bytes.is_empty() && !replaces {
             return None;
         }
-        *shown = self.received;
-        let mut end: Vec<u8> = self.line.iter().rev().take(LATEST_BYTES).copied().collect();
-        let room = LATEST_BYTES - end.len();
-        end.extend(self.tail.iter().rev().chain(self.head.iter().rev()).take(room));
-        end.reverse();
-        let text = String::from_utf8_lossy(&end);
-        let text = text.trim_end();
-        let start = text.rmatch_indices('\n').nth(LATEST_LINES - 1).map_or(0, |(at, _)| at + 1);
-        Some(text[start..].to_owned())
+        let line = self.line.get(..valid_prefix(&self.line)).unwrap_or_default();
+        *reported = ReportedOutput { bytes: kept, line: line.to_vec() };
+        Some(format!("{}{}", if replaces { "\r" } else { "" }, String::from_utf8_lossy(bytes)))
     }
 
     pub(super) fn is_empty(&self) -> bool {

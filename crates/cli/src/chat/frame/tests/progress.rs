@@ -33,7 +33,17 @@ fn before_the_first_turn_there_is_no_figure() {
 fn the_stage_and_the_cost_stand_in_the_status_line() {
     let mut state = priced(2_301);
     take(&mut state, 2_301, Event::StageStarted { stage: "plan".into(), label: "Plan".into(), attempt: 1 });
-    take(&mut state, 2_302, Event::TurnStart { turn_index: 1, turn_id: "t".into(), input_tokens: 81_000 });
+    take(
+        &mut state,
+        2_302,
+        Event::TurnStart {
+            turn_index: 1,
+            turn_id: "t".into(),
+            input_tokens: 81_000,
+            max_turns: None,
+            max_input_tokens: None,
+        },
+    );
     state.done(80);
     let stage = shown(&state, 62_000);
     let label = "Implement what was planned, and nothing else".to_owned();
@@ -68,7 +78,17 @@ fn a_run_that_was_cut_off_goes_on() {
     let mut state = fresh();
     state.began(PLAN, Duration::ZERO);
     take(&mut state, 0, Event::TaskResumed { from_seq: 9, amended: None });
-    take(&mut state, 0, Event::TurnStart { turn_index: 4, turn_id: "t".into(), input_tokens: 9_000 });
+    take(
+        &mut state,
+        0,
+        Event::TurnStart {
+            turn_index: 4,
+            turn_id: "t".into(),
+            input_tokens: 9_000,
+            max_turns: Some(5),
+            max_input_tokens: Some(16_384),
+        },
+    );
     let mut text = String::new();
     for row in state.done(80) {
         text.push_str(row.paint(false).trim_end());

@@ -3,7 +3,14 @@
 use fusee::engine::model::Profile;
 
 use super::{cell, heading};
-use crate::config::{ALIASES, KEYS, Key, KeyScope, Layer, MODEL_KEYS, Unit};
+use crate::config::{ALIASES, KEYS, Key, KeyScope, Layer, MODEL_KEYS, STAGE_KEYS, TABLES, Unit};
+
+/// Introduction of the stage keys.
+const STAGES: &str = "Custom stages, in order, used instead of `task_flow_mode`. `before.run`, `verify` and `after.run` are \
+commands that the runtime runs, for a stage here and for the whole task at the top level.\n\n\
+```toml\n[before]\nrun = \"cargo fetch\"       # before the task; its output is added to the context\n\n\
+[[flow]]\nid = \"plan\"\nprompt = \"Read the code and plan the change.\"\ntools = [\"read_file\", \"search_text\"]\n\n\
+[[flow]]\nid = \"do\"\nprompt = \"Make the change.\"\nverify = \"cargo test\"\n```";
 
 /// Renders the page.
 pub(crate) fn page() -> String {
@@ -36,6 +43,15 @@ pub(crate) fn page() -> String {
          api_key_env = \"BOX_KEY\"\n```\n\n| key | type | |\n|---|---|---|\n",
     );
     for key in MODEL_KEYS {
+        text.push_str(&format!("| `{}` | {} | {} |\n", key.name, cell(&key.kind.to_string()), cell(key.doc)));
+    }
+    for section in TABLES {
+        text.push_str(&format!("\n## {}: `{}`\n\n{}\n", section.title, section.heading, section.text));
+    }
+    text.push_str(&format!(
+        "\n### Keys of a stage: `[[flow]]`\n\n{STAGES}\n\n| key | type | |\n|---|---|---|\n"
+    ));
+    for key in STAGE_KEYS {
         text.push_str(&format!("| `{}` | {} | {} |\n", key.name, cell(&key.kind.to_string()), cell(key.doc)));
     }
     text.push_str(

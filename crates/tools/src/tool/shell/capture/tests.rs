@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::Capture;
+use super::{Capture, ReportedOutput};
 
 fn captured(output: &[u8]) -> String {
     let mut capture = Capture::new(1000, 1000);
@@ -71,16 +71,29 @@ fn binary_output_is_named_not_shown() {
 }
 
 #[test]
-fn the_latest_lines_are_there_for_who_watches() {
+fn each_report_continues_the_one_before() {
     let mut capture = Capture::new(10, 1000);
-    let mut shown = 0;
-    assert_eq!(capture.latest_since(&mut shown), None);
-    for line in 0..20 {
-        capture.push(format!("line {line}\n").as_bytes());
+    let mut reported = ReportedOutput::default();
+    assert_eq!(capture.unreported(&mut reported), None);
+    let steps = [
+        ("line 1\n", Some("line 1\n")),
+        ("", None),
+        ("line 2\nhal", Some("line 2\nhal")),
+        ("f\nline 4", Some("f\nline 4")),
+        // A progress bar redraws its line.
+        ("\r10 %", Some("\r10 %")),
+        ("\r20 %\n", Some("\r20 %\n")),
+        ("caf\u{e9}", Some("caf\u{e9}")),
+    ];
+    for (output, report) in steps {
+        capture.push(output.as_bytes());
+        assert_eq!(capture.unreported(&mut reported).as_deref(), report, "{output:?}");
     }
-    capture.push(b"half");
-    assert_eq!(capture.latest_since(&mut shown).as_deref(), Some("line 16\nline 17\nline 18\nline 19\nhalf"));
-    assert_eq!(capture.latest_since(&mut shown), None);
+    // Half a character waits for its other half.
+    capture.push(&[0xc3]);
+    assert_eq!(capture.unreported(&mut reported), None);
+    capture.push(&[0xa9]);
+    assert_eq!(capture.unreported(&mut reported).as_deref(), Some("\u{e9}"));
 }
 
 proptest! {
