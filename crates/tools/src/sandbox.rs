@@ -41,6 +41,7 @@ pub use policy::{
     CreatedPathAction, Network, Owner, PlacedFile, Policy, PolicyError, ProtectedPath, SandboxInputs,
 };
 pub use probe::{SandboxLayer, SandboxProbe, SandboxStrength, probe};
+pub use protected_paths::report::ProtectionReport;
 
 /// The sandbox that commands run in, chosen once per run.
 #[derive(Clone, Debug, Default)]

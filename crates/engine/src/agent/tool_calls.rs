@@ -67,7 +67,7 @@ impl TaskRunner<'_> {
             let call = as_ours(&self.run.session().toolbox, call);
             self.refresh_policy();
             emit_call(&self.run, &call);
-            if results.aborted {
+            if results.aborted || results.failure.is_some() {
                 let (called, recorded) = self.run.answer(&call, CallRecord::stopped()).await?;
                 self.conclude_call(call, called, recorded.duration_ms, false, &mut results);
                 continue;
@@ -229,6 +229,7 @@ impl TaskRunner<'_> {
         }
         // A call that ran into the time limit was not aborted by the user; the turn machine ends the task.
         results.aborted |= fate == Some(CallFate::Aborted) && run.left_ms() != Some(0);
+        results.failure = results.failure.take().or(called.output.failure.take().map(String::from));
         emit_result(run, &call, &called, duration_ms);
         self.conversation.history.push(Message::Tool {
             call_id: call.id,

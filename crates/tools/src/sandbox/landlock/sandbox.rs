@@ -19,7 +19,7 @@ use crate::sandbox::fork_server::protocol;
 use crate::sandbox::landlock::{self, LEAST_VERSION, LandlockScope, Ruleset, SIGNAL_VERSION};
 use crate::sandbox::policy::{CreatedPathAction, Policy};
 
-pub(crate) use crate::sandbox::landlock::restrict::{LandlockConfinement, hold, restore};
+pub(crate) use crate::sandbox::landlock::restrict::{LandlockConfinement, hold};
 pub(crate) use crate::sandbox::landlock::second_layer::around_room;
 pub(crate) use crate::sandbox::landlock::settings_backup::SettingsBackup;
 

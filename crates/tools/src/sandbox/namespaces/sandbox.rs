@@ -70,6 +70,11 @@ impl NamespaceSandbox {
         self.standing.get_or_try_init(|| ask_for(&self.policy, fork_server)).await
     }
 
+    /// Protected paths that did not exist when the sandbox was created; none before that.
+    pub(crate) fn absent_paths(&self) -> Vec<(&Path, CreatedPathAction)> {
+        self.standing.get().map(|standing| self.absent(standing)).unwrap_or_default()
+    }
+
     /// Protected paths that did not exist and have to be watched.
     pub(crate) fn absent<'r>(&'r self, standing: &BuiltSandbox) -> Vec<(&'r Path, CreatedPathAction)> {
         let guarded = standing.absent.iter().filter_map(|number| self.policy.guarded.get(*number));

@@ -49,6 +49,8 @@ struct Job {
     /// Notified when output arrives and when the job ends.
     news: Notify,
     limits: (usize, usize),
+    /// The workspace, to which paths in answers are relative.
+    root: std::path::PathBuf,
 }
 
 /// Result of a job, and why it was killed if it was.
@@ -123,7 +125,7 @@ impl Job {
                     ..ToolOutput::done(closed(text, &format!("{} is running", self.name)))
                 }
             }
-            Some((result, cause)) => answer(result.as_ref().copied(), *cause, &capture),
+            Some((result, cause)) => answer(result.as_ref(), *cause, &capture, &self.root),
         }
     }
 
@@ -174,6 +176,7 @@ pub(super) async fn start(
         outcome: Mutex::new(None),
         news: Notify::new(),
         limits,
+        root: context.workspace.root().to_owned(),
     });
     if let Err(refusal) = context.workspace.jobs().add(&job) {
         return ToolOutput::error(refusal);
@@ -314,6 +317,7 @@ fn ended(job: &Job) -> ToolOutput {
         content,
         exit_code: news.exit_code,
         truncated: news.truncated,
+        failure: news.failure,
         ..ToolOutput::default()
     }
 }
