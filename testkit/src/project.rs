@@ -309,7 +309,7 @@ impl Running {
         while !seen(&self.stdout_so_far()) {
             let ended = self.child.try_wait().expect("a child can be waited for").is_some();
             if (ended && !seen(&self.stdout_so_far())) || self.begun.elapsed() > self.limit {
-                panic!("no {what} from `fusee {}`:\n{}", self.line, self.said());
+                panic!("no {what} from `fusee {}`:\n{}", self.line, self.describe());
             }
             thread::sleep(Duration::from_millis(2));
         }
@@ -328,7 +328,7 @@ impl Running {
             }
             if self.begun.elapsed() > self.limit {
                 self.end_group();
-                panic!("`fusee {}` still ran after {:?}:\n{}", self.line, self.limit, self.said());
+                panic!("`fusee {}` still ran after {:?}:\n{}", self.line, self.limit, self.describe());
             }
             thread::sleep(Duration::from_millis(1));
         };
@@ -344,7 +344,7 @@ impl Running {
         }
     }
 
-    fn said(&self) -> String {
+    fn describe(&self) -> String {
         format!("--- stdout\n{}\n--- stderr\n{}", read_lossy(&self.stdout), read_lossy(&self.stderr))
     }
 

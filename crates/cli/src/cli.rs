@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
-use fusee_engine::run::ExitStatus;
+use fusee::engine::run::ExitStatus;
 
 use crate::chat::{self, entry::ChatArgs};
 use crate::command::{Command, ToolUse};
@@ -72,7 +72,7 @@ pub(crate) struct EarlyExit(clap::Error);
 
 impl EarlyExit {
     /// Prints it and returns the exit code.
-    pub(crate) fn give(&self) -> ExitCode {
+    pub(crate) fn print(&self) -> ExitCode {
         // If printing fails there is no other channel left.
         let _ = self.0.print();
         ExitCode::from(u8::try_from(self.0.exit_code()).unwrap_or(2))

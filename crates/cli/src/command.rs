@@ -25,7 +25,7 @@ pub(crate) mod templates;
 pub(crate) mod trust;
 
 use clap::Subcommand;
-use fusee_engine::run::ExitStatus;
+use fusee::engine::run::ExitStatus;
 
 use crate::process::Process;
 use crate::process::error::CliError;

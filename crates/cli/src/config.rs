@@ -22,17 +22,17 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use fusee_engine::agent::Limits;
-use fusee_engine::approval::ApprovalMode;
-use fusee_engine::approval::rules::ApprovalRule;
-use fusee_engine::journal::JournalOptions;
-use fusee_engine::model::{Price, RequestOptions, RetryPolicy};
-use fusee_engine::run::{SandboxMode, SandboxOptions};
-use fusee_engine::task_system::LimitOverrides;
-use fusee_engine::text::render::{self, Colour};
-use fusee_engine::text::{Diagnostic, Diagnostics, Source, Span, suggest};
+use fusee::engine::agent::Limits;
+use fusee::engine::approval::ApprovalMode;
+use fusee::engine::approval::rules::ApprovalRule;
+use fusee::engine::journal::JournalOptions;
+use fusee::engine::model::{Price, RequestOptions, RetryPolicy};
+use fusee::engine::run::{SandboxMode, SandboxOptions};
+use fusee::engine::task_system::LimitOverrides;
+use fusee::engine::text::render::{self, Colour};
+use fusee::engine::text::{Diagnostic, Diagnostics, Source, Span, suggest};
 
-use fusee_engine::tools::sandbox::{Network, ResourceLimits};
+use fusee::engine::tools::sandbox::{Network, ResourceLimits};
 
 use crate::config::trust::Trust;
 use crate::process::environment::Environment;
@@ -415,7 +415,7 @@ impl Config {
     }
 
     /// Sandbox permissions and limits beyond the defaults.
-    pub(crate) fn confine(&self, environment: &Environment) -> SandboxOptions {
+    pub(crate) fn sandbox_options(&self, environment: &Environment) -> SandboxOptions {
         let home = environment.text("HOME").unwrap_or("/");
         let paths = |key: &str| match self.values.get(key) {
             Some((Value::List(paths), _)) => {

@@ -19,18 +19,18 @@ use crate::process::environment::Environment;
 use crate::process::error::CliError;
 use cli::Cli;
 use command::ToolUse;
-use fusee_engine::tools::sandbox;
+use fusee::engine::tools::sandbox;
 
 fn main() -> ExitCode {
     let typed = match cli::read(std::env::args_os()) {
         Ok(typed) => typed,
-        Err(answer) => return answer.give(),
+        Err(answer) => return answer.print(),
     };
     let exit = perform(typed).unwrap_or_else(CliError::tell);
     ExitCode::from(exit as u8)
 }
 
-fn perform(typed: Cli) -> Result<fusee_engine::run::ExitStatus, CliError> {
+fn perform(typed: Cli) -> Result<fusee::engine::run::ExitStatus, CliError> {
     let fork_server = match typed.tools() {
         ToolUse::None => None,
         // The fork server must be forked before the first thread starts.

@@ -11,16 +11,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fusee_engine::model::connection::provider::{PROVIDERS, Provider};
-use fusee_engine::model::{
+use fusee::engine::model::connection::provider::{PROVIDERS, Provider};
+use fusee::engine::model::{
     Connection, ConnectionOverrides, Model, ModelRef, Models, Recorder, ResolveError, ResolvedModel,
 };
-use fusee_engine::run;
-use fusee_engine::text::suggest;
+use fusee::engine::run;
+use fusee::engine::text::suggest;
+use fusee::system;
 
 use crate::config::{self, Config, Kind, ModelEntry, ValueOrigin};
 use crate::model_selection::discovery::DiscoveredModels;
-use crate::process::clock;
 use crate::process::environment::Environment;
 use crate::process::error::CliError;
 use crate::process::stdio;
@@ -38,8 +38,8 @@ pub(crate) async fn select(config: &Config, environment: &Environment) -> Result
     if let Some(name) = config.text("model") {
         return named(name, config, environment);
     }
-    let found = discovery::look(environment).await;
-    let name = only(&found)?;
+    let found = discovery::probe_all(environment).await;
+    let name = only_local_model(&found)?;
     stdio::error(&format!("using {name}, the only model found on this machine (choose another with -m)\n"));
     named(&name, config, environment)
 }
@@ -82,7 +82,7 @@ pub(crate) fn continued(
         Some((name, ValueOrigin::Flag(_) | ValueOrigin::Variable(_))) => {
             named(&name.to_string(), config, environment)
         }
-        _ => again(earlier, config, environment),
+        _ => for_resume(earlier, config, environment),
     }
 }
 
@@ -99,13 +99,13 @@ pub(crate) fn at(url: &str, config: &Config, environment: &Environment) -> Resul
 }
 
 /// The model of a resumed run.
-pub(crate) fn again(
+pub(crate) fn for_resume(
     began: &run::RunSpec,
     config: &Config,
     environment: &Environment,
 ) -> Result<ResolvedModel, CliError> {
     if began.model == run::NO_MODEL {
-        return Ok(nobody());
+        return Ok(without_model());
     }
     let same = |entry: &&ModelEntry| {
         entry.model.as_deref() == Some(began.model.as_str()) && entry.base_url == began.base_url
@@ -121,7 +121,7 @@ pub(crate) fn again(
 }
 
 /// No model, for a workflow that starts no task.
-pub(crate) fn nobody() -> ResolvedModel {
+pub(crate) fn without_model() -> ResolvedModel {
     ResolvedModel::new(run::NO_MODEL, Connection::default())
 }
 
@@ -145,7 +145,7 @@ fn resolve(
         overrides.prices = catalogs::own_file("prices.toml", environment)?;
     }
     Connection::resolve(name, &overrides, &variables(environment))
-        .map_err(|error| worded(error, entry, config))
+        .map_err(|error| with_hint(error, entry, config))
 }
 
 /// Looks up variables, for the model crate.
@@ -154,12 +154,12 @@ fn variables(environment: &Environment) -> impl Fn(&str) -> Option<OsString> {
 }
 
 /// An error with a hint about flags and configuration.
-fn worded(error: ResolveError, entry: Option<&ModelEntry>, config: &Config) -> CliError {
+fn with_hint(error: ResolveError, entry: Option<&ModelEntry>, config: &Config) -> CliError {
     let own_key = entry.filter(|entry| entry.api_key_env.is_some());
     match (error, own_key) {
         (ResolveError::Open(error), _) => error.into(),
         (ResolveError::NoFile, _) => local::nothing_named(),
-        (ResolveError::NoServer { model }, _) => nowhere(&model, config),
+        (ResolveError::NoServer { model }, _) => unknown_server(&model, config),
         (ResolveError::MissingKey { variable, .. }, Some(ModelEntry { name, .. })) => {
             CliError::usage(format!("missing API key for model `{name}`: {variable} is not set"))
                 .help(format!("export {variable}=…, or change api_key_env in [models.{name}]"))
@@ -179,7 +179,7 @@ pub(crate) fn open(resolved: &ResolvedModel, record: Option<&Path>) -> Result<Ar
     if resolved.name == run::NO_MODEL {
         return Ok(run::no_model());
     }
-    let model = Models::new(clock::now).open(&resolved.name, &resolved.connection)?;
+    let model = Models::new(system::now).open(&resolved.name, &resolved.connection)?;
     match record {
         Some(path) => Ok(Arc::new(Recorder::open(model, path)?)),
         None => Ok(model),
@@ -191,7 +191,7 @@ pub(crate) fn own_url(provider: &Provider, environment: &Environment) -> Option<
     provider.configured_url(&variables(environment)).ok().flatten()
 }
 
-fn nowhere(name: &str, config: &Config) -> CliError {
+fn unknown_server(name: &str, config: &Config) -> CliError {
     let providers = PROVIDERS.iter().map(|provider| provider.name);
     let word = name.split(':').next().unwrap_or(name);
     let near = suggest::did_you_mean(
@@ -208,7 +208,7 @@ fn nowhere(name: &str, config: &Config) -> CliError {
 }
 
 /// The only model that may be used without being named: one on a local server, which costs nothing.
-fn only(found: &DiscoveredModels) -> Result<String, CliError> {
+fn only_local_model(found: &DiscoveredModels) -> Result<String, CliError> {
     let models: Vec<String> = found
         .servers
         .iter()

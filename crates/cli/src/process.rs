@@ -6,8 +6,8 @@ pub(crate) mod environment;
 pub(crate) mod error;
 pub(crate) mod stdio;
 
-use fusee_engine::tools::ForkServer;
-use fusee_engine::tools::sandbox::CommandEnvironment;
+use fusee::engine::tools::ForkServer;
+use fusee::engine::tools::sandbox::CommandEnvironment;
 
 use environment::Environment;
 

@@ -8,9 +8,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fusee_engine::journal::{Journal, JournalError, JournalOptions};
+use fusee::engine::journal::{Journal, JournalError, JournalOptions};
+use fusee::system::SystemClock;
 
-use crate::process::clock::SystemClock;
 use crate::process::environment::Environment;
 use crate::process::error::CliError;
 use crate::project::journal_ownership::JournalOwnership;

@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use fusee_engine::journal::{EventRecord, EventStream, JournalError};
+use fusee::engine::journal::{EventRecord, EventStream, JournalError};
 use futures_util::FutureExt as _;
 use tokio::sync::oneshot;
 
@@ -48,10 +48,10 @@ pub(crate) trait Ui: Send {
     fn show(&mut self, event: &EventRecord) -> io::Result<()>;
 
     /// Takes note of an event that an earlier process already rendered, without rendering it again.
-    fn recall(&mut self, _event: &EventRecord) {}
+    fn note_rendered(&mut self, _event: &EventRecord) {}
 
     /// Called when no further event is ready: flushes output that was buffered for a larger write.
-    fn rest(&mut self) -> io::Result<()> {
+    fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 
@@ -159,7 +159,7 @@ async fn follow(
         let next = match events.next().now_or_never() {
             Some(next) => next,
             None => {
-                face.rest().map_err(LostOutput::Output)?;
+                face.flush().map_err(LostOutput::Output)?;
                 match face.redraw_interval() {
                     None => {
                         let next = events.next().await;

@@ -16,7 +16,7 @@ use std::process::{Child, Command as Process, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use fusee_engine::model::{
+use fusee::engine::model::{
     CancellationToken, Connection, Conversation, Message, ModelTraits, Models, RequestOptions, ToolChoice,
     ToolFormat, ToolSpec,
 };

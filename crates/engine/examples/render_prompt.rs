@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::hint::black_box;
 use std::time::Instant;
 
-use fusee_engine::prompt::{AnyTask, Prompt, PromptBuilder, PromptSection};
+use fusee_engine::prompt::{AnyTask, Prompt, PromptBuilder, PromptSection, TaskSection};
 use serde_json::json;
 
 /// Number of rounds for the median.
@@ -33,7 +33,7 @@ fn median_us(mut measure: impl FnMut()) -> f64 {
 fn main() {
     let count = std::env::args().nth(1).map_or(1_000, |count| count.parse::<usize>().expect("a number"));
     let builder = (0..count).map(section).fold(Prompt::<AnyTask>::builder(), PromptBuilder::section);
-    let prompt = builder.section(PromptSection::task()).build().expect("a legal prompt");
+    let prompt = builder.section(TaskSection::default()).build().expect("a legal prompt");
     let task: AnyTask = serde_json::from_value(json!({ "request": "Do it." })).expect("a task");
     let bound = prompt.bind(&task).expect("a request is there");
     let none = BTreeSet::new();

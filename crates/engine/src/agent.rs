@@ -17,8 +17,8 @@ mod phase_tracker;
 mod plan;
 mod review_policy;
 mod runner;
+mod session;
 mod task;
-mod task_context;
 mod task_report;
 mod tool_calls;
 
@@ -41,9 +41,9 @@ pub(crate) use model_request::attempt::{Attempt, AttemptResult, remember, within
 pub use plan::{Plan, PlanStatus, PlannedTask};
 pub use review_policy::ReviewPolicy;
 pub(crate) use review_policy::ReviewRuling;
+pub use session::{PricedModel, Session};
 pub(crate) use task::FinishedTask;
 pub use task::{AgentTask, TaskOutcome, TaskProgress};
-pub use task_context::{PricedModel, TaskContext};
 pub use tool_calls::subtask_tool::Remaining;
 pub(crate) use tool_calls::subtask_tool::{SPAWN_SUBTASK, Spent, SubtaskOutcome, SubtaskRunner};
 pub(crate) use tool_calls::tool_executor::{CallRecord, ToolExecutor, UNANSWERED_ADVICE};

@@ -21,6 +21,7 @@ pub(crate) mod review_sections;
 mod section;
 mod section_key;
 mod task_fields;
+mod task_section;
 mod to_file;
 
 pub use builder::{Prompt, PromptBuilder, PromptProblem};
@@ -40,6 +41,7 @@ pub use render::{BoundPrompt, RenderProblem, RenderedSection, RenderedText};
 pub use section::{Condition, PromptSection, SectionDisplay, Visibility};
 pub use section_key::SectionPath;
 pub use task_fields::{AnyTask, Task, TaskFields};
+pub use task_section::TaskSection;
 
 #[cfg(test)]
 mod properties;

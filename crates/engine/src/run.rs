@@ -29,7 +29,7 @@ use fusee_tools::mcp::McpTool;
 use fusee_tools::{CommandSettings, Tool, Toolbox, Workspace};
 
 use crate::agent::{
-    AgentTask, Limits, PolicyChange, PricedModel, RunPolicy, TaskContext, TaskOutcome, TaskProgress,
+    AgentTask, Limits, PolicyChange, PricedModel, RunPolicy, Session, TaskOutcome, TaskProgress,
     TurnInterrupt, remember,
 };
 use crate::approval::{ApprovalPolicy, Approver};
@@ -355,7 +355,7 @@ async fn task(
     for offered in &settings.mcp {
         // If the server is connected, its tool already has the name; otherwise a call reports that it is
         // missing.
-        let _ = toolbox.insert(Arc::new(McpTool::absent(offered.clone())));
+        let _ = toolbox.insert(Arc::new(McpTool::disconnected(offered.clone())));
     }
     let kept = digest_file(&resources.journal);
     let material =
@@ -364,7 +364,7 @@ async fn task(
     if material.is_some() {
         toolbox = review_setup::read_only_tools(&toolbox);
     }
-    let session = TaskContext {
+    let session = Session {
         model: resources.model,
         others: settings.at_recorded_prices(resources.others),
         options: settings.options.clone(),

@@ -135,7 +135,7 @@ impl UndoPlan {
         let known = |standing: &FileState| {
             [trail.before, trail.after].into_iter().flatten().any(|name| standing.is(name))
         };
-        let now = match workspace.standing(path, MOST_BYTES) {
+        let now = match workspace.file_state(path, MOST_BYTES) {
             // Tools write through symlinks, so the content is at the target.
             Ok(Some(link @ FileState::Link(_))) if !known(&link) => {
                 workspace.standing_behind(path, MOST_BYTES)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use fusee_engine::agent::ReviewPolicy;
-use fusee_engine::prompt::{Prompt, PromptSection};
+use fusee_engine::prompt::{Prompt, PromptSection, TaskSection};
 use fusee_engine::run::{self, ExitStatus, RunBuilder, RunOutcome, RunSpec, SandboxMode};
 use fusee_journal::event::{CallFate, Event, TaskStatus};
 use fusee_journal::{Clock, EventRecord, Journal, JournalOptions, RunId};
@@ -155,7 +155,7 @@ async fn a_prompt_made_in_rust_drives_a_run_that_replays_without_it() {
     let prompt: Prompt<Inquiry> = Prompt::builder()
         .section(PromptSection::text("guidance", "Guidance", "You answer those who bought ${articles}."))
         .section(PromptSection::literal("terms", "Terms", "It costs $5.").summarised("What holds."))
-        .section(PromptSection::task())
+        .section(TaskSection::default())
         .build()
         .expect("a prompt");
     let task = Inquiry {

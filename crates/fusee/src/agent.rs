@@ -95,7 +95,7 @@ impl Agent {
         let Shared { journal, model, .. } = &*self.shared;
         let spec = run::settings_of(journal, run)?;
         let builder = RunBuilder::new(spec, journal.clone(), Arc::clone(model));
-        let (builder, approvals) = self.equip(builder).await;
+        let (builder, approvals) = self.add_agent_parts(builder).await;
         Ok(Run::new(builder.resume(run)?, approvals))
     }
 
@@ -116,15 +116,15 @@ impl Agent {
         let Shared { resolved, model, journal, workspace, limits, options, .. } = &*self.shared;
         let (journal, model) = (journal.clone(), Arc::clone(model));
         let builder = RunBuilder::resolved(workspace, resolved, *limits, options.clone(), journal, model);
-        let (mut builder, approvals) = self.equip(builder).await;
+        let (mut builder, approvals) = self.add_agent_parts(builder).await;
         builder.spec.output_schema = schema;
-        let run = task.run_id.clone().map_or_else(new_run_id, Ok)?;
+        let run = task.run_id.clone().map_or_else(new_run_id, Ok).map_err(Error::RunId)?;
         task.add_to(&mut builder)?;
         Ok(Run::new(builder.start(&run).await?, approvals))
     }
 
     /// Adds what the agent contributes to every run.
-    async fn equip(&self, builder: RunBuilder) -> (RunBuilder, Arc<PendingApprovals>) {
+    async fn add_agent_parts(&self, builder: RunBuilder) -> (RunBuilder, Arc<PendingApprovals>) {
         let Shared { tools, templates, approve, approver, commands, .. } = &*self.shared;
         let sandbox = self.shared.sandbox.get_or_init(|| {
             let Shared { sandbox_mode, sandbox_options, workspace, .. } = &*self.shared;

@@ -56,7 +56,7 @@ mod agent_task;
 mod approvals;
 mod error;
 mod run;
-mod system;
+pub mod system;
 mod task;
 mod tool;
 

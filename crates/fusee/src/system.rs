@@ -1,17 +1,18 @@
-//! Sources of nondeterminism for embedders that bring none: time, ids, randomness.
+//! Sources of nondeterminism, for programs that bring none of their own: time, ids, randomness. The crates below
+//! receive them as arguments.
 
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use fusee_engine::journal::{Clock, RunId};
 
-use crate::Error;
-
 /// The system clock.
-pub(crate) struct SystemClock;
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
 
-#[expect(clippy::disallowed_methods, reason = "the only place of this crate that reads the clock")]
-pub(crate) fn now() -> SystemTime {
+/// The wall clock.
+#[expect(clippy::disallowed_methods, reason = "the only place that reads the clock")]
+pub fn now() -> SystemTime {
     SystemTime::now()
 }
 
@@ -23,13 +24,13 @@ impl Clock for SystemClock {
 }
 
 /// A new run id (UUID v7): ids sort by time, and two of the same millisecond differ.
-#[expect(clippy::disallowed_methods, reason = "the only place of this crate that makes ids")]
-pub(crate) fn new_run_id() -> Result<RunId, Error> {
-    uuid::Uuid::now_v7().to_string().parse().map_err(Error::RunId)
+#[expect(clippy::disallowed_methods, reason = "the only place that makes ids")]
+pub fn new_run_id() -> Result<RunId, String> {
+    uuid::Uuid::now_v7().to_string().parse()
 }
 
 /// Random number from -1 to 1, from the random keys of the standard hasher; good enough to spread retries.
-pub(crate) fn jitter() -> f64 {
+pub fn jitter() -> f64 {
     let random = std::collections::hash_map::RandomState::new().build_hasher().finish();
     (random as f64 / u64::MAX as f64).mul_add(2.0, -1.0)
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fusee::model::ResolveError;
-use fusee::prompt::{Prompt, PromptSection};
+use fusee::prompt::{Prompt, PromptSection, TaskSection};
 use fusee::{
     Agent, AgentBuilder, ApprovalMode, Effects, Error, Event, Task, TaskEvent, TaskStatus, Wire, tool,
 };
@@ -252,7 +252,7 @@ struct Inquiry {
 async fn a_task_of_ones_own_type_fills_its_prompt() {
     let prompt = Prompt::builder()
         .section(PromptSection::text("guidance", "Guidance", "Customers bought ${articles}."))
-        .section(PromptSection::task())
+        .section(TaskSection::default())
         .build()
         .unwrap();
     let inquiry = Inquiry { request: "Can I give it back?".to_owned(), articles: vec!["a lamp".to_owned()] };

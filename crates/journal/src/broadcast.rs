@@ -133,7 +133,7 @@ impl Broadcast {
         let mut state = self.state.lock();
         state.under_way.pop_front();
         if result.is_ok() {
-            events.into_iter().for_each(|event| state.keep(event));
+            events.into_iter().for_each(|event| state.push(event));
         }
         drop(state);
         self.settled.send_modify(|settled| {
@@ -172,7 +172,7 @@ impl Broadcast {
         let bytes = delta.text().len();
         let mut state = self.state.lock();
         let stamped = state.stamp(&self.run, task, ts_ms, delta.into());
-        state.keep(RingEvent::new(stamped, bytes));
+        state.push(RingEvent::new(stamped, bytes));
         drop(state);
         self.wake.notify_waiters();
     }
@@ -209,11 +209,11 @@ impl Broadcast {
     }
 
     /// Looks up what follows `cursor` and records that the subscriber has read that far.
-    pub(crate) fn look(&self, reader: u64, cursor: u64) -> NextEvent {
+    pub(crate) fn next_event(&self, reader: u64, cursor: u64) -> NextEvent {
         let mut state = self.state.lock();
         state.readers.cursors.insert(reader, cursor);
-        state.forget();
-        state.look(cursor)
+        state.trim();
+        state.next_event(cursor)
     }
 }
 
@@ -224,19 +224,19 @@ impl BroadcastState {
         EventRecord { seq, ts_ms, run: run.clone(), task: task.clone(), event }
     }
 
-    fn keep(&mut self, kept: RingEvent) {
+    fn push(&mut self, kept: RingEvent) {
         if kept.event.seq <= self.forgotten_to {
             return;
         }
         self.ring_bytes += kept.bytes;
         let at = self.ring.partition_point(|other| other.event.seq < kept.event.seq);
         self.ring.insert(at, kept);
-        self.forget();
+        self.trim();
     }
 
     /// Drops events that every subscriber has read, and the oldest while the ring exceeds its limits. Keeps
     /// everything once closed, because the last events may exist nowhere else.
-    fn forget(&mut self) {
+    fn trim(&mut self) {
         let passed = self.readers.passed();
         while let Some(old) = self.ring.front()
             && !self.closed
@@ -248,7 +248,7 @@ impl BroadcastState {
         }
     }
 
-    fn look(&self, cursor: u64) -> NextEvent {
+    fn next_event(&self, cursor: u64) -> NextEvent {
         let readable_to = self.under_way.front().map_or(self.next_seq, |first| *first) - 1;
         let behind_to = self.forgotten_to.min(readable_to);
         if cursor < behind_to {

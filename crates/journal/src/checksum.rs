@@ -6,7 +6,7 @@ use blake3::Hasher;
 use crate::StepKey;
 
 /// Checksum of a step's request.
-pub(crate) fn asked(
+pub(crate) fn request_checksum(
     run: i64,
     key: &StepKey,
     kind: &str,

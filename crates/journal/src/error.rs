@@ -64,7 +64,7 @@ pub enum JournalError {
         pid: Option<u32>,
     },
     /// There is no run of this name.
-    #[error("run `{name}` not found{}", near(nearest))]
+    #[error("run `{name}` not found{}", suggestion(nearest))]
     NoSuchRun {
         /// The requested name.
         name: String,
@@ -88,7 +88,7 @@ fn holder(pid: Option<u32>) -> String {
     pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default()
 }
 
-fn near(names: &[String]) -> String {
+fn suggestion(names: &[String]) -> String {
     match names {
         [] => "; list runs with `fusee runs`".to_owned(),
         names => format!("; did you mean {}?", names.join(" or ")),

@@ -243,7 +243,7 @@ impl Journal {
         work: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, JournalError> {
         let (sender, receiver) = oneshot::channel();
-        self.place().await?.job(Box::new(move |connection| {
+        self.reserve_slot().await?.job(Box::new(move |connection| {
             // Sending fails only if the caller is gone, and then the result is not needed.
             let _ = sender.send(work(connection));
         }));
@@ -255,12 +255,12 @@ impl Journal {
     }
 
     /// Waits for a slot in the writer's queue.
-    pub(crate) async fn place(&self) -> Result<QueueSlot<'_>, JournalError> {
+    pub(crate) async fn reserve_slot(&self) -> Result<QueueSlot<'_>, JournalError> {
         let Some(writer) = &self.0.writer else {
             let cause = "it was opened read-only".to_owned();
             return Err(JournalError::ReadOnly { path: self.0.path.clone(), cause });
         };
-        writer.place().await
+        writer.reserve_slot().await
     }
 
     pub(crate) fn read<T>(

@@ -57,7 +57,7 @@ pub(crate) fn write(connection: &Connection, run: i64, op: &WriteOp) -> rusqlite
     match op {
         WriteOp::Intent { key, kind, callee, args, intent, at_ms } => {
             let kind = kind.as_str();
-            let asked = checksum::asked(run, key, kind, callee, args, Some(intent));
+            let asked = checksum::request_checksum(run, key, kind, callee, args, Some(intent));
             connection
                 .prepare_cached(
                     "INSERT INTO steps (run, branch, n, kind, callee, args, intent, asked_sum, at_ms) \
@@ -67,7 +67,7 @@ pub(crate) fn write(connection: &Connection, run: i64, op: &WriteOp) -> rusqlite
         }
         WriteOp::Step { key, kind, callee, args, result, at_ms, duration_ms } => {
             let (branch, kind) = (key.branch.as_str(), kind.as_str());
-            let asked = checksum::asked(run, key, kind, callee, args, None);
+            let asked = checksum::request_checksum(run, key, kind, callee, args, None);
             let done = checksum::done(run, key, result, *at_ms, *duration_ms);
             connection
                 .prepare_cached(

@@ -255,7 +255,7 @@ impl RawStep {
     fn is_as_written(&self, run: i64) -> bool {
         let Self { key, kind, callee, args, intent, at_ms, duration_ms, .. } = self;
         let done = |result: &String| checksum::done(run, key, result, *at_ms, *duration_ms);
-        checksum::asked(run, key, kind, callee, args, intent.as_deref()) == self.asked_sum
+        checksum::request_checksum(run, key, kind, callee, args, intent.as_deref()) == self.asked_sum
             && self.result.as_ref().map(done) == self.done_sum
     }
 }

@@ -115,7 +115,7 @@ fn make_if_missing(path: &Path, durability: Durability) -> Result<bool, JournalE
         return Ok(false);
     }
     let name = format!(".new-{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
-    let half = beside(path, &name);
+    let half = sibling_path(path, &name);
     let made = make(&half, path, durability);
     // This fails if another process was faster, if an empty file exists, or if the file system has no hard
     // links; the journal is then created in place.
@@ -220,7 +220,9 @@ pub(crate) fn open_to_read(path: &Path) -> Result<Connection, JournalError> {
     let connection = Connection::open_with_flags(path, flags).map_err(fail)?;
     match ready_to_read(path, &connection) {
         // No process has it open, and we are not allowed to create the `-shm` file SQLite needs.
-        Err(JournalError::Open { .. } | JournalError::ReadOnly { .. }) if !beside(path, "-shm").exists() => {
+        Err(JournalError::Open { .. } | JournalError::ReadOnly { .. })
+            if !sibling_path(path, "-shm").exists() =>
+        {
             let alone = open_alone(path, flags).map_err(fail)?;
             ready_to_read(path, &alone)?;
             Ok(alone)
@@ -231,7 +233,7 @@ pub(crate) fn open_to_read(path: &Path) -> Result<Connection, JournalError> {
 
 /// Opens a file in a read-only directory. Its WAL, if any, is read without a shared index and without locks.
 fn open_alone(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
-    if beside(path, "-wal").exists() {
+    if sibling_path(path, "-wal").exists() {
         let connection = Connection::open_with_flags_and_vfs(path, flags, "unix-none")?;
         connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
         return Ok(connection);
@@ -260,7 +262,7 @@ fn ready_to_read(path: &Path, connection: &Connection) -> Result<(), JournalErro
     }
 }
 
-fn beside(path: &Path, ending: &str) -> PathBuf {
+fn sibling_path(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     name.into()

@@ -197,7 +197,7 @@ impl SqliteRun {
                 self.state.lock().pending.push(WriteOp::Status { status, at_ms });
                 self.commit().await
             }
-            RunMode::Replay => self.going().and_then(|()| self.check_leftovers()),
+            RunMode::Replay => self.check_active().and_then(|()| self.check_leftovers()),
         };
         self.hub.close();
         self.unlock();
@@ -222,7 +222,7 @@ impl SqliteRun {
     }
 
     /// Fails if the run has been stopped or its journal has failed.
-    fn going(&self) -> Result<(), RunAborted> {
+    fn check_active(&self) -> Result<(), RunAborted> {
         match (&self.state.lock().stopped, self.hub.failed()) {
             (Some(stop), _) => Err(stop.clone()),
             (None, Some(error)) => Err(error.into()),
@@ -237,9 +237,9 @@ impl SqliteRun {
 
     /// Submits all pending writes and waits until everything submitted so far is committed.
     async fn commit(&self) -> Result<(), RunAborted> {
-        self.going()?;
+        self.check_active()?;
         if !self.state.lock().pending.is_empty() {
-            let place = self.journal.place().await?;
+            let place = self.journal.reserve_slot().await?;
             self.submit(place);
         }
         Ok(self.hub.all_settled().await?)
@@ -258,8 +258,8 @@ impl SqliteRun {
 
     /// Allocates the next step of the call's branch. Returns its key and, if it is recorded, its row after
     /// checking it against the call.
-    fn asked(&self, call: &StepRequest) -> Result<(StepKey, Option<StepRow>), RunAborted> {
-        self.going()?;
+    fn next_step(&self, call: &StepRequest) -> Result<(StepKey, Option<StepRow>), RunAborted> {
+        self.check_active()?;
         let key = self.state.lock().next_step(&call.branch);
         match self.find(&key, call) {
             Ok(row) => Ok((key, row)),

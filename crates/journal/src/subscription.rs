@@ -38,7 +38,7 @@ impl EventStream {
             let hub = Arc::clone(&self.hub);
             let mut woken = std::pin::pin!(hub.wake.notified());
             woken.as_mut().enable();
-            match self.hub.look(self.reader, self.cursor) {
+            match self.hub.next_event(self.reader, self.cursor) {
                 NextEvent::Event(event) => self.behind.push_back(event),
                 NextEvent::Behind { to } => self.catch_up(to)?,
                 NextEvent::Hole { to } => self.behind.push_back(self.gap(self.cursor + 1, to)),

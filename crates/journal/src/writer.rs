@@ -144,7 +144,7 @@ impl Writer {
     }
 
     /// Waits for a queue slot. Submitting with the slot is then synchronous and cannot be cancelled half-way.
-    pub(crate) async fn place(&self) -> Result<QueueSlot<'_>, JournalError> {
+    pub(crate) async fn reserve_slot(&self) -> Result<QueueSlot<'_>, JournalError> {
         let desk = &*self.desk;
         match desk.places.acquire().await {
             Ok(permit) => Ok(QueueSlot { desk, permit }),

@@ -138,7 +138,7 @@ const fn pure(
 }
 
 /// A type error: "`name` needs a string, not a list (1 2 3)".
-fn wrong(name: &str, needs: &str, value: &Value) -> UnlocatedError {
+fn type_error(name: &str, needs: &str, value: &Value) -> UnlocatedError {
     UnlocatedError::new(
         "wrong-type",
         format!("`{name}` needs {needs}, not {} {}", value.kind(), brief(value)),
@@ -150,7 +150,7 @@ fn text_of<'v>(name: &str, value: &'v Value) -> Result<&'v Text, UnlocatedError>
     match value {
         Value::Text(text) | Value::Symbol(text) => Ok(text),
         Value::Result(result) => Ok(result.content()?),
-        other => Err(wrong(name, "a string", other)),
+        other => Err(type_error(name, "a string", other)),
     }
 }
 
@@ -159,20 +159,20 @@ fn key_of<'v>(name: &str, value: &'v Value) -> Result<&'v str, UnlocatedError> {
     match value {
         Value::Text(text) => Ok(text),
         Value::Symbol(text) => Ok(text.strip_prefix(':').unwrap_or(text)),
-        other => Err(wrong(name, "a string as the key", other)),
+        other => Err(type_error(name, "a string as the key", other)),
     }
 }
 
 fn list_of<'v>(name: &str, value: &'v Value) -> Result<&'v crate::value::List, UnlocatedError> {
     match value {
         Value::List(list) => Ok(list),
-        other => Err(wrong(name, "a list", other)),
+        other => Err(type_error(name, "a list", other)),
     }
 }
 
 fn int_of(name: &str, value: &Value) -> Result<i64, UnlocatedError> {
     match value {
         Value::Int(value) => Ok(*value),
-        other => Err(wrong(name, "an integer", other)),
+        other => Err(type_error(name, "an integer", other)),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::value::{Text, Value, unlink};
+use crate::value::{Text, Value, drop_iteratively};
 
 /// A function value: code and captured variables.
 pub struct Closure {
@@ -36,7 +36,7 @@ impl Closure {
 impl Drop for Closure {
     fn drop(&mut self) {
         if !self.captured.is_empty() {
-            unlink(std::mem::take(&mut self.captured));
+            drop_iteratively(std::mem::take(&mut self.captured));
         }
     }
 }
@@ -74,7 +74,7 @@ impl Cell {
 
 impl Drop for Cell {
     fn drop(&mut self) {
-        unlink(vec![self.take()]);
+        drop_iteratively(vec![self.take()]);
     }
 }
 

@@ -122,17 +122,17 @@ impl Machine {
     /// An answer of the wrong kind and resuming a finished machine are faults, not panics.
     pub fn resume(&mut self, input: ResumeInput) -> Yield {
         let flow = match std::mem::replace(&mut self.state, MachineState::Running) {
-            MachineState::Over => return self.misused("the workflow has already ended"),
+            MachineState::Over => return self.reject_resume("the workflow has already ended"),
             MachineState::Ready(arguments) => match (input, arguments) {
                 (ResumeInput::Go, None) => Ok(ControlFlow::Go),
                 (ResumeInput::Go, Some(count)) => self.invoke(count),
-                (input, _) => self.not_an_answer(input, self.here()),
+                (input, _) => self.not_an_answer(input, self.current_location()),
             },
             MachineState::Paused => match input {
                 ResumeInput::Go => Ok(ControlFlow::Go),
-                other => self.not_an_answer(other, self.here()),
+                other => self.not_an_answer(other, self.current_location()),
             },
-            MachineState::Running => return self.misused("the workflow was interrupted while running"),
+            MachineState::Running => return self.reject_resume("the workflow was interrupted while running"),
             MachineState::Waiting(waiting, place) => {
                 self.meter.refill();
                 self.answered(waiting, place, input)
@@ -222,17 +222,17 @@ impl Machine {
             }
             ResumeInput::BranchFailed(mut fault) => {
                 fault.trail.push(TraceEntry { name: Text::from("pmap"), place: Some(place) });
-                fault.trail.extend(self.trail());
+                fault.trail.extend(self.active_calls());
                 fault.trail.truncate(RuntimeError::TRAIL);
                 self.unwind(fault)
             }
-            _ => Ok(ControlFlow::Yield(self.misused("the answer does not match the effect"))),
+            _ => Ok(ControlFlow::Yield(self.reject_resume("the answer does not match the effect"))),
         }
     }
 
     /// Yields an effect and waits for its answer.
-    fn want(&mut self, kind: EffectKind, waiting: PendingEffect) -> ControlFlow {
-        let place = self.here();
+    fn yield_effect(&mut self, kind: EffectKind, waiting: PendingEffect) -> ControlFlow {
+        let place = self.current_location();
         self.state = MachineState::Waiting(waiting, place.clone());
         ControlFlow::Yield(Yield::Effect(Effect { kind, place }))
     }
@@ -249,7 +249,7 @@ impl Machine {
         self.handlers.clear();
     }
 
-    fn misused(&mut self, message: &str) -> Yield {
+    fn reject_resume(&mut self, message: &str) -> Yield {
         let fault = self.fault(UnlocatedError::new("misused-machine", message).into_report());
         self.end();
         Yield::Fault(Box::new(fault))

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::runtime_error::{RuntimeError, SourceLocation};
-use crate::value::{Map, Text, Value, unlink};
+use crate::value::{Map, Text, Value, drop_iteratively};
 
 /// Outcome of a task or tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -200,6 +200,6 @@ impl Drop for ResultValue {
     fn drop(&mut self) {
         let mut pending = Vec::new();
         self.take_apart(&mut pending);
-        unlink(pending);
+        drop_iteratively(pending);
     }
 }

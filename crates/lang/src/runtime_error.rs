@@ -7,7 +7,7 @@ use std::sync::Arc;
 use fusee_text::{Position, Span};
 use serde_json::Value as Json;
 
-use crate::value::{Map, Text, Value, unlink};
+use crate::value::{Map, Text, Value, drop_iteratively};
 
 /// A location in the source of a workflow.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,7 +110,7 @@ impl RuntimeError {
     }
 
     /// A copy for `raise` of a caught error; keeps location and trail but is catchable everywhere.
-    pub(crate) fn again(&self) -> RuntimeError {
+    pub(crate) fn catchable_copy(&self) -> RuntimeError {
         let mut again = self.clone();
         again.beyond = None;
         again
@@ -126,7 +126,7 @@ impl Drop for RuntimeError {
     fn drop(&mut self) {
         let mut pending = Vec::new();
         self.take_apart(&mut pending);
-        unlink(pending);
+        drop_iteratively(pending);
     }
 }
 

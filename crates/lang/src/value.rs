@@ -21,7 +21,7 @@ use crate::runtime_error::RuntimeError;
 
 pub(crate) use display::{brief, show_within};
 pub(crate) use equal::{ValueOrder, compare, equal};
-pub(crate) use iterative_drop::unlink;
+pub(crate) use iterative_drop::drop_iteratively;
 pub use json::{JsonProblem, MAX_JSON_DEPTH};
 pub(crate) use json::{Results, encode};
 pub use list::{List, ListIter};

@@ -21,7 +21,7 @@ pub(crate) async fn attempt(
         return schema_calls::ask(server, conversation, options, sink).await;
     }
     let mut reply = if traits.text_calls || traits.tool_format == ToolFormat::Text {
-        spoken(server, conversation, options, sink).await?
+        exchange_with_text_calls(server, conversation, options, sink).await?
     } else {
         server.exchange(conversation, None, options, sink).await?
     };
@@ -32,7 +32,7 @@ pub(crate) async fn attempt(
 }
 
 /// One exchange in which tool calls may arrive as text.
-async fn spoken(
+async fn exchange_with_text_calls(
     server: &dyn SchemaRequest,
     conversation: &Conversation,
     options: &RequestOptions,
@@ -46,7 +46,7 @@ async fn spoken(
     let mut reply = server.exchange(conversation, None, options, &mut held).await?;
     let known = |name: &str| conversation.tools().iter().any(|tool| tool.name == name);
     let native = reply.tool_calls.len();
-    text_calls::lift(&mut reply, &known, conversation.messages().len());
+    text_calls::extract_calls(&mut reply, &known, conversation.messages().len());
     holding.settle(&reply.text, &mut |text| sink(ReplyDelta::Text(text)));
     for (index, call) in reply.tool_calls.iter().enumerate().skip(native) {
         sink(ReplyDelta::ToolCall { index, name: &call.name });

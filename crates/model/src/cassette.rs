@@ -123,7 +123,7 @@ impl Cassette {
     fn difference(&self, line: &ScriptLine, conversation: &Conversation) -> Option<String> {
         let now = added(conversation.messages());
         let then = line.added.as_deref().filter(|then| *then != now)?;
-        let (then, now) = (shown(then), shown(now));
+        let (then, now) = (format_messages(then), format_messages(now));
         let diff = TextDiff::configure().timeout(DIFF_TIME).diff_lines(&then, &now);
         let diff = diff.unified_diff().context_radius(1).header("recorded", "now").to_string();
         let lines: Vec<&str> = diff.lines().take(DIFF_LINES).collect();
@@ -143,7 +143,7 @@ fn added(messages: &[Message]) -> &[Message] {
 }
 
 /// Formats messages as lines for a diff.
-fn shown(messages: &[Message]) -> String {
+fn format_messages(messages: &[Message]) -> String {
     let mut text = String::new();
     for message in messages {
         let who = match message {

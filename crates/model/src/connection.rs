@@ -196,7 +196,7 @@ impl ResolvedModel {
         model: &str,
         overrides: &ConnectionOverrides,
     ) -> Result<(), OpenError> {
-        let (mut profiles, mut prices) = (Profiles::shipped_for(provider)?, Prices::shipped_for(provider)?);
+        let (mut profiles, mut prices) = (Profiles::builtin_for(provider)?, Prices::builtin_for(provider)?);
         if let Some((file, text)) = &overrides.profiles {
             profiles.add(file, text)?;
         }

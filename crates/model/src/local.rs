@@ -91,7 +91,7 @@ impl LocalModel {
                 }
             }
         }
-        Err(gone())
+        Err(worker_ended())
     }
 
     fn align_fields(&self, job: Job) -> Result<(), ModelError> {
@@ -99,7 +99,7 @@ impl LocalModel {
             TrySendError::Full(_) => {
                 ModelError::new(ErrorKind::RateLimited, "too many requests are queued for the local model")
             }
-            TrySendError::Disconnected(_) => gone(),
+            TrySendError::Disconnected(_) => worker_ended(),
         })
     }
 }
@@ -132,7 +132,7 @@ impl ReplyProgress {
     }
 }
 
-fn gone() -> ModelError {
+fn worker_ended() -> ModelError {
     ModelError::new(ErrorKind::Cut, "the local model's thread ended unexpectedly")
 }
 

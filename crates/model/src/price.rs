@@ -55,14 +55,14 @@ const KEYS: &[&str] = &["input", "output", "cached", "cache_write"];
 
 impl Prices {
     /// The built-in table. Prices change: add a user's file with [`Prices::add`].
-    pub fn shipped() -> Result<Prices, OpenError> {
+    pub fn builtin() -> Result<Prices, OpenError> {
         let mut prices = Prices::default();
         prices.add("prices.toml", SHIPPED)?;
         Ok(prices)
     }
 
     /// The part of the built-in table that may apply to a model of this provider.
-    pub fn shipped_for(provider: Option<&str>) -> Result<Prices, OpenError> {
+    pub fn builtin_for(provider: Option<&str>) -> Result<Prices, OpenError> {
         let mut prices = Prices::default();
         prices.add("prices.toml", &entries_for(SHIPPED, provider))?;
         Ok(prices)
@@ -77,7 +77,7 @@ impl Prices {
 
     /// Price of a model, if known.
     pub fn of(&self, provider: Option<&str>, model: &str) -> Option<Price> {
-        self.entries.iter().rfind(|(names, _)| names.fit(provider, model)).map(|(_, price)| *price)
+        self.entries.iter().rfind(|(names, _)| names.applies_to(provider, model)).map(|(_, price)| *price)
     }
 }
 

@@ -239,14 +239,14 @@ pub struct Profiles {
 
 impl Profiles {
     /// The built-in profiles.
-    pub fn shipped() -> Result<Profiles, OpenError> {
+    pub fn builtin() -> Result<Profiles, OpenError> {
         let mut profiles = Profiles::default();
         profiles.add("profiles.toml", SHIPPED)?;
         Ok(profiles)
     }
 
     /// The built-in profiles that may apply to a model of this provider.
-    pub fn shipped_for(provider: Option<&str>) -> Result<Profiles, OpenError> {
+    pub fn builtin_for(provider: Option<&str>) -> Result<Profiles, OpenError> {
         let mut profiles = Profiles::default();
         profiles.add("profiles.toml", &entries_for(SHIPPED, provider))?;
         Ok(profiles)
@@ -261,7 +261,7 @@ impl Profiles {
 
     /// The profile of a model: all matching entries merged, later ones overriding earlier ones.
     pub fn of(&self, provider: Option<&str>, model: &str) -> Profile {
-        let fitting = self.entries.iter().filter(|(names, _)| names.fit(provider, model));
+        let fitting = self.entries.iter().filter(|(names, _)| names.applies_to(provider, model));
         fitting.fold(Profile::default(), |below, (_, profile)| profile.clone().over(below))
     }
 }
@@ -366,7 +366,7 @@ pub(crate) struct ModelNames {
 }
 
 impl ModelNames {
-    pub(crate) fn fit(&self, provider: Option<&str>, model: &str) -> bool {
+    pub(crate) fn applies_to(&self, provider: Option<&str>, model: &str) -> bool {
         let provider_fits = self.provider.is_empty()
             || provider.is_some_and(|name| self.provider.iter().any(|one| one == name));
         let model = model.to_lowercase();

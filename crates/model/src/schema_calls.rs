@@ -61,7 +61,7 @@ pub(crate) async fn ask(
         // No tools are open: an ordinary request.
         return server.exchange(conversation, None, options, sink).await;
     }
-    let options = &open.loosened(options);
+    let options = &open.with_raised_temperature(options);
     let mut asked = RequestOptions { tool_choice: ToolChoice::Auto, output_schema: None, ..options.clone() };
     asked.max_output_tokens = Some(options.max_output_tokens.unwrap_or(HEADER_TOKENS).min(HEADER_TOKENS));
     asked
@@ -93,7 +93,7 @@ pub(crate) async fn ask(
             let (text, second) = body::ask(server, kind, &header, conversation, options, sink).await?;
             let Some(arguments) = text else {
                 // Truncated by the limit: the engine requests it in parts.
-                let usage = together(reply.usage, second.usage);
+                let usage = sum_usage(reply.usage, second.usage);
                 return Ok(Reply { usage, stop: StopReason::Length, ..Reply::default() });
             };
             Ok(called(header, arguments, reply, Some(second), conversation))
@@ -145,7 +145,7 @@ fn called(
         arguments,
     };
     let usage = match &second {
-        Some(second) => together(first.usage, second.usage),
+        Some(second) => sum_usage(first.usage, second.usage),
         None => first.usage,
     };
     Reply {
@@ -159,7 +159,7 @@ fn called(
 }
 
 /// Sums the tokens of both requests; the context usage is that of the second.
-fn together(first: Option<Usage>, second: Option<Usage>) -> Option<Usage> {
+fn sum_usage(first: Option<Usage>, second: Option<Usage>) -> Option<Usage> {
     let (Some(first), Some(second)) = (first, second) else { return first.or(second) };
     Some(Usage {
         input_tokens: first.input_tokens + second.input_tokens,
@@ -179,7 +179,7 @@ fn unconstrained(mut reply: Reply, conversation: &Conversation, sink: &mut Delta
         return reply;
     }
     let known = |name: &str| conversation.tools().iter().any(|tool| tool.name == name);
-    text_calls::lift(&mut reply, &known, conversation.messages().len());
+    text_calls::extract_calls(&mut reply, &known, conversation.messages().len());
     if !reply.text.is_empty() {
         sink(ReplyDelta::Text(&reply.text));
     }

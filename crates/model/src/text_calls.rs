@@ -43,7 +43,7 @@ pub fn find(text: &str, known: &dyn Fn(&str) -> bool) -> Option<TextCalls> {
 
 /// Moves calls from a reply's text to its tool calls. A reply that already has tool calls was parsed by its
 /// server and is not changed.
-pub(crate) fn lift(reply: &mut Reply, known: &dyn Fn(&str) -> bool, seed: usize) {
+pub(crate) fn extract_calls(reply: &mut Reply, known: &dyn Fn(&str) -> bool, seed: usize) {
     if !reply.tool_calls.is_empty() {
         return;
     }

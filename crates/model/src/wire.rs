@@ -120,7 +120,7 @@ impl Dialect {
     }
 
     /// Encodes one message. Content that must follow the last of several tool results is added to `owed`; the
-    /// next message of another kind, or the end of a request ([`owed`](Self::owed)), writes it.
+    /// next message of another kind, or the end of a request ([`owed`](Self::write_owed)), writes it.
     pub(crate) fn message(
         self,
         out: &mut BytesMut,
@@ -137,7 +137,7 @@ impl Dialect {
     }
 
     /// Writes the content owed to the last tool results at the end of a request.
-    pub(crate) fn owed(self, out: &mut BytesMut, owed: &[u8]) {
+    pub(crate) fn write_owed(self, out: &mut BytesMut, owed: &[u8]) {
         match self.codec() {
             Codec::Chat => openai_chat::pictures(out, owed),
             Codec::Plain | Codec::Responses | Codec::Anthropic => {}
@@ -156,10 +156,10 @@ impl Dialect {
     /// Bytes after the last message that do not depend on the options.
     pub(crate) fn tools(self, tools: &[ToolSpec]) -> Bytes {
         match self.codec() {
-            Codec::Chat => listed(&openai_chat::tools(tools)),
-            Codec::Plain => listed::<Value>(&[]),
-            Codec::Responses => listed(&openai_responses::tools(tools)),
-            Codec::Anthropic => listed(&anthropic::tools(tools, self.traits.provider_tools)),
+            Codec::Chat => list_end(&openai_chat::tools(tools)),
+            Codec::Plain => list_end::<Value>(&[]),
+            Codec::Responses => list_end(&openai_responses::tools(tools)),
+            Codec::Anthropic => list_end(&anthropic::tools(tools, self.traits.provider_tools)),
         }
     }
 
@@ -221,7 +221,7 @@ impl DecodeState {
 }
 
 /// The end of the message list, and the tools if there are any.
-fn listed<T: Serialize>(tools: &[T]) -> Bytes {
+fn list_end<T: Serialize>(tools: &[T]) -> Bytes {
     let mut out = BytesMut::new();
     out.put_u8(b']');
     if !tools.is_empty() {

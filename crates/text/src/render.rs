@@ -10,7 +10,7 @@ use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use crate::{Diagnostic, Severity, Source};
 use excerpt::Excerpt;
 
-pub use sanitize::harmless;
+pub use sanitize::sanitize;
 
 #[cfg(test)]
 mod tests;
@@ -60,9 +60,9 @@ fn one(diagnostic: &Diagnostic, source: Option<&Source>, renderer: &Renderer) ->
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
-    let file = harmless(&diagnostic.file).into_owned();
-    let excerpt = source.map(|source| Excerpt::around(source, diagnostic));
-    let title = level.primary_title(harmless(&diagnostic.message)).id(diagnostic.code);
+    let file = sanitize(&diagnostic.file).into_owned();
+    let excerpt = source.map(|source| Excerpt::new(source, diagnostic));
+    let title = level.primary_title(sanitize(&diagnostic.message)).id(diagnostic.code);
     let mut group = match &excerpt {
         None => {
             let place = Origin::path(file).line(diagnostic.start.line).char_column(diagnostic.start.column);
@@ -86,7 +86,7 @@ fn one(diagnostic: &Diagnostic, source: Option<&Source>, renderer: &Renderer) ->
         }
     };
     if let Some(help) = &diagnostic.help {
-        group = group.element(Level::HELP.message(harmless(help)));
+        group = group.element(Level::HELP.message(sanitize(help)));
     }
     renderer.render(&[group])
 }

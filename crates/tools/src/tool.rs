@@ -293,9 +293,10 @@ pub struct ToolOutput {
     /// Whether the call was cancelled before it completed.
     #[serde(default, skip_serializing_if = "is_false")]
     pub aborted: bool,
-    /// Why the task cannot go on after this call, if so: the state of the machine is not safe or not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failure: Option<Box<str>>,
+    /// Whether the task cannot go on after this call, because the state of the machine is not safe or not
+    /// known. The last line of `content` says why.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub stops_task: bool,
     /// Images shown to the model along with `content`.
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub images: Box<[ToolImage]>,

@@ -124,7 +124,7 @@ impl Workspace {
         for change in &output.changed {
             self.keeping.lock().changed(&change.path);
             if let Some(tracker) = changes.as_mut() {
-                tracker.told(&change.path, change.after);
+                tracker.record_own_change(&change.path, change.after);
             }
             // The run has not seen what a command wrote to the file.
             let shown = |hash| output.seen.iter().any(|seen| seen.path == change.path && seen.hash == hash);
@@ -220,21 +220,21 @@ impl Workspace {
         let content = CachedContent { hash: ContentHash::of(&bytes), bytes: bytes.into() };
         if let Some(stamp) = stamp {
             let mut remembered = self.remembered.lock();
-            remembered.keep(path.as_str(), stamp, &content, now_ns());
+            remembered.insert(path.as_str(), stamp, &content, now_ns());
         }
         Ok(Some(content))
     }
 
     /// Drops the cached content of a file that is written to.
     fn forget_content(&self, path: &WorkspacePath) {
-        self.remembered.lock().forget(path.as_str());
+        self.remembered.lock().remove(path.as_str());
     }
 
     /// Changes since the last scan, by content; empty if changes are not tracked.
     #[must_use]
     pub fn scan_changes(&self) -> Vec<FileChange> {
         let mut changes = self.changes.lock();
-        changes.as_mut().map(WorkspaceTracker::look).unwrap_or_default()
+        changes.as_mut().map(WorkspaceTracker::scan).unwrap_or_default()
     }
 
     /// Takes the directories that scans found created or removed since the last call.

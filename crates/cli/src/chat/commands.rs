@@ -1,8 +1,8 @@
 //! Slash commands: one table that parsing, completion and `/help` are derived from. [`super::session`] and
 //! the UIs implement them.
 
-use fusee_engine::approval::ApprovalMode;
-use fusee_engine::text::suggest;
+use fusee::engine::approval::ApprovalMode;
+use fusee::engine::text::suggest;
 
 use crate::ui::line::{Style, StyledLine, wrap};
 

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use fusee_engine::text::render::harmless;
+use fusee::engine::text::render::sanitize;
 use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation as _};
 use unicode_width::UnicodeWidthStr as _;
 
@@ -157,7 +157,7 @@ impl Editor {
             let shown = match cluster {
                 "\n" => Cow::Borrowed(""),
                 _ if cluster.starts_with(char::is_control) => Cow::Borrowed("·"),
-                _ => Some(harmless(cluster)).filter(|it| it.width() <= columns).unwrap_or(Cow::Borrowed("…")),
+                _ => Some(sanitize(cluster)).filter(|it| it.width() <= columns).unwrap_or(Cow::Borrowed("…")),
             };
             if width + shown.width() > columns {
                 rows.push(std::mem::take(&mut row));

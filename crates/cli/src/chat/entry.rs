@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use fusee_engine::run::ExitStatus;
+use fusee::engine::run::ExitStatus;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::chat::session::{Chat, ChatOptions};

@@ -5,9 +5,9 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use fusee_engine::prompt;
-use fusee_engine::tools::Workspace;
-use fusee_engine::tools::workspace::OpenedPath;
+use fusee::engine::prompt;
+use fusee::engine::tools::Workspace;
+use fusee::engine::tools::workspace::OpenedPath;
 
 #[cfg(test)]
 mod tests;

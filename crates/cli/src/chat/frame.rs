@@ -37,7 +37,7 @@ pub(crate) fn draw(state: &ChatState, columns: usize, rows: usize, now: Duration
     let mut above: Vec<StyledLine> = Vec::new();
     if let Some(view) = &state.view {
         let passed = now.saturating_sub(state.begun);
-        above.extend(view.area(columns, rows, passed, state.cancelled.is_some()));
+        above.extend(view.render_progress(columns, rows, passed, state.cancelled.is_some()));
     }
     if state.stopped.is_some() && state.cancelled.is_none() {
         let text = "  stopping the turn; esc again cancels the task";
@@ -70,8 +70,8 @@ fn input(state: &ChatState, columns: usize) -> (Vec<StyledLine>, (usize, usize))
     let laid = state.editor.layout(columns.saturating_sub(3));
     let first = laid.cursor.0.saturating_sub(INPUT_ROWS - 1);
     let mut rows: Vec<StyledLine> = match &state.wanted {
-        Some(FreeTextPurpose::Answer(question)) => asks(state, question, columns),
-        Some(FreeTextPurpose::WhatNow) => asks(state, "stopped: what now?", columns),
+        Some(FreeTextPurpose::Answer(question)) => free_text_question(state, question, columns),
+        Some(FreeTextPurpose::WhatNow) => free_text_question(state, "stopped: what now?", columns),
         None => Vec::new(),
     };
     let above = rows.len();
@@ -113,7 +113,7 @@ fn input(state: &ChatState, columns: usize) -> (Vec<StyledLine>, (usize, usize))
 }
 
 /// The question that waits for a free-text answer, above the input.
-fn asks(state: &ChatState, question: &str, columns: usize) -> Vec<StyledLine> {
+fn free_text_question(state: &ChatState, question: &str, columns: usize) -> Vec<StyledLine> {
     let mut lines = question.trim().lines();
     let first = format!(" {}", lines.next().unwrap_or_default());
     let first = StyledLine::of(Style::Warning, state.glyphs.question).and(Style::Bold, &first);

@@ -7,7 +7,7 @@ mod renderer;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fusee_engine::run::{ExitStatus, RunOutcome};
+use fusee::engine::run::{ExitStatus, RunOutcome};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use self::keyboard::{Keyboard, QuestionContext};
@@ -70,7 +70,7 @@ impl PlainChat<'_, '_> {
             return Ok(());
         }
         stdio::error(&format!("this run was interrupted ({age}): {}\nresume it? y or n: ", left.title));
-        if self.keyboard.yes().await {
+        if self.keyboard.read_yes().await {
             self.command(SlashCommand::Resume(Some(left.run.to_string()))).await?;
         }
         Ok(())
@@ -149,7 +149,7 @@ impl PlainChat<'_, '_> {
         let Some(run) = run else { return Ok(ChatFlow::Line) };
         if self.person {
             stdio::error("undo these changes? y or n: ");
-            if !self.keyboard.yes().await {
+            if !self.keyboard.read_yes().await {
                 stdio::error("nothing was undone\n");
                 return Ok(ChatFlow::Line);
             }

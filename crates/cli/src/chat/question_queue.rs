@@ -1,7 +1,7 @@
 //! Queue of a run's questions for the user. The event loop in `terminal` takes them from here.
 
-use fusee_engine::approval::{ApprovalAnswer, ApprovalQuestion, Approver};
-use fusee_engine::journal::BoxFuture;
+use fusee::engine::approval::{ApprovalAnswer, ApprovalQuestion, Approver};
+use fusee::engine::journal::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
 
 /// Capacity of the queue; a run asks one question at a time.

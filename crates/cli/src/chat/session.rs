@@ -12,11 +12,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use fusee_engine::agent::Plan as PlanOfWork;
-use fusee_engine::approval::{ApprovalMode, ApprovalQuestion, Approver};
-use fusee_engine::journal::{RunId, RunStatus};
-use fusee_engine::lang::Callable;
-use fusee_engine::run::{self, CarryOver, PromptText, RunOutcome, RunSpec};
+use fusee::engine::agent::Plan as PlanOfWork;
+use fusee::engine::approval::{ApprovalMode, ApprovalQuestion, Approver};
+use fusee::engine::journal::{RunId, RunStatus};
+use fusee::engine::lang::Callable;
+use fusee::engine::run::{self, CarryOver, PromptText, RunOutcome, RunSpec};
 
 use super::complete::TaskCandidate;
 use crate::command::run_setup::{RunSetup, StartedRun};
@@ -82,7 +82,7 @@ impl Chat<'_> {
     }
 
     /// Approval mode and sandbox state, for display.
-    pub(crate) fn terms(&self) -> String {
+    pub(crate) fn approval_and_sandbox(&self) -> String {
         let approve = match self.approve {
             ApprovalMode::Auto => "auto",
             ApprovalMode::Ask => "ask",
@@ -105,7 +105,7 @@ impl Chat<'_> {
     }
 
     /// Templates and workflows that `/task` can run.
-    pub(crate) fn offers(&mut self) -> Vec<TaskCandidate> {
+    pub(crate) fn runnable_tasks(&mut self) -> Vec<TaskCandidate> {
         let environment = &self.setup.process.environment;
         let (loaded, _) = self.templates.gather(&self.setup.project, environment);
         let workflows = workflow_registry::workflows(&self.setup.project, environment);
@@ -126,7 +126,7 @@ impl Chat<'_> {
     }
 
     /// Whether output is coloured, and the glyph set of the terminal.
-    pub(crate) fn looks(&self) -> (bool, &'static Glyphs) {
+    pub(crate) fn appearance(&self) -> (bool, &'static Glyphs) {
         (self.setup.show.colour, self.setup.show.glyphs())
     }
 
@@ -164,10 +164,10 @@ impl Chat<'_> {
         let model = if settings.model == self.setup.resolved.name {
             Arc::clone(&self.setup.model)
         } else {
-            model_selection::open(&model_selection::again(&settings, config, environment)?, None)?
+            model_selection::open(&model_selection::for_resume(&settings, config, environment)?, None)?
         };
         let (spec, prompt) = (RunSpec { approve: self.approve, ..settings.clone() }, settings.prompt);
-        let servers = mcp_servers::again(&settings.mcp, config, &settings.workspace, self.setup.process);
+        let servers = mcp_servers::for_resume(&settings.mcp, config, &settings.workspace, self.setup.process);
         let started = self.setup.resume(&row.id, spec, model, &servers, Some(&self.approver))?;
         self.prompt = prompt;
         Ok(ResumeOutcome::Running(Box::new(ChatRun { started, problems: Vec::new() })))

@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use fusee_engine::approval::{ApprovalAnswer, ApprovalQuestion};
-use fusee_engine::journal::EventRecord;
+use fusee::engine::approval::{ApprovalAnswer, ApprovalQuestion};
+use fusee::engine::journal::EventRecord;
 
 use super::commands::{InputLine, RunRequest, SlashCommand, parse_line};
 use super::complete::{self, Completion, TaskCandidate};
@@ -114,7 +114,7 @@ impl ChatState {
     }
 
     /// Sets the status line below the input.
-    pub(crate) fn stand(&mut self, facts: String) {
+    pub(crate) fn set_status(&mut self, facts: String) {
         self.standing = facts;
     }
 
@@ -124,7 +124,7 @@ impl ChatState {
     }
 
     /// Replaces the current input.
-    pub(crate) fn retype(&mut self, text: &str) {
+    pub(crate) fn set_input(&mut self, text: &str) {
         self.editor = Editor::of(text);
     }
 
@@ -209,7 +209,7 @@ impl ChatState {
 
     /// Shows a free-text question. After a stop, a queued message answers it, since it was typed to be sent
     /// next.
-    pub(crate) fn want(&mut self, wanted: FreeTextPurpose) -> Vec<ChatAction> {
+    pub(crate) fn ask_free_text(&mut self, wanted: FreeTextPurpose) -> Vec<ChatAction> {
         if wanted == FreeTextPurpose::WhatNow {
             self.stopped = None;
             if let Some(RunRequest::Words(words)) = self.queue.front().cloned() {
@@ -351,13 +351,13 @@ impl ChatState {
     }
 
     /// Sets the tasks that `/task` can run.
-    pub(crate) fn offer(&mut self, offers: Vec<TaskCandidate>) {
+    pub(crate) fn set_tasks(&mut self, offers: Vec<TaskCandidate>) {
         self.offers = Some(offers);
         self.look_for_completions();
     }
 
     /// Sets the description of the sandbox.
-    pub(crate) fn confine(&mut self, how: &'static str) {
+    pub(crate) fn set_sandbox(&mut self, how: &'static str) {
         self.confined = how;
     }
 }

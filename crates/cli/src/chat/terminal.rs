@@ -11,11 +11,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossterm::event::{Event as Input, KeyEventKind};
-use fusee_engine::agent::TurnInterrupt;
-use fusee_engine::approval::ApprovalAnswer;
-use fusee_engine::journal::{EventStream, RunId};
-use fusee_engine::model::CancellationToken;
-use fusee_engine::run::{ExitStatus, RunOutcome};
+use fusee::engine::agent::TurnInterrupt;
+use fusee::engine::approval::ApprovalAnswer;
+use fusee::engine::journal::{EventStream, RunId};
+use fusee::engine::model::CancellationToken;
+use fusee::engine::run::{ExitStatus, RunOutcome};
 use futures_util::FutureExt as _;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
@@ -77,7 +77,7 @@ struct TerminalLoop<'s, 'p> {
 pub(crate) async fn chat(session: &mut Chat<'_>, environment: &Environment) -> Result<ExitStatus, CliError> {
     let (desk, mut questions) = QuestionQueue::new();
     session.ask(Arc::new(desk));
-    let (colour, glyphs) = session.looks();
+    let (colour, glyphs) = session.appearance();
     let past = InputHistory::open(environment.state_folder().as_deref());
     let state = ChatState::new(glyphs, session.directory().to_owned(), past);
     let screen = Screen::raw(io::stdout(), colour);
@@ -94,7 +94,7 @@ pub(crate) async fn chat(session: &mut Chat<'_>, environment: &Environment) -> R
         dirty: true,
         leave: false,
     };
-    let _raw = RawMode::enter().map_err(lost)?;
+    let _raw = RawMode::enter().map_err(terminal_error)?;
     let mut keys = Keys::listen()?;
     driver.show_greeting();
     let held = driver.hold(&mut keys, &mut questions).await;
@@ -102,7 +102,7 @@ pub(crate) async fn chat(session: &mut Chat<'_>, environment: &Environment) -> R
     held.and(closed).map(|()| ExitStatus::Completed)
 }
 
-fn lost(error: io::Error) -> CliError {
+fn terminal_error(error: io::Error) -> CliError {
     CliError::failed(format!("cannot use the terminal: {error}"))
         .help("run `fusee --plain` for a chat in plain lines")
 }
@@ -114,10 +114,10 @@ impl TerminalLoop<'_, '_> {
 
     fn show_greeting(&mut self) {
         let directory = self.session.directory().display().to_string();
-        self.state.confine(self.session.sandbox_text());
+        self.state.set_sandbox(self.session.sandbox_text());
         let title = StyledLine::of(Style::Bold, "fusee").and(Style::Dim, &format!("  {directory}"));
         self.state.print(vec![title]);
-        self.stand();
+        self.show_status();
         let Some(left) = self.session.left_behind() else { return };
         if left.open {
             let title = format!("{} ({})", left.title, format::age(left.age_ms));
@@ -132,9 +132,9 @@ impl TerminalLoop<'_, '_> {
         }
     }
 
-    fn stand(&mut self) {
+    fn show_status(&mut self) {
         let model = format::one_line(self.session.model(), MODEL);
-        self.state.stand(format!("  {model} · /help · {}", self.session.terms()));
+        self.state.set_status(format!("  {model} · /help · {}", self.session.approval_and_sandbox()));
     }
 
     async fn hold(
@@ -153,7 +153,7 @@ impl TerminalLoop<'_, '_> {
                 biased;
                 input = keys.next() => {
                     match input {
-                        Some(input) => self.input(input.map_err(lost)?).await?,
+                        Some(input) => self.input(input.map_err(terminal_error)?).await?,
                         None => self.leave = true,
                     }
                     self.draw()?;
@@ -172,7 +172,7 @@ impl TerminalLoop<'_, '_> {
                         }
                         QueuedQuestion::Words(wanted, sender) => {
                             self.listening = Some(sender);
-                            self.state.want(wanted)
+                            self.state.ask_free_text(wanted)
                         }
                     };
                     self.perform(effects).await?;
@@ -225,7 +225,7 @@ impl TerminalLoop<'_, '_> {
             _ => Vec::new(),
         };
         if self.state.wants_offers() {
-            self.state.offer(self.session.offers());
+            self.state.set_tasks(self.session.runnable_tasks());
         }
         self.perform(effects).await
     }
@@ -313,7 +313,7 @@ impl TerminalLoop<'_, '_> {
             }
             Err(failure) => self.failed(&failure),
         }
-        self.stand();
+        self.show_status();
     }
 
     fn began(&mut self, begun: ChatRun) {
@@ -349,7 +349,7 @@ impl TerminalLoop<'_, '_> {
     async fn edit(&mut self) -> Result<(), CliError> {
         let typed = self.state.typed().to_owned();
         if let Some(text) = self.edited(typed).await? {
-            self.state.retype(text.trim_end());
+            self.state.set_input(text.trim_end());
         }
         Ok(())
     }
@@ -378,7 +378,7 @@ impl TerminalLoop<'_, '_> {
             return Ok(None);
         };
         let (columns, _) = size_of(io::stdout());
-        self.screen.draw(&[], &[], columns).map_err(lost)?;
+        self.screen.draw(&[], &[], columns).map_err(terminal_error)?;
         // The task keeps running meanwhile; its events are queued.
         let edited = tokio::task::spawn_blocking(move || external_editor::edit(&program, &text)).await;
         match edited {
@@ -394,7 +394,7 @@ impl TerminalLoop<'_, '_> {
         let done = self.state.done(columns);
         let frame = frame::draw(&self.state, columns, rows, self.now());
         (self.dirty, self.drawn) = (false, Some(Instant::now()));
-        self.screen.draw_with(&done, &frame.rows, columns, frame.cursor).map_err(lost)
+        self.screen.draw_with(&done, &frame.rows, columns, frame.cursor).map_err(terminal_error)
     }
 
     /// Clears the redrawn area, so that only the scrollback is left on the screen.
@@ -411,7 +411,7 @@ impl TerminalLoop<'_, '_> {
         }
         let (columns, _) = size_of(io::stdout());
         let done = self.state.done(columns);
-        self.screen.draw(&done, &[], columns).map_err(lost)
+        self.screen.draw(&done, &[], columns).map_err(terminal_error)
     }
 }
 

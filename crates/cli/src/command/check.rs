@@ -6,12 +6,12 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use fusee_engine::lang::{self, Callable};
-use fusee_engine::prompt::PromptFile;
-use fusee_engine::run::ExitStatus;
-use fusee_engine::text::render::{self, Colour};
-use fusee_engine::text::{Diagnostic, Diagnostics, Severity, Source};
-use fusee_engine::workflow::{WorkflowLoader, catalog, standard_tools};
+use fusee::engine::lang::{self, Callable};
+use fusee::engine::prompt::PromptFile;
+use fusee::engine::run::ExitStatus;
+use fusee::engine::text::render::{self, Colour};
+use fusee::engine::text::{Diagnostic, Diagnostics, Severity, Source};
+use fusee::engine::workflow::{WorkflowLoader, catalog, standard_tools};
 
 use crate::config::{self, FileOwner};
 use crate::process::Process;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use clap_complete::Shell;
-use fusee_engine::run::ExitStatus;
+use fusee::engine::run::ExitStatus;
 
 use crate::cli;
 use crate::process::Process;

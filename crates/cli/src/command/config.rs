@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use fusee_engine::run::ExitStatus;
-use fusee_engine::text::suggest;
+use fusee::engine::run::ExitStatus;
+use fusee::engine::text::suggest;
 use serde_json::{Value, json};
 
 use crate::config::flags::DirectoryFlag;
@@ -57,7 +57,7 @@ pub(crate) fn config(args: &ConfigArgs, process: &Process) -> Result<ExitStatus,
     let text = match (&args.key, args.json) {
         (_, true) => format!("{:#}\n", as_json(&config, &keys)),
         (None, false) => listing(&config, &keys),
-        (Some(_), false) => keys.iter().map(|key| about(&config, key)).collect(),
+        (Some(_), false) => keys.iter().map(|key| description(&config, key)).collect(),
     };
     stdio::print(&text)?;
     Ok(ExitStatus::Completed)
@@ -93,7 +93,7 @@ fn effective(config: &Config, key: &Key) -> (String, String) {
     }
 }
 
-fn about(config: &Config, key: &Key) -> String {
+fn description(config: &Config, key: &Key) -> String {
     let (value, origin) = effective(config, key);
     let mut text = format!("{} = {value}", key.name);
     if !origin.is_empty() {

@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
-use fusee_engine::journal::RunId;
-use fusee_engine::journal::event::{Event, TaskReport};
-use fusee_engine::run::ExitStatus;
-use fusee_engine::tools::CommandSettings;
+use fusee::engine::journal::RunId;
+use fusee::engine::journal::event::{Event, TaskReport};
+use fusee::engine::run::ExitStatus;
+use fusee::engine::tools::CommandSettings;
+use fusee::system;
 
 use crate::cli;
 use crate::command::demo::sample::change::changes;
@@ -20,7 +21,6 @@ use crate::command::demo::sample::summary::{DemoSummary, NextCommands, RunTotals
 use crate::command::demo::sample::{UnpackedDemo, check};
 use crate::config::flags::{ApprovalFlags, ModelFlags, name_of};
 use crate::process::Process;
-use crate::process::clock;
 use crate::process::environment::Environment;
 use crate::process::error::CliError;
 use crate::process::stdio;
@@ -140,7 +140,7 @@ fn unpack(args: &DemoArgs, environment: &Environment) -> Result<UnpackedDemo, Cl
     };
     let temporary = environment.variable("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
     // The last part of an id is random, which makes the directory name unique.
-    let id = clock::new_run_id()?;
+    let id = system::new_run_id().map_err(CliError::failed)?;
     let directory = sample::new_directory(&temporary, id.as_str().rsplit('-').next().unwrap_or_default());
     UnpackedDemo::make(directory.clone(), longest_wait_ms, args.keep).map_err(|error| {
         CliError::failed(format!("cannot unpack the demo into {}: {error}", directory.display()))
@@ -153,7 +153,7 @@ fn commands(process: &Process) -> CommandSettings {
     let variables = process.environment.variables().map(|(name, value)| (name.clone(), value.clone()));
     CommandSettings {
         fork_server: process.fork_server.clone(),
-        environment: fusee_engine::tools::CommandEnvironment::allowed(variables),
+        environment: fusee::engine::tools::CommandEnvironment::allowed(variables),
         ..CommandSettings::default()
     }
 }

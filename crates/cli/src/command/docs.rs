@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fusee_engine::run::ExitStatus;
+use fusee::engine::run::ExitStatus;
 
 use crate::config;
 use crate::process::error::CliError;
@@ -38,6 +38,6 @@ pub(crate) fn files() -> Vec<(PathBuf, String)> {
         pages.map(|(name, text)| (Path::new("docs/reference").join(name), text)).collect();
     let schema = |value: serde_json::Value| format!("{value:#}\n");
     files.push(("schema/config.schema.json".into(), schema(config::json_schema())));
-    files.push(("schema/task-template-1.0.xsd".into(), fusee_engine::template::xsd()));
+    files.push(("schema/task-template-1.0.xsd".into(), fusee::engine::template::xsd()));
     files
 }

@@ -7,7 +7,7 @@ mod programs;
 mod sandbox;
 
 use clap::Args;
-use fusee_engine::run::ExitStatus;
+use fusee::engine::run::ExitStatus;
 use serde::Serialize;
 
 use crate::config::Config;
@@ -86,10 +86,10 @@ pub(crate) async fn doctor(args: &DoctorArgs, process: &Process) -> Result<ExitS
     let show = UiOptions::new(args.json, &config, environment);
     show.warn(&config);
     let report = DoctorReport::new(
-        models::look(&config, environment, args.quick).await,
-        sandbox::look(process).await,
-        journal::look(&project),
-        programs::look(environment),
+        models::check(&config, environment, args.quick).await,
+        sandbox::check(process).await,
+        journal::check(&project),
+        programs::check(environment),
     );
     let text = if args.json {
         let value = serde_json::to_value(&report).unwrap_or_default();

@@ -4,11 +4,11 @@ use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fusee_engine::lang;
-use fusee_engine::run::ExitStatus;
-use fusee_engine::text::render::{self, Colour};
-use fusee_engine::text::{Diagnostic, Source};
-use fusee_engine::workflow::{MOST_BYTES, WorkflowLoader};
+use fusee::engine::lang;
+use fusee::engine::run::ExitStatus;
+use fusee::engine::text::render::{self, Colour};
+use fusee::engine::text::{Diagnostic, Source};
+use fusee::engine::workflow::{MOST_BYTES, WorkflowLoader};
 
 use crate::process::Process;
 use crate::process::error::CliError;
@@ -60,11 +60,13 @@ pub(crate) fn fmt(args: &FmtArgs, process: &Process) -> Result<ExitStatus, CliEr
 /// Formats one file; returns whether it changes, or its rendered errors.
 fn one(path: &Path, name: &Path, check: bool) -> Result<bool, String> {
     let shown = name.display().to_string();
-    let unreadable = |why: String| told(&[Diagnostic::file_error("unreadable", shown.as_str(), why)], None);
+    let unreadable =
+        |why: String| render_problems(&[Diagnostic::file_error("unreadable", shown.as_str(), why)], None);
     let text =
         WorkflowLoader::read(path).map_err(|why| unreadable(format!("cannot read this file: {why}")))?;
     let source = Source::new(shown.as_str(), text);
-    let laid_out = lang::format(&source).map_err(|problems| told(&problems.into_sorted(), Some(&source)))?;
+    let laid_out =
+        lang::format(&source).map_err(|problems| render_problems(&problems.into_sorted(), Some(&source)))?;
     let differs = laid_out != source.text();
     if differs && !check {
         replace(path, &laid_out).map_err(|error| unreadable(format!("cannot write this file: {error}")))?;
@@ -110,12 +112,12 @@ fn stdin(check: bool) -> Result<ExitStatus, CliError> {
         }
         Ok(laid_out) => stdio::print(&laid_out).map(|()| ExitStatus::Completed),
         Err(problems) => {
-            stdio::error(&told(&problems.into_sorted(), Some(&source)));
+            stdio::error(&render_problems(&problems.into_sorted(), Some(&source)));
             Ok(ExitStatus::Failed)
         }
     }
 }
 
-fn told(problems: &[Diagnostic], source: Option<&Source>) -> String {
+fn render_problems(problems: &[Diagnostic], source: Option<&Source>) -> String {
     render::terminal(problems, |_| source, Colour::Never)
 }

@@ -1,8 +1,8 @@
 //! `fusee match`: finds the templates that match a request.
 
 use clap::Args;
-use fusee_engine::run::ExitStatus;
-use fusee_engine::template::{MatchOptions, TemplateMatch};
+use fusee::engine::run::ExitStatus;
+use fusee::engine::template::{MatchOptions, TemplateMatch};
 use serde_json::{Value, json};
 
 use crate::config::flags::DirectoryFlag;

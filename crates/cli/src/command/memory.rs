@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use fusee_engine::memory::{FileEntry, MemoryQuery, MemorySystem};
-use fusee_engine::run::ExitStatus;
+use fusee::engine::memory::{FileEntry, MemoryQuery, MemorySystem};
+use fusee::engine::run::ExitStatus;
 
 use crate::config::flags::DirectoryFlag;
 use crate::process::Process;

@@ -1,8 +1,9 @@
 //! `fusee models`: lists the available models.
 
 use clap::Args;
-use fusee_engine::model::{ModelRef, Models, Price, ServedModel};
-use fusee_engine::run::ExitStatus;
+use fusee::engine::model::{ModelRef, Models, Price, ServedModel};
+use fusee::engine::run::ExitStatus;
+use fusee::system;
 use serde::Serialize;
 
 use crate::config::Config;
@@ -10,7 +11,6 @@ use crate::config::flags::DirectoryFlag;
 use crate::model_selection;
 use crate::model_selection::discovery::{self, DiscoveredModels};
 use crate::process::Process;
-use crate::process::clock;
 use crate::process::environment::Environment;
 use crate::process::error::CliError;
 use crate::process::stdio;
@@ -66,11 +66,11 @@ pub(crate) async fn models(args: &ModelsArgs, process: &Process) -> Result<ExitS
     let show = UiOptions::new(args.json, &config, environment);
     show.warn(&config);
     let filter = args.filter.as_deref().unwrap_or_default();
-    let (mut rows, complaints) = gather(args.base_url.as_deref(), filter, &config, environment).await?;
+    let (mut rows, errors) = gather(args.base_url.as_deref(), filter, &config, environment).await?;
     let wanted = filter.to_lowercase();
     rows.retain(|row| row.name.to_lowercase().contains(&wanted));
-    for complaint in complaints {
-        stdio::error(&format!("{complaint}\n"));
+    for error in errors {
+        stdio::error(&format!("{error}\n"));
     }
     if args.json {
         let value = serde_json::to_value(&rows).unwrap_or_default();
@@ -90,17 +90,17 @@ async fn gather(
     config: &Config,
     environment: &Environment,
 ) -> Result<(Vec<ModelRow>, Vec<String>), CliError> {
-    let (mut rows, mut complaints) = (Vec::new(), Vec::new());
+    let (mut rows, mut errors) = (Vec::new(), Vec::new());
     let sources = match base_url {
         Some(url) => vec![url.to_owned()],
         None => {
             rows.extend(configured(config, environment));
             rows.extend(file(filter, config, environment)?);
-            places(&discovery::look(environment).await)
+            providers_to_query(&discovery::probe_all(environment).await)
         }
     };
     let prices = model_selection::prices(environment)?;
-    let models = Models::new(clock::now);
+    let models = Models::new(system::now);
     for place in sources {
         // A provider is addressed by a placeholder model that is never used; or it is a URL.
         let (chosen, source) = match base_url {
@@ -121,14 +121,14 @@ async fn gather(
                     }
                 }))
             }
-            Err(error) => complaints.push(format!("{source}: {error}")),
+            Err(error) => errors.push(format!("{source}: {error}")),
         }
     }
-    Ok((rows, complaints))
+    Ok((rows, errors))
 }
 
 /// The providers to query.
-fn places(found: &DiscoveredModels) -> Vec<String> {
+fn providers_to_query(found: &DiscoveredModels) -> Vec<String> {
     let servers = found.servers.iter().map(|server| server.provider.name);
     servers.chain(found.keys.iter().map(|provider| provider.name)).map(str::to_owned).collect()
 }

@@ -6,20 +6,20 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
-use fusee_engine::journal::Clock;
-use fusee_engine::model::tokens;
-use fusee_engine::prompt::{
+use fusee::engine::journal::Clock;
+use fusee::engine::model::tokens;
+use fusee::engine::prompt::{
     AnyTask, BoundPrompt, DefaultPrompt, EnvironmentSnapshot, FileProblem, Outlined, Prompt, PromptFile,
     PromptKind, RenderProblem, RenderedText, open_sections, overridable, override_file,
 };
-use fusee_engine::run::ExitStatus;
-use fusee_engine::text::suggest;
+use fusee::engine::run::ExitStatus;
+use fusee::engine::text::suggest;
+use fusee::system::SystemClock;
 use serde_json::{Value, json};
 
 use crate::config::Config;
 use crate::config::flags::DirectoryFlag;
 use crate::process::Process;
-use crate::process::clock::SystemClock;
 use crate::process::error::CliError;
 use crate::process::stdio;
 use crate::project::Project;
@@ -101,7 +101,7 @@ pub(crate) fn prompt(args: &PromptArgs, process: &Process) -> Result<ExitStatus,
     }
     let view = match &args.file {
         Some(file) => {
-            let environment = surroundings(args, process)?;
+            let environment = environment_snapshot(args, process)?;
             read(file, &environment).and_then(|prompt| render(&prompt, args))
         }
         None => {
@@ -144,7 +144,7 @@ fn original(key: &str) -> Result<ExitStatus, CliError> {
 
 /// The prompt of a plain run in this directory.
 fn defaults(args: &RenderArgs, process: &Process) -> Result<DefaultPrompt, CliError> {
-    let environment = surroundings(args, process)?;
+    let environment = environment_snapshot(args, process)?;
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let config = Config::gather(Some(&project.config_file()), &process.environment, Vec::new())?;
     let flow = config.flow()?;
@@ -155,7 +155,7 @@ fn defaults(args: &RenderArgs, process: &Process) -> Result<DefaultPrompt, CliEr
 }
 
 /// The environment of the project, as a run would see it.
-fn surroundings(args: &RenderArgs, process: &Process) -> Result<EnvironmentSnapshot, CliError> {
+fn environment_snapshot(args: &RenderArgs, process: &Process) -> Result<EnvironmentSnapshot, CliError> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     Ok(EnvironmentSnapshot::look(&project.directory, SystemClock.now_ms()))
 }

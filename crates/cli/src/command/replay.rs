@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io;
 
 use clap::Args;
-use fusee_engine::journal::{RunAborted, StepKind};
-use fusee_engine::run::{ExitStatus, RunBuilder, RunOutcome};
+use fusee::engine::journal::{RunAborted, StepKind};
+use fusee::engine::run::{ExitStatus, RunBuilder, RunOutcome};
 
 use crate::config::flags::{DirectoryFlag, RunArg};
 use crate::process::Process;
@@ -40,7 +40,7 @@ pub(crate) async fn replay(args: ReplayArgs, process: &Process) -> Result<ExitSt
     let recorded = RunBuilder::recorded(&journal, &run)?;
     let steps = journal.steps(&run)?;
     let mut events = 0_usize;
-    event_pages::each(&journal, &run, |_| {
+    event_pages::for_each_event(&journal, &run, |_| {
         events += 1;
         Ok(())
     })?;

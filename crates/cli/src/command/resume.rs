@@ -5,10 +5,10 @@ mod finished_run;
 use std::sync::Arc;
 
 use clap::Args;
-use fusee_engine::journal::{Event, EventRecord, Journal, RunId, RunStatus};
-use fusee_engine::model::ResolvedModel;
-use fusee_engine::run::{self, ExitStatus, JsonOutput, RunOutcome, RunSpec};
-use fusee_engine::tools::sandbox::Network;
+use fusee::engine::journal::{Event, EventRecord, Journal, RunId, RunStatus};
+use fusee::engine::model::ResolvedModel;
+use fusee::engine::run::{self, ExitStatus, JsonOutput, RunOutcome, RunSpec};
+use fusee::engine::tools::sandbox::Network;
 
 use super::run_setup::RunSetup;
 use super::task;
@@ -97,7 +97,7 @@ fn print_result(outcome: Option<RunOutcome>) -> Result<(), CliError> {
 /// answer.
 fn past(journal: &Journal, run: &RunId) -> Result<Vec<EventRecord>, CliError> {
     let (mut changes, mut open, mut asked) = (Vec::new(), None, None);
-    event_pages::each(journal, run, |event| {
+    event_pages::for_each_event(journal, run, |event| {
         match &event.event {
             Event::FileChanged { .. } => changes.push(event),
             Event::ToolCall { .. } => open = Some(event),
@@ -124,7 +124,7 @@ fn changed(
     } else {
         settings.base_url = args.model.base_url.clone().or(settings.base_url);
         settings.wire = args.model.api.unwrap_or(settings.wire);
-        model_selection::again(&settings, config, environment)?
+        model_selection::for_resume(&settings, config, environment)?
     };
     settings.set_connection(&resolved);
     settings.approve = args.gates.approve.unwrap_or(settings.approve);

@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser};
-use fusee_engine::dispatch;
-use fusee_engine::review::{CodeReview, FindingSeverity, FindingsFormat};
-use fusee_engine::run::{self, ExitStatus};
+use fusee::engine::dispatch;
+use fusee::engine::review::{CodeReview, FindingSeverity, FindingsFormat};
+use fusee::engine::run::{self, ExitStatus};
 
 use super::run::RunArgs;
 use crate::config::flags::{ApprovalFlags, DirectoryFlag, LimitFlags, ModelFlags, RunIdFlag, words};

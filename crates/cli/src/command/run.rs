@@ -4,10 +4,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fusee_engine::dispatch;
-use fusee_engine::journal::RunId;
-use fusee_engine::review::CodeReview;
-use fusee_engine::run::{self, ExitStatus, JsonOutput, PromptText, RunSpec};
+use fusee::engine::dispatch;
+use fusee::engine::journal::RunId;
+use fusee::engine::review::CodeReview;
+use fusee::engine::run::{self, ExitStatus, JsonOutput, PromptText, RunSpec};
 
 use super::run_setup::{RunSetup, RunTarget, StartedRun};
 use super::task;
@@ -218,7 +218,7 @@ pub(super) async fn launch(
         Some(_) => None,
         None => {
             config.check_tools()?;
-            benchmark::asked(args.flow.benchmark, earlier.is_some(), &config, environment)
+            benchmark::settings_of_run(args.flow.benchmark, earlier.is_some(), &config, environment)
         }
     };
     let show = match json_form {
@@ -232,7 +232,7 @@ pub(super) async fn launch(
         Some(earlier) => model_selection::continued(&earlier.settings, &config, environment)?,
         None if needs_model => model_selection::select(&config, environment).await?,
         // A workflow of tools and arithmetic needs no model.
-        None => model_selection::nobody(),
+        None => model_selection::without_model(),
     };
     let in_words = task.is_none();
     let prompt = match args.prompt {

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use fusee_engine::agent::TurnInterrupt;
-use fusee_engine::journal::EventRecord;
-use fusee_engine::model::CancellationToken;
-use fusee_engine::run::{ExitStatus, RunOutcome};
+use fusee::engine::agent::TurnInterrupt;
+use fusee::engine::journal::EventRecord;
+use fusee::engine::model::CancellationToken;
+use fusee::engine::run::{ExitStatus, RunOutcome};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::run_setup::StartedRun;
@@ -25,8 +25,8 @@ pub(crate) async fn watch(
 ) -> Result<(ExitStatus, Option<RunOutcome>), CliError> {
     let StartedRun { running, header } = started;
     let (run, cancel) = (running.id().clone(), running.cancellation());
-    let mut face = show.face(header, cancel.clone());
-    past.iter().for_each(|event| face.recall(event));
+    let mut face = show.open_ui(header, cancel.clone());
+    past.iter().for_each(|event| face.note_rendered(event));
     let watching = ui::watch(face, running.events())?;
     let impatient = watch_signals(cancel, running.turn_stop(), show.is_live());
     let ended = async {

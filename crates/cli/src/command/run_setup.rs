@@ -5,23 +5,23 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fusee_engine::agent::PricedModel;
-use fusee_engine::agent::ReviewPolicy;
-use fusee_engine::approval::Approver;
-use fusee_engine::approval::rules::ApprovalRules;
-use fusee_engine::journal::{Journal, RunId};
-use fusee_engine::model::{Model, ResolvedModel};
-use fusee_engine::review::CodeReview;
-use fusee_engine::run::{
+use fusee::engine::agent::PricedModel;
+use fusee::engine::agent::ReviewPolicy;
+use fusee::engine::approval::Approver;
+use fusee::engine::approval::rules::ApprovalRules;
+use fusee::engine::journal::{Journal, RunId};
+use fusee::engine::model::{Model, ResolvedModel};
+use fusee::engine::review::CodeReview;
+use fusee::engine::run::{
     ActiveSandbox, RunBuilder, RunHandle, RunKind, RunSpec, SandboxMode, SandboxOptions,
 };
-use fusee_engine::tools::{CommandSettings, Secrets, sandbox};
+use fusee::engine::tools::{CommandSettings, Secrets, sandbox};
+use fusee::system;
 
 use super::task::ReadyTask;
 use crate::config::Config;
 use crate::model_selection;
 use crate::process::Process;
-use crate::process::clock;
 use crate::process::error::CliError;
 use crate::process::stdio;
 use crate::project::mcp_servers::{self, McpServers};
@@ -69,7 +69,7 @@ impl<'p> RunSetup<'p> {
         record: Option<&Path>,
         process: &'p Process,
     ) -> Result<Self, CliError> {
-        let options = config.confine(&process.environment);
+        let options = config.sandbox_options(&process.environment);
         let sandbox = activate(config.sandbox(), options, &project.directory, process).await;
         let servers = mcp_servers::connect(&config, &project.directory, process).await;
         let model = model_selection::open(&resolved, record)?;
@@ -99,7 +99,7 @@ impl<'p> RunSetup<'p> {
         let model = model_selection::open(&resolved, spec.record.as_deref())?;
         Self::finish(Self {
             journal: project.open_journal(config.journal())?,
-            servers: mcp_servers::again(&spec.mcp, &config, &spec.workspace, process),
+            servers: mcp_servers::for_resume(&spec.mcp, &config, &spec.workspace, process),
             process,
             project,
             config,
@@ -158,7 +158,7 @@ impl<'p> RunSetup<'p> {
                 }
             }
         }
-        Ok(self.equip(builder, &self.servers))
+        Ok(self.add_process_parts(builder, &self.servers))
     }
 
     /// Starts a run, by default under a new id.
@@ -169,7 +169,7 @@ impl<'p> RunSetup<'p> {
     ) -> Result<StartedRun, CliError> {
         let builder = self.complete(builder)?;
         let header = RunHeader::of(&builder.spec);
-        let run = run.map_or_else(clock::new_run_id, Ok)?;
+        let run = run.map_or_else(system::new_run_id, Ok).map_err(CliError::failed)?;
         Ok(StartedRun { running: Box::pin(builder.start(&run)).await?, header })
     }
 
@@ -182,7 +182,7 @@ impl<'p> RunSetup<'p> {
         servers: &McpServers,
         approver: Option<&Arc<dyn Approver>>,
     ) -> Result<StartedRun, CliError> {
-        let builder = self.equip(RunBuilder::new(spec, self.journal.clone(), model), servers);
+        let builder = self.add_process_parts(RunBuilder::new(spec, self.journal.clone(), model), servers);
         let mut builder = self.complete(builder)?;
         if let Some(approver) = approver {
             builder.deps.approver = Arc::clone(approver);
@@ -192,11 +192,11 @@ impl<'p> RunSetup<'p> {
     }
 
     /// Adds what this process contributes to every run.
-    fn equip(&self, builder: RunBuilder, servers: &McpServers) -> RunBuilder {
+    fn add_process_parts(&self, builder: RunBuilder, servers: &McpServers) -> RunBuilder {
         let builder = builder.with_sandbox(&self.sandbox);
         let mut builder = builder.with_mcp(&servers.offered, &servers.tools, &servers.secrets);
         builder.deps.approver = self.show.approver(self.saved_rules());
-        builder.deps.jitter = clock::jitter;
+        builder.deps.jitter = system::jitter;
         builder
     }
 
@@ -211,7 +211,8 @@ impl<'p> RunSetup<'p> {
             Ok::<_, CliError>(PricedModel { model, price: resolved.price })
         })?;
         if builder.deps.templates.memory_file.is_none() {
-            builder.deps.templates = template_source::needed(&builder.spec, &self.project, environment);
+            builder.deps.templates =
+                template_source::needed_by_run(&builder.spec, &self.project, environment);
         }
         Ok(builder)
     }

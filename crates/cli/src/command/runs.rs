@@ -7,14 +7,14 @@ mod gc;
 pub(crate) mod undo;
 
 use clap::{Args, Subcommand};
-use fusee_engine::journal::{Journal, RunRow};
-use fusee_engine::run::ExitStatus;
+use fusee::engine::journal::{Journal, RunRow};
+use fusee::engine::run::ExitStatus;
+use fusee::system::SystemClock;
 use serde_json::json;
 
 use crate::config::flags::DirectoryFlag;
 use crate::process::Process;
 use crate::process::clock;
-use crate::process::clock::SystemClock;
 use crate::process::error::CliError;
 use crate::process::stdio;
 use crate::project::Project;
@@ -106,7 +106,7 @@ fn list(args: &ListArgs, process: &Process) -> Result<ExitStatus, CliError> {
         stdio::error("no runs here yet\n");
         String::new()
     } else {
-        let now_ms = fusee_engine::journal::Clock::now_ms(&SystemClock);
+        let now_ms = fusee::engine::journal::Clock::now_ms(&SystemClock);
         let columns = process.environment.terminals().stdout.then(crate::ui::columns_of_stdout);
         let mut text = table(&rows, now_ms, columns.unwrap_or(usize::MAX));
         if all > rows.len() {

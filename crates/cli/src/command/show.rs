@@ -3,9 +3,9 @@
 use std::io;
 
 use clap::Args;
-use fusee_engine::agent::flow::{PhaseLog, PhaseMode};
-use fusee_engine::journal::{Journal, RunId};
-use fusee_engine::run::{ExitStatus, settings_of};
+use fusee::engine::agent::flow::{PhaseLog, PhaseMode};
+use fusee::engine::journal::{Journal, RunId};
+use fusee::engine::run::{ExitStatus, settings_of};
 
 use crate::config::flags::{DirectoryFlag, RunArg};
 use crate::process::Process;

@@ -8,10 +8,10 @@ mod tool;
 mod workflow_source;
 
 use clap::Args;
-use fusee_engine::lang::{EvaluationLimits, Machine};
-use fusee_engine::run::{ExitStatus, JsonOutput, RunKind, RunOutcome, WorkflowRun};
-use fusee_engine::task_system::{ExecutionPath, Reason, TaskError, TaskResult};
-use fusee_engine::workflow::standard_tools;
+use fusee::engine::lang::{EvaluationLimits, Machine};
+use fusee::engine::run::{ExitStatus, JsonOutput, RunKind, RunOutcome, WorkflowRun};
+use fusee::engine::task_system::{ExecutionPath, Reason, TaskError, TaskResult};
+use fusee::engine::workflow::standard_tools;
 use serde_json::Value as Json;
 
 use super::run::{self, ContinuedRun, Launched, RunArgs};
@@ -145,7 +145,7 @@ async fn begun(
                 }
                 match template::tool_call(&name, &line.inputs) {
                     Ok(text) => line.task = Some(text),
-                    Err(refusal) => return refusal.tell(json),
+                    Err(refusal) => return refusal.print_error(json),
                 }
                 line.direct_tool = true;
                 line.inputs.clear();
@@ -159,7 +159,7 @@ async fn begun(
                 }
                 let work = match template::work(&found, &words) {
                     Ok(work) => work,
-                    Err(refusal) => return refusal.tell(json),
+                    Err(refusal) => return refusal.print_error(json),
                 };
                 if line.dry_run {
                     return template::dry_run(&found, &work, json, &project).await;
@@ -175,7 +175,7 @@ async fn begun(
                 };
                 return Box::pin(run_task(&line, run, task, earlier, project, process)).await;
             }
-            Err(refusal) => return refusal.tell(json),
+            Err(refusal) => return refusal.print_error(json),
         }
     }
     let named = line.task.as_deref().unwrap_or_default();

@@ -4,9 +4,9 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 
 use clap::{Args, Subcommand};
-use fusee_engine::run::ExitStatus;
-use fusee_engine::template::{RegisteredTemplate, SKELETON, Template, TemplateInput, TemplateRegistry};
-use fusee_engine::text::Source;
+use fusee::engine::run::ExitStatus;
+use fusee::engine::template::{RegisteredTemplate, SKELETON, Template, TemplateInput, TemplateRegistry};
+use fusee::engine::text::Source;
 use serde_json::{Value, json};
 
 use crate::config::flags::DirectoryFlag;

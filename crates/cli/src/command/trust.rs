@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use clap::Args;
-use fusee_engine::run::ExitStatus;
-use fusee_engine::tools::workspace::bounded_read;
+use fusee::engine::run::ExitStatus;
+use fusee::engine::tools::workspace::bounded_read;
 
 use crate::config::flags::DirectoryFlag;
 use crate::config::trust::Trust;
@@ -69,7 +69,7 @@ pub(crate) fn trust(args: &TrustArgs, process: &Process) -> Result<ExitStatus, C
             return Err(failure);
         }
     };
-    stdio::print(&said(&file, &config))?;
+    stdio::print(&list_settings(&file, &config))?;
     Ok(ExitStatus::Completed)
 }
 
@@ -78,7 +78,7 @@ fn unsaved(error: &std::io::Error) -> CliError {
 }
 
 /// Lists the settings that are now in effect.
-fn said(file: &Path, config: &Config) -> String {
+fn list_settings(file: &Path, config: &Config) -> String {
     let mut text = format!("{} is trusted with its current content\n", file.display());
     let is_its = |origin: &ValueOrigin| matches!(origin, ValueOrigin::File { path, .. } if path == file);
     let mut lines: Vec<String> = Key::outside_keys()

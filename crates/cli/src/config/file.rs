@@ -3,9 +3,9 @@
 use std::io;
 use std::path::Path;
 
-use fusee_engine::approval::rules::ApprovalRule;
-use fusee_engine::text::{Diagnostic, Diagnostics, Source, Span, suggest};
-use fusee_engine::tools::workspace::bounded_read;
+use fusee::engine::approval::rules::ApprovalRule;
+use fusee::engine::text::{Diagnostic, Diagnostics, Source, Span, suggest};
+use fusee::engine::tools::workspace::bounded_read;
 use toml::de::DeTable;
 
 use super::flow_keys::AGENT_KEYS;

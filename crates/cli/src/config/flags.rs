@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use fusee_engine::approval::ApprovalMode;
-use fusee_engine::journal::RunId;
-use fusee_engine::model::Wire;
-use fusee_engine::run::SandboxMode;
+use fusee::engine::approval::ApprovalMode;
+use fusee::engine::journal::RunId;
+use fusee::engine::model::Wire;
+use fusee::engine::run::SandboxMode;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

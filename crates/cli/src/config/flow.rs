@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use fusee_engine::agent::flow::{
+use fusee::engine::agent::flow::{
     FlowEditFormat, FlowMode, FlowSettings, HistoryMode, HistorySettings, OutputMode, PhaseControl, PhaseLog,
     PhaseMode, PhasePlace, PhaseProbe, PhaseRules, PlanMode, RuntimeAction, Stage,
 };
-use fusee_engine::text::suggest;
+use fusee::engine::text::suggest;
 use serde::de::DeserializeOwned;
 
 use super::{Config, Layer, Value, ValueOrigin};
@@ -213,7 +213,7 @@ fn known_tools<'a>(names: impl Iterator<Item = &'a String>, at: &str) -> Result<
     if names.peek().is_none() {
         return Ok(());
     }
-    let known = fusee_engine::agent::flow::tool_names();
+    let known = fusee::engine::agent::flow::tool_names();
     for name in names.filter(|name| !known.contains(name)) {
         if let Some(help) = suggest::did_you_mean(name, known.iter().map(String::as_str)) {
             return Err(CliError::usage(format!("{at} names the unknown tool `{name}`")).help(help));

@@ -52,13 +52,13 @@ const PRICE: Kind = Kind::Number { least: 0.0, most: 1e6 };
 
 const MANY: u64 = i64::MAX as u64;
 
-/// Names of [`Wire`](fusee_engine::model::Wire).
+/// Names of [`Wire`](fusee::engine::model::Wire).
 pub(crate) const APIS: &[&str] = &["chat", "responses", "anthropic"];
-/// Names of [`ApprovalMode`](fusee_engine::approval::ApprovalMode).
+/// Names of [`ApprovalMode`](fusee::engine::approval::ApprovalMode).
 pub(crate) const APPROVALS: &[&str] = &["auto", "ask", "never"];
-/// Names of [`SandboxMode`](fusee_engine::run::SandboxMode).
+/// Names of [`SandboxMode`](fusee::engine::run::SandboxMode).
 pub(crate) const SANDBOX_MODES: &[&str] = &["on", "off"];
-/// Names of [`ToolFormat`](fusee_engine::model::ToolFormat).
+/// Names of [`ToolFormat`](fusee::engine::model::ToolFormat).
 const TOOL_FORMATS: &[&str] = &["native", "text", "schema"];
 
 /// All keys, in display order.

@@ -1,6 +1,6 @@
 //! `[mcp.NAME]`: MCP servers whose tools a model may use, as configured.
 
-use fusee_engine::text::{Span, suggest};
+use fusee::engine::text::{Span, suggest};
 use serde_json::json;
 
 use super::ValueOrigin;

@@ -1,6 +1,6 @@
 //! The configuration of review mode.
 
-use fusee_engine::agent::ReviewPolicy;
+use fusee::engine::agent::ReviewPolicy;
 
 use super::Config;
 

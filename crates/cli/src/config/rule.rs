@@ -1,7 +1,7 @@
 //! `[[rules]]`: approval decisions by command prefix, with examples that are checked when the file is read.
 
-use fusee_engine::approval::rules::{ApprovalRule, RuleDecision};
-use fusee_engine::text::{Span, suggest};
+use fusee::engine::approval::rules::{ApprovalRule, RuleDecision};
+use fusee::engine::text::{Span, suggest};
 use serde_json::json;
 
 use super::spanned_tree::{Entry, Leaf, Node};

@@ -3,7 +3,7 @@
 
 mod json;
 
-use fusee_engine::text::Span;
+use fusee::engine::text::Span;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 

@@ -1,6 +1,6 @@
 //! Reads the list of stages (`flow`). All errors are reported at once, each with its position.
 
-use fusee_engine::text::{Span, suggest};
+use fusee::engine::text::{Span, suggest};
 use serde_json::{Map, json};
 
 use super::flow_keys::STAGE_KEYS;
@@ -22,7 +22,7 @@ pub(crate) struct StageError {
 
 /// Converts the stages to JSON, each a table of the keys in [`STAGE_KEYS`].
 pub(crate) fn read(list: &Node) -> Result<Value, Vec<StageError>> {
-    let mut complaints = Vec::new();
+    let mut errors = Vec::new();
     let Leaf::List(items) = &list.value else {
         let message = format!("`flow` must be a list of stages, found {}", list.shown());
         let help = Some("[[flow]] id = \"context\" prompt = \"…\"".to_owned());
@@ -31,15 +31,15 @@ pub(crate) fn read(list: &Node) -> Result<Value, Vec<StageError>> {
     let mut stages: Vec<serde_json::Value> = Vec::new();
     for item in items {
         let mut stage = Map::new();
-        table(item, "", &mut stage, &mut complaints);
-        check(item, &stage, &stages, &mut complaints);
+        table(item, "", &mut stage, &mut errors);
+        check(item, &stage, &stages, &mut errors);
         stages.push(nested(stage));
     }
     if items.is_empty() || items.len() > MAX_STAGES {
         let message = format!("`flow` has {} stages; it must have 1 to {MAX_STAGES}", items.len());
-        complaints.push(StageError { code: "wrong-value", at: list.span, message, help: None });
+        errors.push(StageError { code: "wrong-value", at: list.span, message, help: None });
     }
-    if complaints.is_empty() { Ok(Value::Stages(stages.into())) } else { Err(complaints) }
+    if errors.is_empty() { Ok(Value::Stages(stages.into())) } else { Err(errors) }
 }
 
 /// Parses stages from the JSON text of a variable.
@@ -48,12 +48,9 @@ pub(crate) fn read_text(text: &str) -> Result<Value, TypeMismatch> {
         message: format!("expected a JSON list of stages: {words}"),
         help: None,
     })?;
-    read(&node).map_err(|complaints| {
-        let words = complaints.iter().map(|complaint| complaint.message.as_str()).collect::<Vec<_>>();
-        TypeMismatch {
-            message: words.join("; "),
-            help: complaints.into_iter().find_map(|complaint| complaint.help),
-        }
+    read(&node).map_err(|errors| {
+        let words = errors.iter().map(|error| error.message.as_str()).collect::<Vec<_>>();
+        TypeMismatch { message: words.join("; "), help: errors.into_iter().find_map(|error| error.help) }
     })
 }
 

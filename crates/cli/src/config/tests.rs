@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use fusee_engine::journal::Durability;
+use fusee::engine::journal::Durability;
 use insta::assert_snapshot;
 
 use super::*;
@@ -194,7 +194,7 @@ fn what_confined_commands_may_use_and_reach_comes_from_the_users_file() {
                 cpu_s = 8\nfile_mb = 7\n";
     let place = Place::new(user, "", &[]);
     let environment = Environment::made_of(&[("HOME", "/home/me")], "/");
-    let confine = place.gather(Vec::new()).unwrap().confine(&environment);
+    let confine = place.gather(Vec::new()).unwrap().sandbox_options(&environment);
     let allowance = ResourceLimits { cpu_s: 8, memory_bytes: 64 << 20, processes: 9, file_bytes: 7 << 20 };
     let (read, write) = (vec!["/opt/x".into()], vec!["/home/me/y".into()]);
     assert_eq!(confine, SandboxOptions { network: Network::Machine, read, write, allowance });
@@ -254,7 +254,7 @@ fn the_schema_agrees_with_the_parser() {
 #[test]
 fn flows_have_the_defaults_of_the_library() {
     let config = Place::new("", "", &[]).gather(Vec::new()).unwrap();
-    assert_eq!(config.flow().unwrap(), fusee_engine::agent::flow::FlowSettings::default());
+    assert_eq!(config.flow().unwrap(), fusee::engine::agent::flow::FlowSettings::default());
 }
 
 /// Gathers with an agent file of this name and text.
@@ -322,7 +322,7 @@ fn every_knob_has_a_variable() {
         ("FUSEE_PHASE_CONTROL_MODE", "rules"),
     ];
     let flow = Place::new("", "", &variables).gather(Vec::new()).unwrap().flow().unwrap();
-    assert_eq!(flow.mode, fusee_engine::agent::flow::FlowMode::Staged3);
+    assert_eq!(flow.mode, fusee::engine::agent::flow::FlowMode::Staged3);
     assert_eq!((flow.context_window, flow.skip_readonly), (-1, true));
     assert_eq!(flow.tools, ["read_file", "shell"]);
     assert_eq!(flow.phase_control.prompts["plan"], "Plan.");
@@ -359,7 +359,7 @@ fn a_name_that_nobody_knows_is_refused_where_it_is_used() {
 
 #[test]
 fn the_last_word_on_the_shape_of_the_work_counts() {
-    use fusee_engine::agent::flow::FlowMode::*;
+    use fusee::engine::agent::flow::FlowMode::*;
     let stages = "[[flow]]\nid = \"a\"\n";
     let branching = "task_branching = true\n";
     let flag = |mode: &str| vec![("task_flow_mode", Value::Text(mode.to_owned()))];

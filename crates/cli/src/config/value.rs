@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use fusee_engine::model::connection::provider::{self, UrlError};
-use fusee_engine::text::suggest;
+use fusee::engine::model::connection::provider::{self, UrlError};
+use fusee::engine::text::suggest;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
@@ -72,28 +72,28 @@ impl Kind {
                 };
                 match items.iter().map(text).collect::<Option<Vec<String>>>() {
                     Some(texts) => paths(texts.iter().map(String::as_str)),
-                    None => Err(self.misfit("a list of other values")),
+                    None => Err(self.type_mismatch("a list of other values")),
                 }
             }
             (Self::Switch, Leaf::Switch(on)) => Ok(Value::Switch(*on)),
             (Self::Names, Leaf::List(items)) => {
                 let name = |item: &Node| match &item.value {
                     Leaf::Text(text) if !text.trim().is_empty() => Ok(text.clone()),
-                    _ => Err(self.misfit(&format!("{} in the list", item.shown()))),
+                    _ => Err(self.type_mismatch(&format!("{} in the list", item.shown()))),
                 };
                 items.iter().map(name).collect::<Result<_, _>>().map(Value::Names)
             }
             (Self::Texts, Leaf::Table(entries)) => {
                 let text = |entry: &Entry| match &entry.node.value {
                     Leaf::Text(text) => Ok((entry.name.clone(), text.clone())),
-                    _ => Err(self.misfit(&format!("{} for `{}`", entry.node.shown(), entry.name))),
+                    _ => Err(self.type_mismatch(&format!("{} for `{}`", entry.node.shown(), entry.name))),
                 };
                 entries.iter().map(text).collect::<Result<_, _>>().map(Value::Texts)
             }
             (Self::Stages, _) => stages::read(node).map_err(|complaints| {
                 let first = complaints.into_iter().next();
                 first.map_or_else(
-                    || self.misfit(&node.shown()),
+                    || self.type_mismatch(&node.shown()),
                     |first| TypeMismatch { message: first.message, help: first.help },
                 )
             }),
@@ -101,7 +101,7 @@ impl Kind {
                 self.read_number(*number as f64, Some(*number), shown)
             }
             (_, Leaf::Number { number, shown }) => self.read_number(*number, None, shown),
-            _ => Err(self.misfit(&node.shown())),
+            _ => Err(self.type_mismatch(&node.shown())),
         }
     }
 
@@ -109,15 +109,15 @@ impl Kind {
     pub(crate) fn read_text(self, text: &str) -> Result<Value, TypeMismatch> {
         let quoted = || format!("{text:?}");
         match self {
-            Self::Text if text.trim().is_empty() => Err(self.misfit(&quoted())),
+            Self::Text if text.trim().is_empty() => Err(self.type_mismatch(&quoted())),
             Self::Text => Ok(Value::Text(text.to_owned())),
             Self::Url => url(text).map(Value::Text),
             Self::Paths => paths(text.split(':').filter(|path| !path.is_empty())),
             Self::Whole { .. } | Self::Signed { .. } => match text.trim().parse::<i128>() {
                 Ok(number) => self.read_number(number as f64, Some(number), text),
-                Err(_) => Err(self.misfit(&quoted())),
+                Err(_) => Err(self.type_mismatch(&quoted())),
             },
-            Self::Switch => switch(text).map(Value::Switch).ok_or_else(|| self.misfit(&quoted())),
+            Self::Switch => switch(text).map(Value::Switch).ok_or_else(|| self.type_mismatch(&quoted())),
             Self::Names if text.trim_start().starts_with('[') => self.read_json(text),
             Self::Names => {
                 let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
@@ -127,11 +127,11 @@ impl Kind {
             Self::Stages => stages::read_text(text),
             Self::Number { .. } => match text.trim().parse::<f64>() {
                 Ok(number) => self.read_number(number, None, text),
-                Err(_) => Err(self.misfit(&quoted())),
+                Err(_) => Err(self.type_mismatch(&quoted())),
             },
             Self::Word(words) if words.contains(&text) => Ok(Value::Text(text.to_owned())),
             Self::Word(words) => {
-                let mut misfit = self.misfit(&quoted());
+                let mut misfit = self.type_mismatch(&quoted());
                 misfit.help = suggest::did_you_mean(text, words.iter().copied());
                 Err(misfit)
             }
@@ -139,7 +139,8 @@ impl Kind {
     }
 
     fn read_json(self, text: &str) -> Result<Value, TypeMismatch> {
-        let node = parse_json(text).map_err(|(_, words)| self.misfit(&format!("{text:?} ({words})")))?;
+        let node =
+            parse_json(text).map_err(|(_, words)| self.type_mismatch(&format!("{text:?} ({words})")))?;
         self.read(&node)
     }
 
@@ -147,20 +148,20 @@ impl Kind {
         match (self, whole) {
             (Self::Whole { least, most }, Some(whole)) => match u64::try_from(whole) {
                 Ok(whole) if (least..=most).contains(&whole) => Ok(Value::Whole(whole)),
-                _ => Err(self.misfit(shown)),
+                _ => Err(self.type_mismatch(shown)),
             },
             (Self::Signed { least, most }, Some(whole)) => match i64::try_from(whole) {
                 Ok(whole) if (least..=most).contains(&whole) => Ok(Value::Signed(whole)),
-                _ => Err(self.misfit(shown)),
+                _ => Err(self.type_mismatch(shown)),
             },
             (Self::Number { least, most }, _) if (least..=most).contains(&number) => {
                 Ok(Value::Number(number))
             }
-            _ => Err(self.misfit(shown)),
+            _ => Err(self.type_mismatch(shown)),
         }
     }
 
-    fn misfit(self, shown: &str) -> TypeMismatch {
+    fn type_mismatch(self, shown: &str) -> TypeMismatch {
         TypeMismatch { message: format!("expected {self}, found {shown}"), help: None }
     }
 
@@ -242,7 +243,7 @@ impl From<&Value> for serde_json::Value {
 fn paths<'t>(texts: impl IntoIterator<Item = &'t str>) -> Result<Value, TypeMismatch> {
     let texts: Vec<String> = texts.into_iter().map(str::to_owned).collect();
     match texts.iter().find(|text| !text.starts_with('/') && !text.starts_with("~/")) {
-        Some(relative) => Err(Kind::Paths.misfit(&format!("{relative:?}"))),
+        Some(relative) => Err(Kind::Paths.type_mismatch(&format!("{relative:?}"))),
         None => Ok(Value::List(texts)),
     }
 }

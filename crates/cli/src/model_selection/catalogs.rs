@@ -2,7 +2,7 @@
 
 use std::io;
 
-use fusee_engine::model::{Prices, Profile, Profiles};
+use fusee::engine::model::{Prices, Profile, Profiles};
 
 use crate::process::environment::Environment;
 use crate::process::error::CliError;
@@ -16,7 +16,7 @@ pub(crate) fn profile(
     model: &str,
     environment: &Environment,
 ) -> Result<Profile, CliError> {
-    let mut profiles = Profiles::shipped_for(provider)?;
+    let mut profiles = Profiles::builtin_for(provider)?;
     if let Some((name, text)) = own_file("profiles.toml", environment)? {
         profiles.add(&name, &text)?;
     }
@@ -25,7 +25,7 @@ pub(crate) fn profile(
 
 /// All prices.
 pub(crate) fn prices(environment: &Environment) -> Result<Prices, CliError> {
-    let mut prices = Prices::shipped()?;
+    let mut prices = Prices::builtin()?;
     if let Some((name, text)) = own_file("prices.toml", environment)? {
         prices.add(&name, &text)?;
     }

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use fusee_engine::model::connection::provider::{PROVIDERS, Provider};
+use fusee::engine::model::connection::provider::{PROVIDERS, Provider};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -41,7 +41,7 @@ pub(crate) struct LocalServer {
 }
 
 /// Probes all sources concurrently.
-pub(crate) async fn look(environment: &Environment) -> DiscoveredModels {
+pub(crate) async fn probe_all(environment: &Environment) -> DiscoveredModels {
     let keyed = |provider: &&Provider| key(provider, environment).is_some();
     let keys = PROVIDERS.iter().filter(keyed).collect();
     let own = PROVIDERS.iter().filter(|provider| provider.key_variable.is_none());
@@ -55,7 +55,7 @@ fn key<'e>(provider: &Provider, environment: &'e Environment) -> Option<&'e str>
 
 /// Fetches the model list of one server.
 async fn ask(provider: &'static Provider, environment: &Environment) -> Option<LocalServer> {
-    let base_url = place(provider, environment);
+    let base_url = base_url(provider, environment);
     let (address, path) = address(&base_url)?;
     let models = tokio::time::timeout(PATIENCE, list(&address, &path)).await.ok().flatten()?;
     Some(LocalServer { provider, base_url, models })
@@ -63,7 +63,7 @@ async fn ask(provider: &'static Provider, environment: &Environment) -> Option<L
 
 /// Base URL of a self-hosted provider: from the environment, or its default port. An invalid variable is
 /// reported when the server is used.
-pub(crate) fn place(provider: &Provider, environment: &Environment) -> String {
+pub(crate) fn base_url(provider: &Provider, environment: &Environment) -> String {
     own_url(provider, environment).unwrap_or_else(|| provider.base_url.to_owned())
 }
 

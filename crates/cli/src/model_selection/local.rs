@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use fusee_engine::model::connection::LOCAL;
-use fusee_engine::model::has_local_models;
+use fusee::engine::model::connection::LOCAL;
+use fusee::engine::model::has_local_models;
 
 use crate::process::environment::Environment;
 use crate::process::error::CliError;

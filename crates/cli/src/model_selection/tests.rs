@@ -99,13 +99,13 @@ fn only_a_free_model_is_taken_unasked_and_only_if_there_is_no_choice() {
             models: models.iter().map(|name| (*name).to_owned()).collect(),
         }],
     };
-    assert_eq!(only(&found(&["q:7b"], &[openai])).unwrap(), "ollama:q:7b");
-    let failure = only(&found(&[], &[openai])).unwrap_err();
+    assert_eq!(only_local_model(&found(&["q:7b"], &[openai])).unwrap(), "ollama:q:7b");
+    let failure = only_local_model(&found(&[], &[openai])).unwrap_err();
     assert_eq!(failure.exit, run::ExitStatus::Usage);
     assert!(failure.help.unwrap().starts_with("OPENAI_API_KEY is set: fusee run -m openai:MODEL …\n"));
-    let failure = only(&found(&["a", "b"], &[])).unwrap_err();
+    let failure = only_local_model(&found(&["a", "b"], &[])).unwrap_err();
     assert_eq!(failure.help.unwrap(), "fusee run -m ollama:a …\nfusee run -m ollama:b …");
-    assert_eq!(only(&found(&[], &[])).unwrap_err().message, "no model configured and none found");
+    assert_eq!(only_local_model(&found(&[], &[])).unwrap_err().message, "no model configured and none found");
 }
 
 #[test]

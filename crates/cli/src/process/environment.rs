@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
-use fusee_engine::model::Secret;
+use fusee::engine::model::Secret;
 
 use crate::process::error::CliError;
 

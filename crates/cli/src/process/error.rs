@@ -1,9 +1,9 @@
 //! Errors that stop a command before or outside its run: exit code, message, and a hint. Failures of the task
 //! itself are in its events and its outcome.
 
-use fusee_engine::journal::JournalError;
-use fusee_engine::model::OpenError;
-use fusee_engine::run::{ExitStatus, StartError};
+use fusee::engine::journal::JournalError;
+use fusee::engine::model::OpenError;
+use fusee::engine::run::{ExitStatus, StartError};
 
 use crate::process::stdio;
 

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use fusee_engine::journal::{Journal, JournalError, RunRow, RunStatus};
-use fusee_engine::run::{self, RunSpec};
+use fusee::engine::journal::{Journal, JournalError, RunRow, RunStatus};
+use fusee::engine::run::{self, RunSpec};
 
 use crate::process::error::CliError;
 

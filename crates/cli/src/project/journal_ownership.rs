@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use fusee_engine::tools::workspace::bounded_read;
+use fusee::engine::tools::workspace::bounded_read;
 
 /// Maximum size of the list in bytes; a longer one is cut to its newer half.
 const MOST_BYTES: u64 = 1 << 20;

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fusee_engine::model;
-use fusee_engine::tools::Tool;
-use fusee_engine::tools::mcp::{
+use fusee::engine::model;
+use fusee::engine::tools::Tool;
+use fusee::engine::tools::mcp::{
     self, McpClient, McpTool, OfferedTool, ProgramSettings, ServerSettings, ToolLists,
 };
 
@@ -30,7 +30,7 @@ pub(crate) async fn connect(config: &Config, directory: &Path, process: &Process
     let mut servers = McpServers { secrets: keys(config, process), ..McpServers::default() };
     for entry in config.mcp() {
         let Some(server) = open(entry, directory, process, &mut servers.secrets) else { continue };
-        match server.offer().await {
+        match server.list_tools().await {
             Err(error) => stdio::error(&format!("warning: {error}; continuing without it\n")),
             Ok(offer) => {
                 for left in &offer.left_out {
@@ -48,7 +48,7 @@ pub(crate) async fn connect(config: &Config, directory: &Path, process: &Process
 }
 
 /// The tools of a resumed run, as offered when it started. Servers are contacted when first needed.
-pub(crate) fn again(
+pub(crate) fn for_resume(
     offered: &[OfferedTool],
     config: &Config,
     directory: &Path,

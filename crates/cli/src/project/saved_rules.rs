@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use fusee_engine::approval::rules::{ApprovalRule, ApprovalRules};
+use fusee::engine::approval::rules::{ApprovalRule, ApprovalRules};
 
 use crate::process::environment::Environment;
 use crate::project::Project;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fusee_engine::tools::workspace::walk;
+use fusee::engine::tools::workspace::walk;
 
 /// The given files, and the `wanted` files in the given directories that are not ignored, sorted by name.
 /// Paths stay relative to `here` if they were given so.
@@ -24,7 +24,7 @@ fn below(here: &Path, directory: &Path, wanted: fn(&Path) -> bool) -> Vec<PathBu
     let start = here.join(directory);
     // Enter hidden folders: `.fusee` is one, and others do not contain such files.
     let mut walk = ignore::WalkBuilder::new(&start);
-    walk.hidden(false).filter_entry(|entry| entry.file_name() != ".git" && walk::ends(entry));
+    walk.hidden(false).filter_entry(|entry| entry.file_name() != ".git" && walk::may_enter(entry));
     walk::bound_ignore_files(&mut walk, &start);
     let mut found: Vec<PathBuf> = walk
         .build()

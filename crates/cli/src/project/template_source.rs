@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use fusee_engine::lang::Callable;
-use fusee_engine::run::{RunKind, RunSpec, TemplateSource, callable};
-use fusee_engine::template::{
+use fusee::engine::lang::Callable;
+use fusee::engine::run::{RunKind, RunSpec, TemplateSource, callable};
+use fusee::engine::template::{
     LoadedTemplates, TemplateFolder, TemplateLayer, TemplateRegistry, load, shipped,
 };
-use fusee_engine::text::render::{self, Colour};
-use fusee_engine::text::{Diagnostic, Severity};
+use fusee::engine::text::render::{self, Colour};
+use fusee::engine::text::{Diagnostic, Severity};
 
 use crate::process::environment::Environment;
 use crate::process::stdio;
@@ -71,7 +71,11 @@ pub(crate) fn for_run(loaded: LoadedTemplates, project: &Project) -> TemplateSou
 }
 
 /// The templates a run with these settings needs: none for a plain request, unless its prompt can delegate.
-pub(crate) fn needed(settings: &RunSpec, project: &Project, environment: &Environment) -> TemplateSource {
+pub(crate) fn needed_by_run(
+    settings: &RunSpec,
+    project: &Project,
+    environment: &Environment,
+) -> TemplateSource {
     if settings.work == RunKind::Request && settings.prompt.is_none() {
         return TemplateSource::default();
     }

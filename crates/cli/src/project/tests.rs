@@ -69,6 +69,6 @@ fn the_folder_keeps_itself_out_of_version_control_and_leaves_an_own_file_alone()
 fn a_directory_that_is_not_there_is_wrong_usage() {
     let place = tempfile::tempdir().unwrap();
     let failure = Project::find(Some(Path::new("gone")), &environment(place.path())).unwrap_err();
-    assert_eq!(failure.exit, fusee_engine::run::ExitStatus::Usage);
+    assert_eq!(failure.exit, fusee::engine::run::ExitStatus::Usage);
     assert!(failure.message.contains("gone"), "{}", failure.message);
 }

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use fusee_engine::lang::{self, Callable};
-use fusee_engine::run::WorkflowRun;
-use fusee_engine::text::Source;
-use fusee_engine::workflow::{WorkflowLoader, catalog, standard_tools};
+use fusee::engine::lang::{self, Callable};
+use fusee::engine::run::WorkflowRun;
+use fusee::engine::text::Source;
+use fusee::engine::workflow::{WorkflowLoader, catalog, standard_tools};
 
 use crate::process::environment::Environment;
 use crate::project::Project;

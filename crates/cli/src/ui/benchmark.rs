@@ -1,8 +1,8 @@
 //! Benchmark mode: whether it is enabled, and the one line that scripts read.
 
-use fusee_engine::agent::TaskOutcome;
-use fusee_engine::agent::flow::BenchmarkSettings;
-use fusee_engine::journal::event::TaskStatus;
+use fusee::engine::agent::TaskOutcome;
+use fusee::engine::agent::flow::BenchmarkSettings;
+use fusee::engine::journal::event::TaskStatus;
 
 use crate::config::{Config, switch};
 use crate::process::environment::Environment;
@@ -14,7 +14,7 @@ mod tests;
 const REASON_CHARACTERS: usize = 300;
 
 /// The benchmark settings of a run, if benchmark mode is enabled by flag or variable.
-pub(crate) fn asked(
+pub(crate) fn settings_of_run(
     flag: bool,
     continues: bool,
     config: &Config,

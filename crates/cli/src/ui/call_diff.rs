@@ -26,21 +26,22 @@ pub(crate) fn rows(name: &str, arguments: &Value, workspace: Option<&Path>) -> O
             let (old, new) = (text(&["old", "old_string"])?, text(&["new", "new_string"])?);
             let path = text(&["path"])?;
             let all = arguments.get("all").and_then(Value::as_bool).unwrap_or_default();
-            let around = workspace.and_then(|workspace| edited(&standing(workspace, path)?, old, new, all));
+            let around =
+                workspace.and_then(|workspace| edited(&current_content(workspace, path)?, old, new, all));
             let (old, new) = around.unwrap_or_else(|| (old.to_owned(), new.to_owned()));
-            Some(headed(path, differences(&old, &new)))
+            Some(with_heading(path, differences(&old, &new)))
         }
         "write_file" => {
             let (path, new) = (text(&["path"])?, text(&["content"])?);
-            let old = workspace.and_then(|workspace| standing(workspace, path)).unwrap_or_default();
-            Some(headed(path, differences(&old, new)))
+            let old = workspace.and_then(|workspace| current_content(workspace, path)).unwrap_or_default();
+            Some(with_heading(path, differences(&old, new)))
         }
         "apply_patch" => Some(text(&["patch", "input"])?.lines().map(patch_line).collect()),
         _ => None,
     }
 }
 
-fn headed(path: &str, rows: Vec<StyledLine>) -> Vec<StyledLine> {
+fn with_heading(path: &str, rows: Vec<StyledLine>) -> Vec<StyledLine> {
     [StyledLine::of(Style::Bold, path)].into_iter().chain(rows).collect()
 }
 
@@ -82,7 +83,7 @@ fn edited(file: &str, old: &str, new: &str, all: bool) -> Option<(String, String
 }
 
 /// The current content of a file; `None` if it cannot be compared.
-fn standing(workspace: &Path, path: &str) -> Option<String> {
+fn current_content(workspace: &Path, path: &str) -> Option<String> {
     let path = workspace.join(path);
     let file = std::fs::metadata(&path).ok().filter(|file| file.is_file() && file.len() <= COMPARED_BYTES);
     file.and_then(|_| std::fs::read_to_string(path).ok())

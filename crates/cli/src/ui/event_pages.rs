@@ -2,7 +2,7 @@
 
 use std::io;
 
-use fusee_engine::journal::{EventRecord, Journal, RunId};
+use fusee::engine::journal::{EventRecord, Journal, RunId};
 
 use crate::process::error::CliError;
 use crate::ui::Ui;
@@ -11,7 +11,7 @@ use crate::ui::Ui;
 const PAGE: usize = 512;
 
 /// Passes every event of a run, in order, to `take`.
-pub(crate) fn each(
+pub(crate) fn for_each_event(
     journal: &Journal,
     run: &RunId,
     mut take: impl FnMut(EventRecord) -> Result<(), CliError>,
@@ -39,7 +39,7 @@ pub(crate) fn show_all(journal: &Journal, run: &RunId, face: &mut dyn Ui) -> Res
         other => Ok(other.is_ok()),
     };
     let mut listening = true;
-    each(journal, run, |event| {
+    for_each_event(journal, run, |event| {
         if listening {
             listening = written(face.show(&event))?;
         }

@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use fusee_engine::journal::event::{
+use fusee::engine::journal::event::{
     CallFate, ChangeKind, ErrorCode, ErrorDetail, Event, Role, TaskComplete, TaskStarted, TaskStatus,
     ToolResult, TurnType,
 };
-use fusee_engine::journal::{Branch, EventRecord};
+use fusee::engine::journal::{Branch, EventRecord};
 use serde_json::{Value, json};
 
 /// All events, each with its time since the start.

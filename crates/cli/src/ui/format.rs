@@ -1,6 +1,6 @@
 //! Short texts for events, durations and quantities, shared by every UI and listing.
 
-use fusee_engine::journal::event::{CallFate, ChangeKind, Event, StageStatus, ToolResult};
+use fusee::engine::journal::event::{CallFate, ChangeKind, Event, StageStatus, ToolResult};
 use serde_json::Value;
 
 #[cfg(test)]
@@ -10,7 +10,7 @@ mod tests;
 const GIST_CHARACTERS: usize = 160;
 
 /// Summarizes a call's arguments on one line, without the tool's name.
-pub(crate) fn gist(name: &str, arguments: &Value) -> String {
+pub(crate) fn summarize_arguments(name: &str, arguments: &Value) -> String {
     let text = |key: &str| arguments.get(key).and_then(Value::as_str);
     let gist = match name {
         "read_file" => {
@@ -189,7 +189,7 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
 }
 
 /// The request without its background section.
-pub(crate) fn asked(request: &str) -> &str {
+pub(crate) fn request_text(request: &str) -> &str {
     request.split_once("\n\n**Background:** ").map_or(request, |(asked, _)| asked)
 }
 

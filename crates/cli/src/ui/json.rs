@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use fusee_engine::journal::EventRecord;
+use fusee::engine::journal::EventRecord;
 
 use super::Ui;
 
@@ -27,10 +27,10 @@ impl<W: Write + Send> Ui for JsonLines<W> {
     fn show(&mut self, event: &EventRecord) -> io::Result<()> {
         serde_json::to_writer(&mut self.lines, event)?;
         self.lines.push(b'\n');
-        if self.lines.len() < GATHERED { Ok(()) } else { self.rest() }
+        if self.lines.len() < GATHERED { Ok(()) } else { self.flush() }
     }
 
-    fn rest(&mut self) -> io::Result<()> {
+    fn flush(&mut self) -> io::Result<()> {
         if self.lines.is_empty() {
             return Ok(());
         }
@@ -40,6 +40,6 @@ impl<W: Write + Send> Ui for JsonLines<W> {
     }
 
     fn close(&mut self) -> io::Result<()> {
-        self.rest()
+        self.flush()
     }
 }

@@ -1,7 +1,7 @@
 //! Styled terminal lines of known width, which can be truncated, wrapped and right-aligned. Untrusted text is
 //! sanitized when it is added.
 
-use fusee_engine::text::render::harmless;
+use fusee::engine::text::render::sanitize;
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -184,8 +184,8 @@ fn prefix(text: &str, columns: usize) -> &str {
 
 fn clean(text: &str) -> String {
     if text.contains(['\t', '\n']) {
-        harmless(&text.replace('\t', "    ").replace('\n', " ")).into_owned()
+        sanitize(&text.replace('\t', "    ").replace('\n', " ")).into_owned()
     } else {
-        harmless(text).into_owned()
+        sanitize(text).into_owned()
     }
 }

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use fusee_engine::journal::EventRecord;
-use fusee_engine::text::render::harmless;
+use fusee::engine::journal::EventRecord;
+use fusee::engine::text::render::sanitize;
 use serde_json::Value;
 
 use super::{Ui, format};
@@ -61,11 +61,11 @@ impl<W: Write + Send> Ui for Log<W> {
             } else {
                 below.push_str(&format!("    {key}:\n"));
                 for part in shown.trim_end().lines() {
-                    below.push_str(&format!("      {}\n", harmless(part)));
+                    below.push_str(&format!("      {}\n", sanitize(part)));
                 }
             }
         }
-        let entry = format!("{}\n{below}", harmless(&line));
+        let entry = format!("{}\n{below}", sanitize(&line));
         match self.phases {
             _ if format::phase_text(&stamped.event).is_none() => self.out.write_all(entry.as_bytes()),
             PhaseLogTarget::Inline => self.out.write_all(entry.as_bytes()),

@@ -3,13 +3,13 @@
 use std::io;
 use std::sync::Arc;
 
-use fusee_engine::agent::TaskOutcome;
-use fusee_engine::agent::flow::{BenchmarkSettings, OutputMode, PhaseLog};
-use fusee_engine::approval::{Approver, NonInteractive};
-use fusee_engine::model::CancellationToken;
-use fusee_engine::model::Price;
-use fusee_engine::run::RunSpec;
-use fusee_engine::text::render::Colour;
+use fusee::engine::agent::TaskOutcome;
+use fusee::engine::agent::flow::{BenchmarkSettings, OutputMode, PhaseLog};
+use fusee::engine::approval::{Approver, NonInteractive};
+use fusee::engine::model::CancellationToken;
+use fusee::engine::model::Price;
+use fusee::engine::run::RunSpec;
+use fusee::engine::text::render::Colour;
 
 use super::Ui;
 use super::json::JsonLines;
@@ -147,7 +147,7 @@ impl UiOptions {
     }
 
     /// Creates the UI for a run.
-    pub(crate) fn face(&self, plan: RunHeader, cancel: CancellationToken) -> Box<dyn Ui> {
+    pub(crate) fn open_ui(&self, plan: RunHeader, cancel: CancellationToken) -> Box<dyn Ui> {
         let face = self.usual_face(plan, cancel);
         if self.phases_go_to_stdout() { Box::new(PhaseUi::new(io::stdout(), face)) } else { face }
     }

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use fusee_engine::journal::EventRecord;
-use fusee_engine::text::render::harmless;
+use fusee::engine::journal::EventRecord;
+use fusee::engine::text::render::sanitize;
 
 use super::{Ui, format};
 
@@ -28,19 +28,19 @@ impl<O: Write + Send> Ui for PhaseUi<O> {
     fn show(&mut self, event: &EventRecord) -> io::Result<()> {
         match format::phase_text(&event.event) {
             Some(text) => {
-                writeln!(self.out, "{}", harmless(&text))?;
+                writeln!(self.out, "{}", sanitize(&text))?;
                 self.out.flush()
             }
             None => self.rest.show(event),
         }
     }
 
-    fn recall(&mut self, event: &EventRecord) {
-        self.rest.recall(event);
+    fn note_rendered(&mut self, event: &EventRecord) {
+        self.rest.note_rendered(event);
     }
 
-    fn rest(&mut self) -> io::Result<()> {
-        self.rest.rest()
+    fn flush(&mut self) -> io::Result<()> {
+        self.rest.flush()
     }
 
     fn redraw_interval(&self) -> Option<Duration> {

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use fusee_engine::journal::event::{Event, Role, TaskComplete, TaskStatus};
-use fusee_engine::journal::{Branch, EventRecord};
+use fusee::engine::journal::event::{Event, Role, TaskComplete, TaskStatus};
+use fusee::engine::journal::{Branch, EventRecord};
 use serde_json::Value;
 
 use super::summary::RunTally;
@@ -34,7 +34,7 @@ impl<O: Write, E: Write> PlainUi<O, E> {
     }
 
     fn line(&mut self, text: &str) -> io::Result<()> {
-        let mut text = fusee_engine::text::render::harmless(text).into_owned();
+        let mut text = fusee::engine::text::render::sanitize(text).into_owned();
         text.push('\n');
         self.err.write_all(text.as_bytes())
     }
@@ -78,7 +78,7 @@ impl<O: Write + Send, E: Write + Send> Ui for PlainUi<O, E> {
                 self.line(&format!(
                     "task {} · {}",
                     stamped.task,
-                    format::one_line(format::asked(&started.request), 120)
+                    format::one_line(format::request_text(&started.request), 120)
                 ))
             }
             Event::TaskStarted(started) => {
@@ -188,7 +188,7 @@ impl<O: Write + Send, E: Write + Send> Ui for PlainUi<O, E> {
         }
     }
 
-    fn recall(&mut self, stamped: &EventRecord) {
+    fn note_rendered(&mut self, stamped: &EventRecord) {
         match &stamped.event {
             Event::FileChanged { path, change } => self.tally.changed(path, *change),
             Event::ToolCall { name, arguments, .. } => self.open = Some(call(name, arguments)),
@@ -196,7 +196,7 @@ impl<O: Write + Send, E: Write + Send> Ui for PlainUi<O, E> {
         }
     }
 
-    fn rest(&mut self) -> io::Result<()> {
+    fn flush(&mut self) -> io::Result<()> {
         self.err.flush()
     }
 
@@ -206,6 +206,6 @@ impl<O: Write + Send, E: Write + Send> Ui for PlainUi<O, E> {
 }
 
 fn call(name: &str, arguments: &Value) -> String {
-    let gist = format::gist(name, arguments);
+    let gist = format::summarize_arguments(name, arguments);
     if gist.is_empty() { format!("  > {name}") } else { format!("  > {name} {gist}") }
 }

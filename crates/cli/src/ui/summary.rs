@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fusee_engine::journal::event::{ChangeKind, ErrorCode, TaskComplete, TaskStatus, Verification};
+use fusee::engine::journal::event::{ChangeKind, ErrorCode, TaskComplete, TaskStatus, Verification};
 
 use super::format;
 use super::line::{Style, StyledLine};

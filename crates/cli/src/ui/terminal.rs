@@ -15,9 +15,9 @@ mod view;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-use fusee_engine::journal::event::{Event, TaskStatus};
-use fusee_engine::journal::{Branch, EventRecord};
-use fusee_engine::model::CancellationToken;
+use fusee::engine::journal::event::{Event, TaskStatus};
+use fusee::engine::journal::{Branch, EventRecord};
+use fusee::engine::model::CancellationToken;
 
 use super::{RunHeader, Ui};
 pub(crate) use glyphs::{ASCII, Glyphs, UNICODE};
@@ -91,15 +91,15 @@ impl<W: Write> TerminalUi<W> {
         let (columns, rows) = (self.size)();
         let now = self.begun.elapsed();
         let done = self.view.done(columns);
-        let area = self.view.area(columns, rows, now, self.cancel.is_cancelled());
+        let area = self.view.render_progress(columns, rows, now, self.cancel.is_cancelled());
         self.last_frame = Some(Instant::now());
         self.screen.draw(&done, &area, columns)
     }
 }
 
 impl<W: Write + Send> Ui for TerminalUi<W> {
-    fn recall(&mut self, stamped: &EventRecord) {
-        self.view.recall(stamped);
+    fn note_rendered(&mut self, stamped: &EventRecord) {
+        self.view.note_rendered(stamped);
     }
 
     fn show(&mut self, stamped: &EventRecord) -> io::Result<()> {

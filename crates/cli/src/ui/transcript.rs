@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use fusee_engine::journal::EventRecord;
-use fusee_engine::journal::event::{Event, Role, TaskComplete, TaskStatus, ToolResult};
-use fusee_engine::text::render::harmless;
+use fusee::engine::journal::EventRecord;
+use fusee::engine::journal::event::{Event, Role, TaskComplete, TaskStatus, ToolResult};
+use fusee::engine::text::render::sanitize;
 
 use super::summary::RunTally;
 use super::{Ui, format};
@@ -45,7 +45,7 @@ impl<W: Write> Transcript<W> {
     }
 
     fn line(&mut self, text: &str) -> io::Result<()> {
-        writeln!(self.out, "{}", harmless(text).trim_end())
+        writeln!(self.out, "{}", sanitize(text).trim_end())
     }
 
     fn text(&mut self, indent: &str, text: &str) -> io::Result<()> {
@@ -90,7 +90,7 @@ impl<W: Write + Send> Ui for Transcript<W> {
     fn show(&mut self, stamped: &EventRecord) -> io::Result<()> {
         match &stamped.event {
             // Tasks below the main one are shown as stages.
-            Event::TaskStarted(_) if stamped.task != fusee_engine::journal::Branch::main() => Ok(()),
+            Event::TaskStarted(_) if stamped.task != fusee::engine::journal::Branch::main() => Ok(()),
             Event::TaskStarted(started) => {
                 let when = clock::local(stamped.ts_ms);
                 self.line(&format!(
@@ -125,7 +125,7 @@ impl<W: Write + Send> Ui for Transcript<W> {
                 self.line("")
             }
             Event::ToolCall { call_id, name, arguments } => {
-                let gist = format::gist(name, arguments);
+                let gist = format::summarize_arguments(name, arguments);
                 self.calls.insert(call_id.clone(), format!("{name} {gist}").trim_end().to_owned());
                 Ok(())
             }
@@ -174,7 +174,7 @@ impl<W: Write + Send> Ui for Transcript<W> {
                 }
                 None => Ok(()),
             },
-            Event::TaskComplete(complete) if stamped.task == fusee_engine::journal::Branch::main() => {
+            Event::TaskComplete(complete) if stamped.task == fusee::engine::journal::Branch::main() => {
                 self.complete(stamped.run.as_str(), complete)
             }
             Event::TaskComplete(_)

@@ -1,6 +1,6 @@
 //! The first request of a plain `fusee run`.
 
-use fusee_engine::model::tokens::exact_count;
+use fusee::engine::model::tokens::exact_count;
 use fusee_testkit::project::Project;
 use fusee_testkit::server::{Message, Script, Server};
 use serde_json::Value;

@@ -12,8 +12,8 @@ use super::limits::Limits;
 use super::limits::meter::Meter;
 use super::limits::policy_change::RunPolicy;
 use super::model_request::attempt::AttemptResult;
+use super::session::Session;
 use super::task::AgentTask;
-use super::task_context::TaskContext;
 use super::tool_calls::tool_executor::{CallRecord, ToolExecutor};
 use crate::approval::rules::ApprovalRules;
 
@@ -43,7 +43,7 @@ impl<'t> Execution<'t> {
         }
     }
 
-    pub(crate) fn session(&self) -> &'t TaskContext {
+    pub(crate) fn session(&self) -> &'t Session {
         &self.task.session
     }
 

@@ -20,8 +20,8 @@ use super::execution::Execution;
 use super::machine::TurnEvent;
 use attempt::{Attempt, AttemptResult, AttemptState, ServerLoading, send};
 
-/// One request of a task, and what its attempts share.
-pub(crate) struct ModelRequest {
+/// What the model is asked with in one turn; all attempts of the turn share it.
+pub(crate) struct TurnContext {
     /// Counts from 1.
     pub(crate) attempt: u32,
     /// Index of the turn.
@@ -37,9 +37,9 @@ pub(crate) async fn ask(
     conversation: &mut Conversation<'_>,
     files: &mut KnownFiles,
     loading: &mut Option<ServerLoading>,
-    request: ModelRequest,
+    turn: TurnContext,
 ) -> Result<TurnEvent, RunAborted> {
-    let ModelRequest { attempt, turn_index, .. } = request;
+    let TurnContext { attempt, turn_index, .. } = turn;
     let tokens = conversation.tokens();
     if run.meter.start_turn() {
         conversation.report_moves(run, turn_index, tokens);
@@ -48,7 +48,7 @@ pub(crate) async fn ask(
     }
     run.meter.observe_context(tokens);
     let began_ms = run.meter.active_ms;
-    let (sent, recorded) = send_step(run, conversation, files, *loading, request).await?;
+    let (sent, recorded) = send_step(run, conversation, files, *loading, turn).await?;
     run.record_attempt(&sent.result, &recorded);
     files.reported.extend(sent.told);
     if let Some(preface) = sent.preface {
@@ -106,10 +106,10 @@ async fn send_step(
     conversation: &mut Conversation<'_>,
     files: &KnownFiles,
     loading: Option<ServerLoading>,
-    request: ModelRequest,
+    turn: TurnContext,
 ) -> Result<(Attempt, StepMeta), RunAborted> {
     let (task, session) = (run.task, run.session());
-    let ModelRequest { attempt, options, tail, .. } = request;
+    let TurnContext { attempt, options, tail, .. } = turn;
     let call = StepRequest::new(&task.branch, StepKind::Model, session.model.name())
         .with_args(conversation.request_args(tail.as_deref()));
     let state = AttemptState { attempt, now_ms: run.meter.active_ms, left_ms: run.left_ms(), loading };

@@ -17,7 +17,7 @@ use super::limits::Limits;
 use super::machine::{Action, EMPTY_REPLY, EMPTY_TOO_EARLY, LimitUsage, TaskEnd, TurnEvent, TurnMachine};
 use super::model_request::attempt::ServerLoading;
 use super::model_request::grammar_constraints::OpenCalls;
-use super::model_request::{self, ModelRequest};
+use super::model_request::{self, TurnContext};
 use super::phase_tracker::PhaseTracker;
 use super::task::{AgentTask, FinishedTask, TaskOutcome};
 
@@ -139,8 +139,8 @@ impl<'t> TaskRunner<'t> {
         let task = run.task;
         let open = OpenCalls { task, flow, files, verification, conversation, turn_index };
         let (options, tail) = (open.options(), flow.phase_tail().map(str::to_owned));
-        let request = ModelRequest { attempt, turn_index, options, tail };
-        model_request::ask(run, conversation, files, &mut self.loading, request).await
+        let turn = TurnContext { attempt, turn_index, options, tail };
+        model_request::ask(run, conversation, files, &mut self.loading, turn).await
     }
 
     /// Sends a message in place of a reply that could not be used.

@@ -14,7 +14,7 @@ use super::interrupt::TurnInterrupt;
 use super::machine::TaskEnd;
 use super::plan::Plan;
 use super::runner::TaskRunner;
-use super::task_context::TaskContext;
+use super::session::Session;
 use crate::agent::completion::answer_check::AnswerCheck;
 use crate::agent::completion::finalize::concluded;
 use crate::agent::conversation::carry_over::PriorConversation;
@@ -26,7 +26,7 @@ use crate::agent::tool_calls::subtask_tool::{self, Spent};
 
 /// A task that a model works through.
 pub struct AgentTask {
-    pub(crate) session: Arc<TaskContext>,
+    pub(crate) session: Arc<Session>,
     pub(crate) engine: Arc<dyn DurableRun>,
     pub(crate) branch: Branch,
     pub(crate) submission_id: String,
@@ -180,7 +180,7 @@ pub(crate) struct FinishedTask {
 impl AgentTask {
     /// A task on `branch` of a run, with its system prompt and request.
     pub fn new(
-        session: Arc<TaskContext>,
+        session: Arc<Session>,
         engine: Arc<dyn DurableRun>,
         branch: Branch,
         submission_id: String,

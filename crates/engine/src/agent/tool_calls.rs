@@ -26,7 +26,7 @@ use super::facts::change_of;
 use super::flow::Feedback;
 use super::machine::{CallResults, CallVerdict, FinishCall, GuardedCall};
 use super::runner::TaskRunner;
-use super::task_context::TaskContext;
+use super::session::Session;
 use call_gate::CallHistory;
 use tool_executor::CallRecord;
 
@@ -229,7 +229,10 @@ impl TaskRunner<'_> {
         }
         // A call that ran into the time limit was not aborted by the user; the turn machine ends the task.
         results.aborted |= fate == Some(CallFate::Aborted) && run.left_ms() != Some(0);
-        results.failure = results.failure.take().or(called.output.failure.take().map(String::from));
+        if called.output.stops_task {
+            let reason = called.output.content.lines().last().unwrap_or_default();
+            results.failure.get_or_insert_with(|| reason.trim_matches(['[', ']']).to_owned());
+        }
         emit_result(run, &call, &called, duration_ms);
         self.conversation.history.push(Message::Tool {
             call_id: call.id,
@@ -271,7 +274,7 @@ fn circling(times: u32) -> CallRoute {
     CallRoute::refuse(content, "repeated_call")
 }
 
-fn unknown(session: &TaskContext, name: &str) -> CallRoute {
+fn unknown(session: &Session, name: &str) -> CallRoute {
     let names = || session.definitions().map(|definition: &ToolDefinition| definition.name.as_ref());
     let near = fusee_text::suggest::nearest(name, names());
     let hint = if near.is_empty() {

@@ -56,7 +56,8 @@ pub(super) fn walk(root: &Path, known: &KnownFiles, commit: Option<&str>) -> Res
         .follow_links(false)
         .threads(threads)
         .filter_entry(|entry| {
-            entry.depth() == 0 || !is_state(entry.file_name()) && fusee_tools::workspace::walk::ends(entry)
+            entry.depth() == 0
+                || !is_state(entry.file_name()) && fusee_tools::workspace::walk::may_enter(entry)
         });
     fusee_tools::workspace::walk::bound_ignore_files(&mut builder, root);
     builder.build_parallel().run(|| {

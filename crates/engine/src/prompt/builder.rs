@@ -108,8 +108,8 @@ impl<T> Prompt<T> {
 impl<T: TaskFields> PromptBuilder<T> {
     /// Appends a top-level section.
     #[must_use]
-    pub fn section(mut self, section: PromptSection) -> Self {
-        self.sections.push(section);
+    pub fn section(mut self, section: impl Into<PromptSection>) -> Self {
+        self.sections.push(section.into());
         self
     }
 

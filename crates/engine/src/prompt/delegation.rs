@@ -4,6 +4,7 @@
 use super::builder::{Prompt, PromptProblem};
 use super::section::PromptSection;
 use super::task_fields::AnyTask;
+use super::task_section::TaskSection;
 
 /// Text of the delegation section, for the model that delegates.
 pub(super) const TEXT: &str = include_str!("delegation.md");
@@ -95,7 +96,7 @@ impl DelegationPrompt {
         let recap = PromptSection::literal("recap", "Recap", recap.text());
         sections
             .into_iter()
-            .chain([recap, PromptSection::task()])
+            .chain([recap, TaskSection::default().into()])
             .fold(Prompt::builder(), |builder, section| builder.section(section))
             .build()
     }

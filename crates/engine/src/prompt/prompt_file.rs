@@ -15,6 +15,7 @@ use super::environment::EnvironmentSnapshot;
 use super::planning_strategy::PlanningStrategy;
 use super::section::{PromptSection, SectionDisplay, Visibility};
 use super::task_fields::AnyTask;
+use super::task_section::TaskSection;
 
 /// Parser for prompt files.
 pub struct PromptFile;
@@ -187,7 +188,7 @@ impl FileSection {
         }
         let title = self.title.unwrap_or_else(|| own_title.to_owned());
         let mut section = match kind {
-            SectionKind::Task => PromptSection::task().named(key, title),
+            SectionKind::Task => TaskSection::new(key, title).into(),
             SectionKind::Planning => self.strategy.unwrap_or_default().section().named(key, title),
             SectionKind::Delegation => {
                 let own = self.prompt.unwrap_or_default();

@@ -195,7 +195,7 @@ fn what_code_decides_is_decided_when_a_prompt_is_written() {
                 .param("expansion_instructions", "nothing"),
         )
         .section(PromptSection::delegation(DelegationPrompt::new(vec![part])))
-        .section(PromptSection::task())
+        .section(TaskSection::default())
         .build()
         .expect("a prompt");
     for hurry in ["yes", "no"] {
@@ -233,7 +233,7 @@ fn what_did_not_change_is_taken_over() {
             PromptSection::text("c", "C", "after ${expansion_instructions}")
                 .param("expansion_instructions", "nothing"),
         )
-        .section(PromptSection::task())
+        .section(TaskSection::default())
         .build()
         .expect("a prompt");
     let task: AnyTask = serde_json::from_value(json!({ "request": "Do it." })).expect("a task");

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::builder::{NodeBody, PromptNode};
 use super::section::{SectionDisplay, Visibility};
 use super::task_fields::{AnyTask, EXPANSION, Fields, text};
+use super::task_section::TaskSection;
 
 /// A prompt bound to a task, ready to be rendered.
 #[derive(Clone)]
@@ -244,7 +245,7 @@ impl<'p> BoundPrompt<'p> {
                 let summary = self.fill(node, summary)?;
                 format!("{summary}\n\n---\n{}", self.invitation(node, at))
             }
-            (_, NodeBody::Task, _) => self.task(),
+            (_, NodeBody::Task, _) => TaskSection::render(&self.fields),
             (_, NodeBody::Text(template), _) => self.fill(node, template)?,
         };
         Ok(if body.is_empty() { heading } else { format!("{heading}\n\n{body}") })
@@ -290,23 +291,6 @@ impl<'p> BoundPrompt<'p> {
         let behind =
             if inside.is_empty() { String::new() } else { format!(" Inside: {}.", inside.join(", ")) };
         format!("[Summary only. To see all of it, call `open_sections` with key `{}`.{behind}]", node.path)
-    }
-
-    fn task(&self) -> String {
-        let mut parts = Vec::new();
-        if let Some(instructions) = self.fields.set(EXPANSION) {
-            parts.push(format!("**Expansion Context:** {instructions}\n\n---"));
-        }
-        parts.extend(self.fields.set("request"));
-        let domain: Vec<_> =
-            self.fields.domain().map(|(name, value)| format!("- **{name}:** {value}")).collect();
-        if !domain.is_empty() {
-            parts.push(domain.join("\n"));
-        }
-        if let Some(background) = self.fields.set("background") {
-            parts.push(format!("**Background:** {background}"));
-        }
-        parts.join("\n\n")
     }
 }
 

@@ -90,9 +90,9 @@ impl PromptSection {
         Self::with(key.into(), title.into(), SectionBody::Literal(body.into()))
     }
 
-    /// Creates the section that shows the task.
-    pub fn task() -> Self {
-        Self::with("task".to_owned(), "Task".to_owned(), SectionBody::Task)
+    /// Creates the section of a [`TaskSection`](super::TaskSection).
+    pub(super) fn task(key: String, title: String) -> Self {
+        Self::with(key, title, SectionBody::Task)
     }
 
     /// Creates the section with the instructions of the project's AGENTS.md.

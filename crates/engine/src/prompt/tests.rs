@@ -21,7 +21,7 @@ fn four_and_a_task() -> Prompt<AnyTask> {
         builder = builder
             .section(PromptSection::text(format!("s{n}"), "S", "").enabled(std::sync::Arc::new(|_| false)));
     }
-    builder.section(PromptSection::task()).build().expect("a prompt")
+    builder.section(TaskSection::default()).build().expect("a prompt")
 }
 
 #[test]

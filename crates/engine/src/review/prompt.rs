@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::review_context::ReviewContext;
 use super::{CodeReview, findings_schema};
 use crate::agent::SectionedPrompt;
-use crate::prompt::{EnvironmentSnapshot, Prompt, PromptSection, worded};
+use crate::prompt::{EnvironmentSnapshot, Prompt, PromptSection, TaskSection, worded};
 
 /// Task type of a review.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -80,6 +80,6 @@ fn prompt(
     builder
         .section(PromptSection::literal("planning", "Planning", text("planning")).tool("plan_tasks"))
         .section(PromptSection::literal("workspace", "Workspace", text("workspace")))
-        .section(PromptSection::task().named("review-task", "Review Task"))
+        .section(TaskSection::new("review-task", "Review Task"))
         .build()
 }

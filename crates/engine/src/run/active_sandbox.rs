@@ -98,6 +98,6 @@ async fn strongest(
 /// the first steps because nothing depends on it; each command is limited individually anyway.
 fn limit_all(fork_server: ForkServer, allowance: ResourceLimits) {
     tokio::spawn(async move {
-        let _ = fork_server.limit_all(CgroupLimits::around(&allowance)).await;
+        let _ = fork_server.limit_all(CgroupLimits::protecting_machine(&allowance)).await;
     });
 }

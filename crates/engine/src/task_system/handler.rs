@@ -16,8 +16,8 @@ use super::request::SubtaskRequest;
 use super::subtasks::Subtasks;
 use crate::agent::flow::{FlowMode, FlowSettings};
 use crate::agent::{
-    AgentTask, AnswerHandler, FinishedTask, Limits, Remaining, SPAWN_SUBTASK, Spent, TaskContext,
-    TaskOutcome, control_names,
+    AgentTask, AnswerHandler, FinishedTask, Limits, Remaining, SPAWN_SUBTASK, Session, Spent, TaskOutcome,
+    control_names,
 };
 use crate::template::output::{OutputSchema, constraint};
 use crate::template::{LimitOverrides, Template};
@@ -26,7 +26,7 @@ use crate::template::{LimitOverrides, Template};
 /// configuration does not change.
 pub(super) struct Handler {
     /// Model, tools, limits and options of this execution.
-    pub(super) context: Arc<TaskContext>,
+    pub(super) context: Arc<Session>,
     engine: Arc<dyn DurableRun>,
     pub(super) scope: TaskScope,
     /// Whether the start of the task was announced.
@@ -35,7 +35,7 @@ pub(super) struct Handler {
 
 impl Handler {
     /// Creates a handler with this configuration.
-    pub(super) fn new(context: Arc<TaskContext>, engine: &Arc<dyn DurableRun>, scope: &TaskScope) -> Self {
+    pub(super) fn new(context: Arc<Session>, engine: &Arc<dyn DurableRun>, scope: &TaskScope) -> Self {
         let (engine, scope) = (Arc::clone(engine), scope.clone());
         Self { context, engine, scope, announced: AtomicBool::new(false) }
     }
@@ -58,7 +58,7 @@ impl Handler {
             // If tools are offered, a constrained reply could never call one.
             options.extra.entry("response_format").or_insert(constraint);
         }
-        let context = TaskContext { toolbox, options, ..base.for_child(limits) };
+        let context = Session { toolbox, options, ..base.for_child(limits) };
         let context = requested_model(context, system, template, request, scope)?;
         Ok(Self::new(Arc::new(context), &system.engine, scope))
     }
@@ -157,12 +157,12 @@ impl HandlerSession {
 /// Switches to the requested model. A model named by the request is used or refused; a model named by the
 /// template falls back to the run's model with a warning.
 fn requested_model(
-    context: TaskContext,
+    context: Session,
     system: &TaskSystem,
     template: &Template,
     request: &SubtaskRequest,
     scope: &TaskScope,
-) -> Result<TaskContext, TaskError> {
+) -> Result<Session, TaskError> {
     // The main task's model was chosen when the run started.
     let Some(parent) = &scope.parent else { return Ok(context) };
     let Some(wanted) = request.model.as_ref().or(template.model.as_ref()) else { return Ok(context) };

@@ -10,7 +10,7 @@ use fusee_journal::{Branch, DurableRun, RunAborted, StepKind, StepMeta, StepRequ
 use fusee_model::{CancellationToken, Conversation, Message, Reply, StopReason};
 use serde_json::{Value, json};
 
-use crate::agent::{Attempt, AttemptResult, RANKING_ARGUMENT, RankBy, Spent, TaskContext, within};
+use crate::agent::{Attempt, AttemptResult, RANKING_ARGUMENT, RankBy, Session, Spent, within};
 use crate::memory::journaled_query::{self, Details, QueryRecord};
 use crate::memory::{FileMatch, MemoryAnswer, MemoryQuery, MemorySystem};
 use crate::template::{OutputFormat, OutputKind, output};
@@ -28,7 +28,7 @@ const SYSTEM: &str = "You choose which files of a project help with a task. You 
 /// Dependencies of a search within a run.
 pub(crate) struct RankedSearch<'a> {
     pub(crate) memory: &'a Arc<MemorySystem>,
-    pub(crate) session: &'a TaskContext,
+    pub(crate) session: &'a Session,
     pub(crate) engine: &'a dyn DurableRun,
     pub(crate) branch: &'a Branch,
     pub(crate) cancel: &'a CancellationToken,

@@ -22,7 +22,7 @@ use super::history_part;
 use super::lookup::{ExecutionPath, TemplateOrigin};
 use super::prompt::{Handover, compose, handed_over};
 use super::request::SubtaskRequest;
-use crate::agent::{Remaining, TaskContext, TaskOutcome, TaskProgress};
+use crate::agent::{Remaining, Session, TaskOutcome, TaskProgress};
 use crate::memory::MemorySystem;
 use crate::prompt::EnvironmentSnapshot;
 use crate::template::output::OutputSchema;
@@ -36,7 +36,7 @@ pub struct TaskSystem {
     /// Finds templates. Empty in a replay, which takes the templates from the journal.
     pub registry: Arc<TemplateRegistry>,
     /// Session that every handler is derived from.
-    pub base: Arc<TaskContext>,
+    pub base: Arc<Session>,
     /// Journal of the run.
     pub engine: Arc<dyn DurableRun>,
     /// Environment in which the run started.

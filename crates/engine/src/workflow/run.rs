@@ -18,7 +18,7 @@ use super::driver::{BranchEnd, WorkflowDriver};
 use super::loader::WorkflowLoader;
 use super::outcome::{self, TokensUsed};
 use super::workflow_context::{EffectTrace, WorkflowContext};
-use crate::agent::{FactsEnd, TaskContext, TaskOutcome};
+use crate::agent::{FactsEnd, Session, TaskOutcome};
 use crate::memory::MemorySystem;
 use crate::prompt::EnvironmentSnapshot;
 use crate::task_system::TaskSystem;
@@ -55,7 +55,7 @@ pub(crate) enum WorkflowExit {
 
 /// Dependencies of a workflow run.
 pub(crate) struct WorkflowScope {
-    pub(crate) session: TaskContext,
+    pub(crate) session: Session,
     pub(crate) engine: Arc<dyn DurableRun>,
     pub(crate) branch: Branch,
     pub(crate) environment: EnvironmentSnapshot,
@@ -70,7 +70,7 @@ pub(crate) struct WorkflowScope {
 }
 
 /// Compiles a workflow without running it, against the tools of its session.
-pub(crate) fn compiled(workflow: &WorkflowRun, session: &TaskContext) -> Compiled {
+pub(crate) fn compiled(workflow: &WorkflowRun, session: &Session) -> Compiled {
     let catalog = catalog(session.toolbox.definitions(), &workflow.tasks);
     let source = Source::new(workflow.name.as_str(), workflow.text.as_str());
     compile(&source, &catalog, &mut WorkflowLoader::kept(workflow.files.clone()))

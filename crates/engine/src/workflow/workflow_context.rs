@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use super::outcome::TokensUsed;
 use super::run::WorkflowRun;
-use crate::agent::{TaskContext, TaskOutcome};
+use crate::agent::{Session, TaskOutcome};
 use crate::task_system::TaskSystem;
 
 /// Called with one line for every effect and every answer.
@@ -20,7 +20,7 @@ pub type EffectTrace = Arc<dyn Fn(&str) + Send + Sync>;
 const TRACED: usize = 200;
 
 pub(crate) struct WorkflowContext {
-    pub(super) session: Arc<TaskContext>,
+    pub(super) session: Arc<Session>,
     pub(super) engine: Arc<dyn DurableRun>,
     /// Runs the tasks that the program calls.
     pub(super) tasks: Arc<TaskSystem>,

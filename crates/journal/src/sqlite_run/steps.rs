@@ -27,7 +27,7 @@ impl DurableRun for SqliteRun {
         body: StepBody<'a>,
     ) -> BoxFuture<'a, Result<StepResult, RunAborted>> {
         Box::pin(async move {
-            let (key, row) = self.asked(&call)?;
+            let (key, row) = self.next_step(&call)?;
             let begun = row.is_some();
             if let Some(recorded) = row.and_then(replayed) {
                 return Ok(recorded);
@@ -46,7 +46,7 @@ impl DurableRun for SqliteRun {
         body: StepBody<'a>,
     ) -> BoxFuture<'a, Result<OnceOutcome, RunAborted>> {
         Box::pin(async move {
-            let (key, row) = self.asked(&call)?;
+            let (key, row) = self.next_step(&call)?;
             if let Some(mut row) = row {
                 let intent = row.intent.take().unwrap_or_default();
                 let recorded = replayed(row).map(OnceOutcome::Done);
@@ -61,7 +61,7 @@ impl DurableRun for SqliteRun {
                     Ok(OnceOutcome::Done(self.execute(key, Some(call), body).await))
                 }
                 Intention::Go(intent) => {
-                    self.intend(&key, call, &intent);
+                    self.write_intent(&key, call, &intent);
                     self.commit().await?;
                     Ok(OnceOutcome::Done(self.execute(key, None, body).await))
                 }
@@ -75,7 +75,7 @@ impl DurableRun for SqliteRun {
         body: StepBody<'a>,
     ) -> BoxFuture<'a, Result<StepResult, RunAborted>> {
         Box::pin(async move {
-            self.going()?;
+            self.check_active()?;
             Ok(self.execute(key, None, body).await)
         })
     }
@@ -97,14 +97,14 @@ impl DurableRun for SqliteRun {
             args,
         };
         Box::pin(async move {
-            let (key, row) = self.asked(&call)?;
+            let (key, row) = self.next_step(&call)?;
             let begun = row.is_some();
             let recorded = match (self.mode, row.and_then(replayed)) {
                 (RunMode::Live, Some(recorded)) => recorded,
                 // Children are part of the program: their steps and events are compared as well.
                 (RunMode::Replay, Some(recorded)) => {
                     let now = self.side_by_side(calls, limit).await;
-                    self.going()?;
+                    self.check_active()?;
                     if recorded.value != now {
                         let difference = Divergence::children(&key, &recorded.value, &now);
                         return Err(self.stop(RunAborted::Diverged(Box::new(difference))));
@@ -117,7 +117,7 @@ impl DurableRun for SqliteRun {
                     let value = self.side_by_side(calls, limit).await;
                     // A child that had to stop because the run stopped must not be recorded as a failed
                     // child.
-                    self.going()?;
+                    self.check_active()?;
                     self.record(key, (!begun).then_some(call), value, started, None)
                 }
             };
@@ -139,7 +139,7 @@ impl DurableRun for SqliteRun {
             args: Value::Null,
         };
         Box::pin(async move {
-            let (key, row) = self.asked(&call)?;
+            let (key, row) = self.next_step(&call)?;
             let begun = row.is_some();
             let mut recorded = match row.and_then(replayed) {
                 Some(recorded) => recorded,
@@ -206,7 +206,7 @@ fn replayed(row: StepRow) -> Option<StepResult> {
 }
 
 impl SqliteRun {
-    fn intend(&self, key: &StepKey, call: StepRequest, intent: &Value) {
+    fn write_intent(&self, key: &StepKey, call: StepRequest, intent: &Value) {
         let (key, at_ms) = (key.clone(), self.journal.now_ms());
         let mut state = self.state.lock();
         let (args, intent) = (state.pending.encode(&call.args), state.pending.encode(intent));

@@ -1,6 +1,6 @@
 //! Numbers. Integer arithmetic never wraps; a result that cannot be represented is an error, not infinity.
 
-use super::{Arity, Builtin, pure, text_of, wrong};
+use super::{Arity, Builtin, pure, text_of, type_error};
 use crate::runtime_error::UnlocatedError;
 use crate::value::{Value, brief};
 
@@ -109,8 +109,8 @@ fn divide(one: &Value, two: &Value) -> Result<Value, UnlocatedError> {
     }
     match (as_float(one), as_float(two)) {
         (Some(a), Some(b)) => finite("/", a / b),
-        (None, _) => Err(wrong("/", "numbers", one)),
-        (_, None) => Err(wrong("/", "numbers", two)),
+        (None, _) => Err(type_error("/", "numbers", one)),
+        (_, None) => Err(type_error("/", "numbers", two)),
     }
 }
 
@@ -126,8 +126,8 @@ fn numbers(
     }
     match (as_float(one), as_float(two)) {
         (Some(a), Some(b)) => finite(name, floats(a, b)),
-        (None, _) => Err(wrong(name, "numbers", one)),
-        (_, None) => Err(wrong(name, "numbers", two)),
+        (None, _) => Err(type_error(name, "numbers", one)),
+        (_, None) => Err(type_error(name, "numbers", two)),
     }
 }
 
@@ -165,7 +165,7 @@ fn integers(
         [Value::Int(one), Value::Int(two)] => {
             step(*one, *two).map(Value::Int).ok_or_else(|| overflow(name, args))
         }
-        [Value::Int(_), other] | [other, ..] => Err(wrong(name, "integers", other)),
+        [Value::Int(_), other] | [other, ..] => Err(type_error(name, "integers", other)),
         [] => Ok(Value::Nil),
     }
 }
@@ -215,7 +215,7 @@ fn parse(args: &[Value]) -> Result<Value, UnlocatedError> {
 
 fn not_a_number(name: &str, args: &[Value]) -> UnlocatedError {
     let culprit = args.iter().find(|value| as_float(value).is_none()).unwrap_or(&Value::Nil);
-    wrong(name, "a number", culprit)
+    type_error(name, "a number", culprit)
 }
 
 fn overflow(name: &str, args: &[Value]) -> UnlocatedError {

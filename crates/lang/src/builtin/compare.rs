@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{Arity, Builtin, pure, text_of, wrong};
+use super::{Arity, Builtin, pure, text_of, type_error};
 use crate::fuel::Fuel;
 use crate::runtime_error::UnlocatedError;
 use crate::value::{self, Value, ValueOrder};
@@ -106,7 +106,7 @@ pub(crate) fn ordered_pair(
         ValueOrder::None => {
             let has_order = |value: &Value| matches!(value, Value::Int(_) | Value::Float(_) | Value::Text(_));
             let culprit = if has_order(one) { two } else { one };
-            Err(wrong(name, "two numbers or two strings", culprit))
+            Err(type_error(name, "two numbers or two strings", culprit))
         }
     }
 }

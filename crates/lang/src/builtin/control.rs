@@ -1,6 +1,6 @@
 //! Functions that call functions, raise errors, or yield effects.
 
-use super::{Arity, Builtin, Run, list_of, pure, text, text_of, wrong};
+use super::{Arity, Builtin, Run, list_of, pure, text, text_of, type_error};
 use crate::effect::EffectKind;
 use crate::fuel::Fuel;
 use crate::machine::{HigherOrderCall, ItemAction, NativeStart};
@@ -152,7 +152,7 @@ const fn effect(
 pub(crate) fn callable(name: &str, value: &Value) -> Result<Value, UnlocatedError> {
     match value {
         Value::Function(_) | Value::Builtin(_) => Ok(value.clone()),
-        other => Err(wrong(name, "a function", other)),
+        other => Err(type_error(name, "a function", other)),
     }
 }
 
@@ -214,7 +214,7 @@ fn raised(meter: &mut Fuel, args: &[Value]) -> Result<UnlocatedError, UnlocatedE
     let value = args.first().unwrap_or(&Value::Nil);
     let message = args.get(1).map(|message| text::shown(meter, message)).transpose()?;
     match (value, message) {
-        (Value::Error(fault), None) => Ok(UnlocatedError::from(Box::new(fault.again()))),
+        (Value::Error(fault), None) => Ok(UnlocatedError::from(Box::new(fault.catchable_copy()))),
         (Value::Result(result), None) if !result.is_ok() => {
             Ok(UnlocatedError::from(Box::new(result.fault())))
         }

@@ -1,6 +1,6 @@
 //! List functions. The ones that call functions (`map`, `sort` and so on) are in [`super::control`].
 
-use super::{Arity, Builtin, compare, int_of, list_of, pure, wrong};
+use super::{Arity, Builtin, compare, int_of, list_of, pure, type_error};
 use crate::fuel::Fuel;
 use crate::runtime_error::UnlocatedError;
 use crate::value::{List, Value};
@@ -9,7 +9,7 @@ const SIZE: usize = size_of::<Value>();
 
 pub(super) const TABLE: &[Builtin] = &[
     pure("list", Arity::at_least(0), "(list a …)", "A list of the values.", |meter, args| {
-        made(meter, args.iter())
+        new_list(meter, args.iter())
     }),
     pure("cons", Arity::exactly(2), "(cons a list)", "The list with a prepended.", |meter, args| {
         let [head, tail] = args else { return Ok(Value::Nil) };
@@ -87,13 +87,13 @@ pub(super) const TABLE: &[Builtin] = &[
         "The first n items, or all if there are fewer.",
         |meter, args| {
             let (list, count) = counted("take", args)?;
-            made(meter, list.iter().take(count))
+            new_list(meter, list.iter().take(count))
         },
     ),
     pure("drop", Arity::exactly(2), "(drop list n)", "The list without its first n items.", |meter, args| {
         let (list, count) = counted("drop", args)?;
         meter.visit(count.min(list.len()))?;
-        made(meter, list.iter_from(count.min(list.len())))
+        new_list(meter, list.iter_from(count.min(list.len())))
     }),
     pure(
         "member?",
@@ -119,7 +119,7 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
 ];
 
-fn made<'v>(meter: &mut Fuel, items: impl Iterator<Item = &'v Value>) -> Result<Value, UnlocatedError> {
+fn new_list<'v>(meter: &mut Fuel, items: impl Iterator<Item = &'v Value>) -> Result<Value, UnlocatedError> {
     let (count, _) = items.size_hint();
     meter.items(count, SIZE)?;
     Ok(Value::List(items.cloned().collect()))
@@ -163,7 +163,7 @@ fn length(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
             meter.spend((text.len() / 256) as u64)?;
             text.chars().count()
         }
-        other => return Err(wrong("length", "a list, a map or a string", other)),
+        other => return Err(type_error("length", "a list, a map or a string", other)),
     };
     Ok(Value::Int(count as i64))
 }

@@ -1,6 +1,6 @@
 //! Maps, and field access on maps, results, errors and (by index) lists.
 
-use super::{Arity, Builtin, key_of, list_of, pure, wrong};
+use super::{Arity, Builtin, key_of, list_of, pure, type_error};
 use crate::fuel::Fuel;
 use crate::runtime_error::UnlocatedError;
 use crate::value::{Map, Text, Value};
@@ -78,7 +78,7 @@ pub(super) fn field(name: &str, from: &Value, key: &Value) -> Result<Option<Valu
     let key = key_of(name, key)?;
     match from {
         Value::Map(_) | Value::Error(_) | Value::Result(_) | Value::Nil => Ok(field_of(from, key)),
-        other => Err(wrong(name, "a map, a result or an error", other)),
+        other => Err(type_error(name, "a map, a result or an error", other)),
     }
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn field_of(from: &Value, key: &str) -> Option<Value> {
 fn map_of<'v>(name: &str, value: &'v Value) -> Result<&'v Map, UnlocatedError> {
     match value {
         Value::Map(map) => Ok(map),
-        other => Err(wrong(name, "a map", other)),
+        other => Err(type_error(name, "a map", other)),
     }
 }
 

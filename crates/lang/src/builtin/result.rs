@@ -1,6 +1,6 @@
 //! Functions on results and errors.
 
-use super::{Arity, Builtin, json, map, pure, wrong};
+use super::{Arity, Builtin, json, map, pure, type_error};
 use crate::fuel::Fuel;
 use crate::runtime_error::UnlocatedError;
 use crate::value::Value;
@@ -21,7 +21,7 @@ pub(super) const TABLE: &[Builtin] = &[
         |_, args| match args.first().unwrap_or(&Value::Nil) {
             Value::Result(result) => Ok(Value::Text(result.content()?.clone())),
             Value::Text(text) => Ok(Value::Text(text.clone())),
-            other => Err(wrong("content", "a result", other)),
+            other => Err(type_error("content", "a result", other)),
         },
     ),
     pure(
@@ -78,7 +78,7 @@ fn parsed(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
             Some(data) => Ok(data.clone()),
             None => json::parse(meter, &result.content),
         },
-        other => Err(wrong("parsed", "a result", other)),
+        other => Err(type_error("parsed", "a result", other)),
     }
 }
 

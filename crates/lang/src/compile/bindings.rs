@@ -177,7 +177,7 @@ impl<'t> Compiler<'t> {
     /// Stores the value on the stack in a variable of any kind.
     pub(super) fn assign(&mut self, name_node: NodeId, node: NodeId) {
         let Some(name) = self.tree().symbol(name_node) else { return };
-        let op = match self.meaning(name) {
+        let op = match self.resolve_name(name) {
             NameMeaning::Variable(ResolvedName::Local(slot, variable)) if variable.cell => {
                 Op::SetLocalCell(slot)
             }

@@ -14,23 +14,23 @@ impl<'t> Compiler<'t> {
         let Some((head, arguments)) = tree.items(node).split_first() else {
             let help = Some("write an empty list as (list) or '()".to_owned());
             self.error_with("empty-call", node, "an empty list is not a call", help);
-            return self.poison(&[], node, tail);
+            return self.compile_invalid(&[], node, tail);
         };
         match tree.kind(*head) {
             NodeKind::Symbol => self.call_name(tree.text(*head), node, arguments, tail),
             NodeKind::List => self.call_value(*head, arguments, node, tail),
-            NodeKind::Unreadable => self.poison(arguments, node, tail),
+            NodeKind::Unreadable => self.compile_invalid(arguments, node, tail),
             _ => {
                 let shown: String = tree.source().slice(tree.span(*head)).chars().take(40).collect();
                 let help = Some("write a list of values as (list …)".to_owned());
                 self.error_with("not-a-function", *head, format!("`{shown}` is not a function"), help);
-                self.poison(arguments, node, tail);
+                self.compile_invalid(arguments, node, tail);
             }
         }
     }
 
     fn call_name(&mut self, name: &'t str, node: NodeId, arguments: &'t [NodeId], tail: TailPosition) {
-        match self.meaning(name) {
+        match self.resolve_name(name) {
             NameMeaning::Variable(found) => {
                 if let ResolvedName::Local(_, Variable { arity, .. })
                 | ResolvedName::Captured(_, Variable { arity, .. }) = found
@@ -101,12 +101,12 @@ impl<'t> Compiler<'t> {
                     positional.extend(values.into_iter().flatten());
                     positional
                 }
-                None => return self.poison(arguments, node, tail),
+                None => return self.compile_invalid(arguments, node, tail),
             },
             _ => arguments.to_vec(),
         };
         if !self.check_arity(builtin.name, Some(builtin.arity), &arguments, node) {
-            return self.poison(&arguments, node, tail);
+            return self.compile_invalid(&arguments, node, tail);
         }
         if builtin.name == "format" {
             self.check_format(&arguments, node);
@@ -130,7 +130,7 @@ impl<'t> Compiler<'t> {
             && let NameMeaning::Variable(ResolvedName::Local(
                 slot,
                 Variable { cell: false, checked: false, .. },
-            )) = self.meaning(name)
+            )) = self.resolve_name(name)
             && let Ok(local) = u16::try_from(slot)
         {
             return self.leaf(Op::BinaryLocalInt { binary, local, int }, node, tail);
@@ -184,11 +184,11 @@ impl<'t> Compiler<'t> {
             self.error_with("unknown-task", head, format!("unknown task or tool `{name}`"), help);
             let values: Vec<NodeId> =
                 arguments.iter().filter_map(|pair| tree.items(*pair).get(1).copied()).collect();
-            return self.poison(&values, node, tail);
+            return self.compile_invalid(&values, node, tail);
         }
         let message = format!("`{name}` is not bound: no function, task or tool has this name");
         self.error_with("unbound-name", head, message, help);
-        self.poison(arguments, node, tail);
+        self.compile_invalid(arguments, node, tail);
     }
 
     /// Separates `:keyword value` pairs from the other arguments; reports an error and returns `None` if they

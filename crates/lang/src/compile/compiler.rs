@@ -247,7 +247,7 @@ impl<'t> Compiler<'t> {
     }
 
     /// Resolves a name at this point.
-    pub(super) fn meaning(&mut self, name: &'t str) -> NameMeaning<'t> {
+    pub(super) fn resolve_name(&mut self, name: &'t str) -> NameMeaning<'t> {
         if self.declared.contains_key(name)
             && let Some(found) = resolve(&mut self.builders, name)
         {

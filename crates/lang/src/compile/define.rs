@@ -179,7 +179,7 @@ impl<'t> Compiler<'t> {
 
     pub(super) fn load(&mut self, node: NodeId, tail: TailPosition) {
         if !self.at_top_only(node, "load") {
-            return self.poison(&[], node, tail);
+            return self.compile_invalid(&[], node, tail);
         }
         let Some(&file) = self.files.loads.get(&(self.file, node)) else {
             // The load failed and was reported, or the file is already loaded.

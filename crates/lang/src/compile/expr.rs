@@ -49,7 +49,7 @@ impl<'t> Compiler<'t> {
     }
 
     /// Compiles a form that was reported as wrong: its parts are still checked, and its value is nil.
-    pub(super) fn poison(&mut self, inside: &[NodeId], node: NodeId, tail: TailPosition) {
+    pub(super) fn compile_invalid(&mut self, inside: &[NodeId], node: NodeId, tail: TailPosition) {
         let looked_at = inside
             .iter()
             .flat_map(|node| [CompileJob::Expr(*node, TailPosition::No), CompileJob::Op(Op::Pop, *node)]);
@@ -115,7 +115,7 @@ impl<'t> Compiler<'t> {
                     message,
                     Some("usage: (try body … (catch (e) …) (finally …))".into()),
                 );
-                self.poison(&[], node, tail);
+                self.compile_invalid(&[], node, tail);
             }
             Special::Retry => self.retry(node, tail),
             Special::Assert => self.assert_form(node, tail),
@@ -141,7 +141,7 @@ impl<'t> Compiler<'t> {
             signature.map(|signature| format!("usage: {signature}")),
         );
         let inside: Vec<NodeId> = Vec::new();
-        self.poison(&inside, node, tail);
+        self.compile_invalid(&inside, node, tail);
     }
 
     fn name(&mut self, name: &'t str, node: NodeId, tail: TailPosition) {
@@ -149,7 +149,7 @@ impl<'t> Compiler<'t> {
             self.error("form-as-value", node, format!("`{name}` is a special form, not a value"));
             return self.leaf(Op::Nil, node, tail);
         }
-        match self.meaning(name) {
+        match self.resolve_name(name) {
             NameMeaning::Variable(found) => self.load_variable(&found, node),
             NameMeaning::Global(index) => {
                 self.check_bound(name, node);

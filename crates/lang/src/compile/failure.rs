@@ -17,7 +17,7 @@ struct TryForm<'t> {
 
 impl<'t> Compiler<'t> {
     pub(super) fn try_form(&mut self, node: NodeId, tail: TailPosition) {
-        let Some(parts) = self.try_parts(node) else { return self.poison(&[], node, tail) };
+        let Some(parts) = self.try_parts(node) else { return self.compile_invalid(&[], node, tail) };
         let base = self.depth();
         let mut work = Vec::new();
         let inner_tail = if parts.finally.is_some() { TailPosition::No } else { tail };
@@ -140,7 +140,7 @@ impl<'t> Compiler<'t> {
     pub(super) fn retry(&mut self, node: NodeId, tail: TailPosition) {
         let arguments = self.arguments(node);
         let Some(keywords) = self.keyword_arguments(node, arguments, &["backoff"]) else {
-            return self.poison(&[], node, tail);
+            return self.compile_invalid(&[], node, tail);
         };
         let [times, body @ ..] = keywords.positional.as_slice() else {
             return self.malformed(node, "`retry` takes a count and an expression", tail);
@@ -203,7 +203,7 @@ impl<'t> Compiler<'t> {
         };
         let Some(keywords) = self.keyword_arguments(node, limits, &["turns", "tokens", "seconds", "usd"])
         else {
-            return self.poison(body, node, tail);
+            return self.compile_invalid(body, node, tail);
         };
         if !keywords.positional.is_empty() || limits.is_empty() {
             return self.malformed(

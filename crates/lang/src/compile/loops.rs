@@ -35,12 +35,12 @@ impl<'t> Compiler<'t> {
     pub(super) fn while_form(&mut self, node: NodeId, tail: TailPosition) {
         let arguments = self.arguments(node);
         let Some(keywords) = self.keyword_arguments(node, arguments, &["max"]) else {
-            return self.poison(&[], node, tail);
+            return self.compile_invalid(&[], node, tail);
         };
         let Some(most) = keywords.values.first().copied().flatten() else {
             let help = Some("set the maximum number of iterations: (while test :max 100 body …)".to_owned());
             self.error_with("while-without-max", node, "`while` needs `:max`", help);
-            return self.poison(&keywords.positional, node, tail);
+            return self.compile_invalid(&keywords.positional, node, tail);
         };
         let Some((test, body)) = keywords.positional.split_first() else {
             return self.malformed(node, "`while` takes a test and a body", tail);

@@ -139,7 +139,7 @@ impl<'t> Compiler<'t> {
             NameMeaning::Callable(callable) => self.call_callable(callable, node, pairs, tail),
             _ => {
                 self.unknown_task(name, target);
-                self.poison(&self.values_of(pairs), node, tail);
+                self.compile_invalid(&self.values_of(pairs), node, tail);
             }
         }
     }
@@ -189,7 +189,7 @@ impl<'t> Compiler<'t> {
             }
             NameMeaning::Unknown => {
                 self.unknown_task(name, *target);
-                self.poison(&self.values_of(pairs), node, tail);
+                self.compile_invalid(&self.values_of(pairs), node, tail);
             }
             _ => self.named_request(name, how, pairs, node, tail),
         }
@@ -223,7 +223,7 @@ impl<'t> Compiler<'t> {
             }
             _ => {
                 self.unknown_task(name, node);
-                self.poison(&self.values_of(pairs), node, tail);
+                self.compile_invalid(&self.values_of(pairs), node, tail);
             }
         }
     }
@@ -415,7 +415,7 @@ impl<'t> Compiler<'t> {
         match tree.kind(node) {
             NodeKind::String => Some(tree.text(node)),
             NodeKind::Quote => tree.symbol(*tree.items(node).first()?),
-            NodeKind::Symbol => match self.meaning(tree.text(node)) {
+            NodeKind::Symbol => match self.resolve_name(tree.text(node)) {
                 NameMeaning::Variable(_) | NameMeaning::Global(_) => None,
                 _ => Some(tree.text(node)),
             },

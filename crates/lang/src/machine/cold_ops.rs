@@ -14,7 +14,11 @@ use crate::value::{Slot, Value, brief};
 impl Machine {
     /// Executes an infrequent instruction. The frame must be saved; returning a flow leaves the instruction
     /// loop.
-    pub(super) fn rare(&mut self, op: Op, frame: CodeFrame) -> Result<Option<ControlFlow>, UnlocatedError> {
+    pub(super) fn execute_cold(
+        &mut self,
+        op: Op,
+        frame: CodeFrame,
+    ) -> Result<Option<ControlFlow>, UnlocatedError> {
         match op {
             Op::LocalChecked(slot) => {
                 let value = self.bound(self.local(frame, slot).clone())?;
@@ -121,7 +125,7 @@ impl Machine {
     fn bound(&self, value: Value) -> Result<Value, UnlocatedError> {
         match value {
             Value::Slot(_) => {
-                let place = self.here();
+                let place = self.current_location();
                 let name = self.program.source(&place.file).map_or("", |source| source.slice(place.span));
                 Err(UnlocatedError::new("unbound", format!("`{name}` is used before it is bound")))
             }
@@ -189,7 +193,7 @@ impl Machine {
         match handler.kind {
             HandlerKind::Retry { left, wait, body } if failed && left > 0 => {
                 self.stack.truncate(handler.height);
-                match self.again(left, wait, body) {
+                match self.next_attempt(left, wait, body) {
                     ControlFlow::Go => None,
                     yielded => Some(yielded),
                 }

@@ -117,8 +117,8 @@ impl Machine {
             cells: self.cells.clone(),
             limits: self.meter.limits,
             next_limits: self.next_limits,
-            place: self.here(),
+            place: self.current_location(),
         };
-        Ok(self.want(EffectKind::FanOut(fan_out), PendingEffect::Branches(count)))
+        Ok(self.yield_effect(EffectKind::FanOut(fan_out), PendingEffect::Branches(count)))
     }
 }

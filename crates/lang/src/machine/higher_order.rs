@@ -127,7 +127,7 @@ impl HigherOrderCall {
     }
 
     /// The list it iterates over, for measuring memory.
-    pub(super) fn walked(&self) -> Option<&List> {
+    pub(super) fn iterated_list(&self) -> Option<&List> {
         match &self.state {
             HigherOrderState::Each { items, .. } | HigherOrderState::Reduce { items, .. } => Some(items),
             HigherOrderState::Sort(_) | HigherOrderState::Work(_) => None,

@@ -251,7 +251,7 @@ impl Machine {
                 }
                 rare => {
                     self.save(frame);
-                    if let Some(flow) = self.rare(rare, frame)? {
+                    if let Some(flow) = self.execute_cold(rare, frame)? {
                         return Ok(flow);
                     }
                     let Some(Frame::Code(top)) = self.frames.last() else { return Ok(ControlFlow::Go) };

@@ -103,7 +103,7 @@ impl Machine {
                 } else {
                     PendingEffect::Nil
                 };
-                Ok(self.want(kind, waiting))
+                Ok(self.yield_effect(kind, waiting))
             }
             Run::FanOut => self.begin_fan_out(count, floor),
         }

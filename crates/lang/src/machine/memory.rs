@@ -67,7 +67,7 @@ impl Machine {
         for frame in &self.frames {
             if let Frame::Native(native) = frame {
                 native.held(&mut walk.pending);
-                walk.lists.extend(native.walked());
+                walk.lists.extend(native.iterated_list());
             }
         }
         walk.run();

@@ -31,7 +31,7 @@ impl Machine {
         let values = self.stack.get(start..).unwrap_or_default();
         let (kind, waiting) = request(site, values)?;
         self.stack.truncate(start);
-        Ok(self.want(kind, waiting))
+        Ok(self.yield_effect(kind, waiting))
     }
 
     pub(super) fn enter_limits(&mut self, index: u32) -> Result<ControlFlow, UnlocatedError> {
@@ -50,13 +50,13 @@ impl Machine {
         self.stack.truncate(start);
         let id = LimitsId(self.next_limits);
         self.next_limits += 1;
-        Ok(self.want(EffectKind::EnterLimits { id, limits }, PendingEffect::EnterLimits(id)))
+        Ok(self.yield_effect(EffectKind::EnterLimits { id, limits }, PendingEffect::EnterLimits(id)))
     }
 
     pub(super) fn leave_limits(&mut self) -> Option<ControlFlow> {
         match self.handlers.pop()?.kind {
             HandlerKind::Limits { id } => {
-                Some(self.want(EffectKind::LeaveLimits { id }, PendingEffect::LeaveLimits))
+                Some(self.yield_effect(EffectKind::LeaveLimits { id }, PendingEffect::LeaveLimits))
             }
             _ => None,
         }

@@ -17,7 +17,7 @@ impl Machine {
         let fault = match std::mem::replace(&mut report.how, ErrorHandling::Raise) {
             ErrorHandling::Whole(mut fault) => {
                 if fault.trail.is_empty() {
-                    fault.trail = self.trail();
+                    fault.trail = self.active_calls();
                 }
                 fault
             }
@@ -62,14 +62,16 @@ impl Machine {
                 HandlerKind::Retry { left, .. } if passes || left <= 0 => {}
                 HandlerKind::Retry { left, wait, body } => {
                     self.restore(frames, height);
-                    return Ok(self.again(left, wait, body));
+                    return Ok(self.next_attempt(left, wait, body));
                 }
                 HandlerKind::Limits { id } => {
                     self.restore(frames, height);
                     if fault.beyond == Some(id.0) {
                         fault.beyond = None;
                     }
-                    return Ok(self.want(EffectKind::LeaveLimits { id }, PendingEffect::Unwind(fault)));
+                    return Ok(
+                        self.yield_effect(EffectKind::LeaveLimits { id }, PendingEffect::Unwind(fault))
+                    );
                 }
             }
         }
@@ -78,10 +80,10 @@ impl Machine {
 
     /// Starts another attempt of a `retry`, immediately or after a wait. The stack is as it was before the
     /// first attempt.
-    pub(super) fn again(&mut self, left: i64, wait: f64, body: u32) -> ControlFlow {
+    pub(super) fn next_attempt(&mut self, left: i64, wait: f64, body: u32) -> ControlFlow {
         self.push_handler(HandlerKind::Retry { left: left - 1, wait: (wait * 2.0).min(LONGEST_WAIT), body });
         if wait > 0.0 {
-            return self.want(EffectKind::Wait { seconds: wait }, PendingEffect::Retry);
+            return self.yield_effect(EffectKind::Wait { seconds: wait }, PendingEffect::Retry);
         }
         self.try_again();
         ControlFlow::Go
@@ -114,8 +116,8 @@ impl Machine {
             code: report.code,
             message: report.message,
             value: report.value,
-            place: self.here(),
-            trail: self.trail(),
+            place: self.current_location(),
+            trail: self.active_calls(),
             cause: Value::Nil,
             beyond: None,
         }
@@ -130,14 +132,14 @@ impl Machine {
             message: failure.message,
             value: Value::Nil,
             place,
-            trail: self.trail(),
+            trail: self.active_calls(),
             cause: failure.cause.map_or(Value::Nil, Value::from_json),
             beyond: None,
         }
     }
 
     /// Location of the current form.
-    pub(super) fn here(&self) -> SourceLocation {
+    pub(super) fn current_location(&self) -> SourceLocation {
         let code = self.frames.iter().rev().find_map(|frame| match frame {
             Frame::Code(frame) => Some(self.place_of(frame)),
             Frame::Native(_) => None,
@@ -153,7 +155,7 @@ impl Machine {
     }
 
     /// The active calls, innermost first.
-    pub(super) fn trail(&self) -> Vec<TraceEntry> {
+    pub(super) fn active_calls(&self) -> Vec<TraceEntry> {
         let mut calls = Vec::new();
         for (index, frame) in self.frames.iter().enumerate().rev() {
             // The bottom frame is the workflow itself, which has no caller, or the function of a `pmap`

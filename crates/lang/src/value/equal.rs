@@ -20,18 +20,18 @@ pub(crate) fn equal(one: &Value, two: &Value, budget: &mut u64) -> Option<bool> 
                 numbers(one, two) == Some(Ordering::Equal)
             }
             (Value::Text(one), Value::Text(two)) | (Value::Symbol(one), Value::Symbol(two)) => {
-                one.same(two) || one == two
+                one.shares_storage(two) || one == two
             }
             (Value::List(one), Value::List(two)) => {
                 let same_length = one.len() == two.len();
-                if same_length && !one.same(two) {
+                if same_length && !one.shares_storage(two) {
                     pending.extend(one.iter().zip(two));
                 }
                 same_length
             }
             (Value::Map(one), Value::Map(two)) => {
                 let mut same_keys = one.len() == two.len();
-                if same_keys && !one.same(two) {
+                if same_keys && !one.shares_storage(two) {
                     for (key, value) in one {
                         match two.get(key) {
                             Some(other) => pending.push((value, other)),

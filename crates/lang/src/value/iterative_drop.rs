@@ -20,7 +20,7 @@ pub(super) fn is_linked(value: &Value) -> bool {
 }
 
 /// Drops values iteratively: values that only they own are queued before they are dropped.
-pub(crate) fn unlink(mut pending: Vec<Value>) {
+pub(crate) fn drop_iteratively(mut pending: Vec<Value>) {
     while let Some(mut value) = pending.pop() {
         match &mut value {
             Value::List(list) => list.take_apart(&mut pending),

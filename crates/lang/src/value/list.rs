@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{
     Value,
-    iterative_drop::{self, unlink},
+    iterative_drop::{self, drop_iteratively},
 };
 
 /// A shared, immutable list.
@@ -98,7 +98,7 @@ impl List {
     }
 
     /// Whether both share one allocation.
-    pub(crate) fn same(&self, other: &List) -> bool {
+    pub(crate) fn shares_storage(&self, other: &List) -> bool {
         match (&self.0, &other.0) {
             (Some(one), Some(two)) => Arc::ptr_eq(one, two),
             (one, two) => one.is_none() && two.is_none(),
@@ -168,7 +168,7 @@ impl Drop for Node {
         if linked {
             let mut pending = Vec::new();
             self.take_apart(&mut pending);
-            unlink(pending);
+            drop_iteratively(pending);
         }
     }
 }

@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 
 use super::{
     Text, Value,
-    iterative_drop::{self, unlink},
+    iterative_drop::{self, drop_iteratively},
 };
 
 /// A shared, immutable map.
@@ -44,7 +44,7 @@ impl Map {
         self
     }
 
-    pub(crate) fn same(&self, other: &Map) -> bool {
+    pub(crate) fn shares_storage(&self, other: &Map) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
@@ -85,7 +85,7 @@ impl Drop for Entries {
         if self.0.values().any(iterative_drop::is_linked) {
             let mut pending = Vec::new();
             self.take_apart(&mut pending);
-            unlink(pending);
+            drop_iteratively(pending);
         }
     }
 }

@@ -11,7 +11,7 @@ pub struct Text(Arc<Box<str>>);
 
 impl Text {
     /// Whether both share one allocation, a cheap check before comparing contents.
-    pub(crate) fn same(&self, other: &Text) -> bool {
+    pub(crate) fn shares_storage(&self, other: &Text) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 

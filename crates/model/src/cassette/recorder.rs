@@ -25,10 +25,10 @@ const LAST_CHARS: usize = 200;
 pub struct Recorder {
     model: Arc<dyn Model>,
     file: String,
-    tape: Arc<Mutex<Tape>>,
+    tape: Arc<Mutex<Recording>>,
 }
 
-struct Tape {
+struct Recording {
     file: File,
     /// Written before the first exchange; by then the context size has been queried, if it ever is.
     header: Option<CassetteHeader>,
@@ -61,7 +61,7 @@ impl Recorder {
             file.set_len(whole as u64).map_err(fault)?;
             file.seek(SeekFrom::End(0)).map_err(fault)?;
         }
-        Ok(Recorder { model, file: name, tape: Arc::new(Mutex::new(Tape { file, header })) })
+        Ok(Recorder { model, file: name, tape: Arc::new(Mutex::new(Recording { file, header })) })
     }
 
     async fn record(&self, exchange: String) -> Result<(), ModelError> {
@@ -77,7 +77,7 @@ impl Recorder {
     }
 }
 
-impl Tape {
+impl Recording {
     fn append(&mut self, exchange: &str) -> io::Result<()> {
         let mut text = String::new();
         if let Some(header) = &self.header {

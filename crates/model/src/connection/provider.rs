@@ -31,10 +31,10 @@ pub const PROVIDERS: &[Provider] = &[
     hosted("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
     hosted("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
     hosted("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
-    own("ollama", "http://127.0.0.1:11434/v1"),
-    own("llama.cpp", "http://127.0.0.1:8080/v1"),
-    own("lmstudio", "http://127.0.0.1:1234/v1"),
-    own("vllm", "http://127.0.0.1:8000/v1"),
+    self_hosted("ollama", "http://127.0.0.1:11434/v1"),
+    self_hosted("llama.cpp", "http://127.0.0.1:8080/v1"),
+    self_hosted("lmstudio", "http://127.0.0.1:1234/v1"),
+    self_hosted("vllm", "http://127.0.0.1:8000/v1"),
 ];
 
 impl Provider {
@@ -114,6 +114,6 @@ const fn hosted(name: &'static str, base_url: &'static str, key_variable: &'stat
     Provider { name, base_url, wire: Wire::Chat, key_variable: Some(key_variable) }
 }
 
-const fn own(name: &'static str, base_url: &'static str) -> Provider {
+const fn self_hosted(name: &'static str, base_url: &'static str) -> Provider {
     Provider { name, base_url, wire: Wire::Chat, key_variable: None }
 }

@@ -20,7 +20,7 @@ pub(super) async fn ask(endpoint: &Endpoint, id: &str) -> Option<u64> {
     timeout(TIME, async {
         let list = fetch(endpoint, "models").await;
         let entry = list.as_ref().and_then(|list| entry(list, id));
-        if let Some(stated) = entry.and_then(stated) {
+        if let Some(stated) = entry.and_then(reported_context_size) {
             return Some(stated);
         }
         // Only llama.cpp has `meta`, and there the context the model was trained with is not the server's.
@@ -29,7 +29,7 @@ pub(super) async fn ask(endpoint: &Endpoint, id: &str) -> Option<u64> {
             // Ollama lists only names, but reports the size of a single model.
             let tagged = |entry: &Value| entry["owned_by"] == "library" || id.contains(':');
             let is_ollama = endpoint.is_plain() && entry.is_some_and(tagged);
-            return if is_ollama { list_models::shown(endpoint, id).await } else { None };
+            return if is_ollama { list_models::ollama_context_size(endpoint, id).await } else { None };
         }
         let props = fetch(endpoint, "/props").await;
         props.as_ref().and_then(running).or(trained)
@@ -47,7 +47,7 @@ fn entry<'a>(list: &'a Value, id: &str) -> Option<&'a Value> {
 }
 
 /// The fields in which servers report it: vLLM, OpenRouter and Together, Groq, Mistral, LM Studio.
-pub(super) fn stated(entry: &Value) -> Option<u64> {
+pub(super) fn reported_context_size(entry: &Value) -> Option<u64> {
     ["max_model_len", "loaded_context_length", "context_length", "context_window", "max_context_length"]
         .into_iter()
         .find_map(|key| size(&entry[key]))

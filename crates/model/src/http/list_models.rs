@@ -55,7 +55,7 @@ async fn gather(endpoint: &Endpoint) -> Result<Vec<ServedModel>, ModelError> {
             Some(ServedModel {
                 id: entry["id"].as_str()?.to_owned(),
                 size_bytes: size(&entry["meta"]["size"]),
-                context_tokens: context_size::stated(entry),
+                context_tokens: context_size::reported_context_size(entry),
             })
         })
         .collect();
@@ -78,21 +78,21 @@ async fn complete(endpoint: &Endpoint, listed: &mut [ServedModel]) {
             }
         }
         for model in listed.iter_mut().filter(|model| model.context_tokens.is_none()).take(MAX_SHOWN) {
-            model.context_tokens = shown(endpoint, &model.id).await;
+            model.context_tokens = ollama_context_size(endpoint, &model.id).await;
         }
         return;
     }
     if let Some(list) = fetch(endpoint, "/api/v0/models").await {
         for entry in list["data"].as_array().into_iter().flatten() {
             if let Some(model) = listed.iter_mut().find(|model| entry["id"] == *model.id) {
-                model.context_tokens = model.context_tokens.or(context_size::stated(entry));
+                model.context_tokens = model.context_tokens.or(context_size::reported_context_size(entry));
             }
         }
     }
 }
 
 /// Context size from Ollama's `/api/show`: the configured one, otherwise the one the model was trained with.
-pub(super) async fn shown(endpoint: &Endpoint, id: &str) -> Option<u64> {
+pub(super) async fn ollama_context_size(endpoint: &Endpoint, id: &str) -> Option<u64> {
     let body = json!({ "model": id }).to_string();
     let response = endpoint.post("/api/show").body(body).send().await.ok()?;
     let shown: Value =

@@ -13,7 +13,7 @@ use tracing::{Event, Level, Metadata, Subscriber};
 const MOST: usize = 16;
 
 /// Runs `work` and returns its result with the errors logged on this thread in the meantime.
-pub(super) fn during<T>(work: impl FnOnce() -> T) -> (T, Vec<String>) {
+pub(super) fn capture_errors<T>(work: impl FnOnce() -> T) -> (T, Vec<String>) {
     let heard = Arc::<Mutex<Vec<String>>>::default();
     let given = tracing::subscriber::with_default(LoadLog(heard.clone()), work);
     let heard = std::mem::take(&mut *heard.lock());

@@ -54,12 +54,12 @@ impl ReasoningSplitter {
                 }
                 Place::Inside => {
                     if let Some((thought, rest)) = self.held.split_once(CLOSE) {
-                        tell(thought, ReasoningPart::Thought, sink);
+                        report_part(thought, ReasoningPart::Thought, sink);
                         self.held = rest.to_owned();
                         self.place = Place::Between;
                     } else {
                         let sure = self.held.len() - mark_begun(&self.held);
-                        tell(&self.held[..sure], ReasoningPart::Thought, sink);
+                        report_part(&self.held[..sure], ReasoningPart::Thought, sink);
                         self.held.drain(..sure);
                         return;
                     }
@@ -72,7 +72,7 @@ impl ReasoningSplitter {
                     self.place = Place::Answer;
                 }
                 Place::Answer => {
-                    tell(&std::mem::take(&mut self.held), ReasoningPart::Said, sink);
+                    report_part(&std::mem::take(&mut self.held), ReasoningPart::Said, sink);
                     return;
                 }
             }
@@ -82,13 +82,19 @@ impl ReasoningSplitter {
     /// Flushes the remaining text at the end of the reply.
     pub(super) fn end(self, sink: &mut dyn FnMut(ReasoningPart<'_>)) {
         match self.place {
-            Place::Inside => tell(&self.held, ReasoningPart::Thought, sink),
-            Place::Beginning | Place::Between | Place::Answer => tell(&self.held, ReasoningPart::Said, sink),
+            Place::Inside => report_part(&self.held, ReasoningPart::Thought, sink),
+            Place::Beginning | Place::Between | Place::Answer => {
+                report_part(&self.held, ReasoningPart::Said, sink)
+            }
         }
     }
 }
 
-fn tell<'a>(text: &'a str, part: fn(&'a str) -> ReasoningPart<'a>, sink: &mut dyn FnMut(ReasoningPart<'_>)) {
+fn report_part<'a>(
+    text: &'a str,
+    part: fn(&'a str) -> ReasoningPart<'a>,
+    sink: &mut dyn FnMut(ReasoningPart<'_>),
+) {
     if !text.is_empty() {
         sink(part(text));
     }

@@ -76,7 +76,7 @@ impl<'s> Rules<'s> {
 
     fn of_fields(&mut self, fields: &'s Map<String, Value>, name: &str) -> String {
         if let Some(target) = fields.get("$ref").and_then(Value::as_str) {
-            return self.referred(target);
+            return self.reference(target);
         }
         if let Some(Value::Array(choices)) = fields.get("anyOf").or_else(|| fields.get("oneOf")) {
             return self.one_of(choices, name);
@@ -172,7 +172,7 @@ impl<'s> Rules<'s> {
     ) -> String {
         let (mut must, mut may) = (Vec::new(), Vec::new());
         for (at, (key, schema)) in properties.iter().enumerate() {
-            let part = format!("{name}-{}{at}", plain(key));
+            let part = format!("{name}-{}{at}", rule_name(key));
             let value = self.of(schema, &part);
             let value = self.name(part.clone(), value);
             let key_text = literal(&Value::from(key.as_str()).to_string());
@@ -246,12 +246,13 @@ impl<'s> Rules<'s> {
         format!("\"\\\"\" {one}{times} \"\\\"\" space")
     }
 
-    fn referred(&mut self, target: &str) -> String {
+    fn reference(&mut self, target: &str) -> String {
         if let Some(rule) = self.refs.get(target) {
             return rule.clone();
         }
         let Some(schema) = self.look_up(target) else { return self.basic("value") };
-        let name = format!("ref{}-{}", self.refs.len(), plain(target.rsplit('/').next().unwrap_or_default()));
+        let name =
+            format!("ref{}-{}", self.refs.len(), rule_name(target.rsplit('/').next().unwrap_or_default()));
         // Registered before it is built, because it may refer to itself.
         self.refs.insert(target.to_owned(), name.clone());
         let rule = self.of(schema, &name);
@@ -311,7 +312,7 @@ fn literal(text: &str) -> String {
 }
 
 /// Reduces a name to the characters allowed in rule names.
-fn plain(name: &str) -> String {
+fn rule_name(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).collect()
 }
 

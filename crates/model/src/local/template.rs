@@ -61,8 +61,9 @@ impl ChatTemplate {
             let joined = without_system(messages).ok_or(error)?;
             self.rendered(&joined, &asked.tools)
         });
-        let mut text = prompt
-            .map_err(|error| format!("its chat template rejects the conversation: {}", innermost(&error)))?;
+        let mut text = prompt.map_err(|error| {
+            format!("its chat template rejects the conversation: {}", innermost_cause(&error))
+        })?;
         let mut thinks = text.trim_end().ends_with(reasoning::OPEN);
         if thinks && (begun.is_some() || asked.grammar.is_some()) {
             // A prefilled or constrained reply is the answer itself, so close the reasoning section first.
@@ -74,7 +75,7 @@ impl ChatTemplate {
     }
 
     /// Whether the template already inserted the BOS token.
-    pub(super) fn begins(&self, prompt: &str) -> bool {
+    pub(super) fn inserts_bos(&self, prompt: &str) -> bool {
         !self.bos.is_empty() && prompt.starts_with(&self.bos)
     }
 
@@ -102,7 +103,7 @@ fn without_system(messages: &[serde_json::Value]) -> Option<Vec<serde_json::Valu
     Some(joined)
 }
 
-fn innermost(error: &Error) -> String {
+fn innermost_cause(error: &Error) -> String {
     error.detail().map_or_else(|| error.to_string(), str::to_owned)
 }
 

@@ -115,11 +115,11 @@ impl LoadedModel {
         let shown = held.path.display();
         super::file::check(&held.path)?;
         let backend = backend()?;
-        let (model, complaints) = load_log::during(|| {
+        let (model, errors) = load_log::capture_errors(|| {
             LlamaModel::load_from_file(backend, &held.path, &LlamaModelParams::default())
         });
         let model = model.map_err(|_| {
-            let why = complaints.first().map_or("llama.cpp rejects it", String::as_str);
+            let why = errors.first().map_or("llama.cpp rejects it", String::as_str);
             format!("cannot load the model {shown}: {why}")
         })?;
         let template = template(&model).map_err(|why| format!("the model {shown}: {why}"))?;
@@ -138,9 +138,9 @@ impl LoadedModel {
             .with_n_ubatch(part)
             .with_n_threads(threads)
             .with_n_threads_batch(threads);
-        let (context, complaints) = load_log::during(|| self.model.new_context(self.backend, settings));
+        let (context, errors) = load_log::capture_errors(|| self.model.new_context(self.backend, settings));
         context.map_err(|error| {
-            let why = complaints.first().cloned().unwrap_or_else(|| error.to_string());
+            let why = errors.first().cloned().unwrap_or_else(|| error.to_string());
             format!(
                 "no memory for a context of {} tokens: {why}; set a smaller context_tokens",
                 self.context_tokens
@@ -246,7 +246,7 @@ impl ContextSlot<'_, '_> {
         let ChatPrompt { text, thinks } = self.loaded.template.prompt(asked).map_err(wrong)?;
         let vocab = self.loaded.model.vocab();
         // Do not add the BOS token if the template already did.
-        let marked = vocab.should_add_bos() && self.loaded.template.begins(&text);
+        let marked = vocab.should_add_bos() && self.loaded.template.inserts_bos(&text);
         let tokens = vocab.tokenize(text.as_bytes(), !marked, true);
         if tokens.is_empty() { Err(wrong("the request is empty".to_owned())) } else { Ok((tokens, thinks)) }
     }

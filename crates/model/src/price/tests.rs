@@ -3,7 +3,7 @@
 use super::*;
 
 fn shipped() -> Prices {
-    Prices::shipped().unwrap()
+    Prices::builtin().unwrap()
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn the_part_for_a_provider_says_of_its_models_what_the_whole_says() {
         .collect();
     assert!(providers.len() > 2 && models.len() > 10);
     for provider in providers.into_iter().map(Some).chain([Some("unheard-of"), None]) {
-        let part = Prices::shipped_for(provider).unwrap();
+        let part = Prices::builtin_for(provider).unwrap();
         for model in &models {
             assert_eq!(part.of(provider, model), whole.of(provider, model), "{provider:?} {model}");
         }

@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn shipped() -> Profiles {
-    Profiles::shipped().unwrap()
+fn builtin() -> Profiles {
+    Profiles::builtin().unwrap()
 }
 
 #[test]
@@ -26,18 +26,18 @@ fn stars_stand_for_anything() {
 #[test]
 fn a_local_server_has_native_tools_with_text_forms_recognised() {
     for provider in ["ollama", "llama.cpp", "lmstudio", "vllm"] {
-        let traits = shipped().of(Some(provider), "anything").traits();
+        let traits = builtin().of(Some(provider), "anything").traits();
         assert_eq!((traits.tool_format, traits.text_calls), (ToolFormat::Native, true), "{provider}");
     }
-    let inside = shipped().of(Some("local"), "anything").traits();
+    let inside = builtin().of(Some("local"), "anything").traits();
     assert_eq!((inside.tool_format, inside.constraint), (ToolFormat::Schema, Constraint::LlamaCpp));
-    assert_eq!(shipped().of(Some("groq"), "anything").traits(), ModelTraits::default());
-    assert_eq!(shipped().of(None, "anything").traits(), ModelTraits::default());
+    assert_eq!(builtin().of(Some("groq"), "anything").traits(), ModelTraits::default());
+    assert_eq!(builtin().of(None, "anything").traits(), ModelTraits::default());
 }
 
 #[test]
 fn every_entry_that_fits_counts_the_later_over_the_earlier() {
-    let profile = shipped().of(Some("llama.cpp"), "/models/Qwen2.5-Coder-1.5B-Instruct-q4_k_m.gguf");
+    let profile = builtin().of(Some("llama.cpp"), "/models/Qwen2.5-Coder-1.5B-Instruct-q4_k_m.gguf");
     assert_eq!(
         profile.traits(),
         ModelTraits {
@@ -48,13 +48,13 @@ fn every_entry_that_fits_counts_the_later_over_the_earlier() {
             ..ModelTraits::default()
         }
     );
-    assert_eq!(shipped().of(Some("anthropic"), "claude-3-haiku-20240307").max_output_tokens, Some(4096));
-    assert_eq!(shipped().of(Some("anthropic"), "claude-sonnet-4-5").max_output_tokens, Some(16384));
+    assert_eq!(builtin().of(Some("anthropic"), "claude-3-haiku-20240307").max_output_tokens, Some(4096));
+    assert_eq!(builtin().of(Some("anthropic"), "claude-sonnet-4-5").max_output_tokens, Some(16384));
 }
 
 #[test]
 fn a_users_file_goes_before_ours() {
-    let mut profiles = shipped();
+    let mut profiles = builtin();
     profiles
         .add("mine", "[[profile]]\nmodel = [\"smollm2\"]\ntool_format = \"schema\"\none_call = false\n")
         .unwrap();
@@ -74,7 +74,7 @@ fn what_is_wrong_in_a_file_is_named_with_its_place() {
 
 #[test]
 fn the_part_for_a_provider_says_of_its_models_what_the_whole_says() {
-    let whole = shipped();
+    let whole = builtin();
     let providers: std::collections::BTreeSet<&str> =
         whole.entries.iter().flat_map(|(names, _)| names.provider.iter().map(String::as_str)).collect();
     let models: Vec<String> = whole
@@ -85,7 +85,7 @@ fn the_part_for_a_provider_says_of_its_models_what_the_whole_says() {
         .collect();
     assert!(providers.len() > 2 && models.len() > 2);
     for provider in providers.into_iter().map(Some).chain([Some("unheard-of"), None]) {
-        let part = Profiles::shipped_for(provider).unwrap();
+        let part = Profiles::builtin_for(provider).unwrap();
         for model in models.iter().map(String::as_str).chain(["anything"]) {
             assert_eq!(part.of(provider, model), whole.of(provider, model), "{provider:?} {model}");
         }
@@ -94,7 +94,7 @@ fn the_part_for_a_provider_says_of_its_models_what_the_whole_says() {
 
 #[test]
 fn tools_of_the_provider_are_off_unless_a_profile_says_otherwise() {
-    let mut profiles = shipped();
+    let mut profiles = builtin();
     assert_eq!(
         profiles.of(Some("anthropic"), "claude-sonnet-4-5").traits().provider_tools,
         ProviderTools::Off
@@ -111,7 +111,7 @@ fn tools_of_the_provider_are_off_unless_a_profile_says_otherwise() {
 
 #[test]
 fn models_that_reason_are_asked_in_the_way_their_servers_take() {
-    let of = |provider: &str, model: &str| shipped().of(Some(provider), model);
+    let of = |provider: &str, model: &str| builtin().of(Some(provider), model);
     for model in
         ["claude-opus-5", "claude-sonnet-5-5", "claude-haiku-5-5", "claude-opus-4-8", "claude-fable-5"]
     {

@@ -75,7 +75,7 @@ pub(super) async fn ask(
         };
         let mut grow = |delta: ReplyDelta<'_>| match (delta, &mut telling) {
             (ReplyDelta::Waiting { .. }, _) => sink(delta),
-            (ReplyDelta::Text(text), Some(telling)) => telling.more(text, sink),
+            (ReplyDelta::Text(text), Some(telling)) => telling.push(text, sink),
             _ => {}
         };
         let outcome = server.exchange(conversation, Some(more), &constrained, &mut grow).await;
@@ -120,7 +120,7 @@ fn finish(
     match body {
         CallBody::Whole(field) => _ = arguments.insert(field.to_owned(), text.into()),
         CallBody::Replace { old, new } => {
-            let (before, after) = halves(&text);
+            let (before, after) = search_and_replace(&text);
             arguments.insert(old.to_owned(), before.into());
             arguments.insert(new.to_owned(), after.into());
         }
@@ -156,7 +156,7 @@ fn inside(text: &str, fence: &str) -> String {
 }
 
 /// The two halves of a search/replace block, without the line break that ends their last line.
-fn halves(text: &str) -> (String, String) {
+fn search_and_replace(text: &str) -> (String, String) {
     let text = text.split_once(SEARCH).map_or(text, |(_, rest)| rest);
     let (old, rest) = text.split_once(MIDDLE).unwrap_or((text, ""));
     let new = rest.split_once(REPLACE.trim_end()).map_or(rest, |(new, _)| new);

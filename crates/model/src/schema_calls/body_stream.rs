@@ -54,7 +54,7 @@ impl<'a> BodyStream<'a> {
     }
 
     /// Adds received text.
-    pub(super) fn more(&mut self, text: &str, sink: &mut DeltaSink<'_>) {
+    pub(super) fn push(&mut self, text: &str, sink: &mut DeltaSink<'_>) {
         for piece in text.split_inclusive('\n') {
             self.line.push_str(piece);
             if piece.ends_with('\n') {
@@ -67,7 +67,7 @@ impl<'a> BodyStream<'a> {
     pub(super) fn end(mut self, sink: &mut DeltaSink<'_>) -> String {
         self.tell_line(sink);
         self.begin(sink);
-        tell("\"}", sink);
+        report_fragment("\"}", sink);
         self.text
     }
 
@@ -91,7 +91,7 @@ impl<'a> BodyStream<'a> {
             self.begin(sink);
             self.text.push_str(&line);
             let quoted = Value::String(line).to_string();
-            tell(&quoted[1..quoted.len() - 1], sink);
+            report_fragment(&quoted[1..quoted.len() - 1], sink);
         }
     }
 
@@ -101,12 +101,12 @@ impl<'a> BodyStream<'a> {
             arguments.insert(self.field.to_owned(), Value::String(String::new()));
             let whole = Value::Object(arguments).to_string();
             // Without the closing quotation mark and brace.
-            tell(&whole[..whole.len() - 2], sink);
+            report_fragment(&whole[..whole.len() - 2], sink);
         }
     }
 }
 
-fn tell(fragment: &str, sink: &mut DeltaSink<'_>) {
+fn report_fragment(fragment: &str, sink: &mut DeltaSink<'_>) {
     sink(ReplyDelta::ToolArguments { index: 0, fragment });
 }
 
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     /// The fragments reported for a body that arrives in these pieces.
-    fn told(header: &Value, pieces: &[&str]) -> Vec<String> {
+    fn reported_fragments(header: &Value, pieces: &[&str]) -> Vec<String> {
         let mut told = Vec::new();
         let mut sink = |delta: ReplyDelta<'_>| match delta {
             ReplyDelta::ToolArguments { index: 0, fragment } => told.push(fragment.to_owned()),
@@ -126,7 +126,7 @@ mod tests {
         };
         let mut telling =
             BodyStream::of(header.as_object().unwrap(), "content", "```", "{the header}").unwrap();
-        pieces.iter().for_each(|piece| telling.more(piece, &mut sink));
+        pieces.iter().for_each(|piece| telling.push(piece, &mut sink));
         let body = telling.end(&mut sink);
         let mut whole = header.clone();
         whole["content"] = body.into();
@@ -138,12 +138,15 @@ mod tests {
     fn a_line_is_told_as_soon_as_it_is_whole() {
         let header = json!({"path": "a.py"});
         assert_eq!(
-            told(&header, &["def f", "():\n    ", "return \"x\"\n``", "`\n"]),
+            reported_fragments(&header, &["def f", "():\n    ", "return \"x\"\n``", "`\n"]),
             [r#"{"path":"a.py","content":""#, r"def f():\n", r#"    return \"x\"\n"#, r#""}"#]
         );
         let echoed = ["{the head", "er}\n```python\ndef f():\n```\n"];
-        assert_eq!(told(&header, &echoed).concat(), r#"{"path":"a.py","content":"def f():\n"}"#);
-        assert_eq!(told(&json!({}), &["```\n"]), [r#"{"content":""#, r#""}"#]);
+        assert_eq!(
+            reported_fragments(&header, &echoed).concat(),
+            r#"{"path":"a.py","content":"def f():\n"}"#
+        );
+        assert_eq!(reported_fragments(&json!({}), &["```\n"]), [r#"{"content":""#, r#""}"#]);
     }
 
     proptest! {
@@ -160,7 +163,7 @@ mod tests {
             let pieces: Vec<&str> = at.windows(2).map(|pair| &stream[pair[0]..pair[1]]).collect();
             let header = json!({"path": "ä.py", "all": true});
             let whole = json!({"path": "ä.py", "all": true, "content": body}).to_string();
-            prop_assert_eq!(told(&header, &pieces).concat(), whole);
+            prop_assert_eq!(reported_fragments(&header, &pieces).concat(), whole);
         }
     }
 }

@@ -75,7 +75,7 @@ impl<'a> HeaderSchema<'a> {
 
     /// The options of a request; a model that is stuck repeats itself forever unless its temperature is
     /// raised.
-    pub(super) fn loosened(&self, options: &RequestOptions) -> RequestOptions {
+    pub(super) fn with_raised_temperature(&self, options: &RequestOptions) -> RequestOptions {
         let temperature = match options.temperature {
             given if !self.stuck => given,
             given => Some(given.unwrap_or_default().max(STUCK_TEMPERATURE)),

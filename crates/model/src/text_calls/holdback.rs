@@ -19,7 +19,7 @@ impl Holdback {
     /// Adds a fragment and passes on what is certainly text.
     pub(crate) fn take(&mut self, piece: &str, give: &mut dyn FnMut(&str)) {
         self.text.push_str(piece);
-        let certain = self.given + certain(&self.text[self.given..], self.at_line_start());
+        let certain = self.given + certain_prefix(&self.text[self.given..], self.at_line_start());
         if certain > self.given {
             give(&self.text[self.given..certain]);
             self.given = certain;
@@ -43,7 +43,7 @@ impl Holdback {
 }
 
 /// Length of the prefix of `text` that cannot be part of a call.
-fn certain(text: &str, mut at_line_start: bool) -> usize {
+fn certain_prefix(text: &str, mut at_line_start: bool) -> usize {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
         if at_line_start {

@@ -58,7 +58,7 @@ pub(crate) fn message(out: &mut BytesMut, message: &Message, before: MessagePref
             result(out, call_id, content, images, *ok, traits)
         }
         Message::Assistant { text, reasoning, tool_calls } => {
-            let mut blocks = thoughts(reasoning.as_ref(), traits);
+            let mut blocks = thinking_blocks(reasoning.as_ref(), traits);
             if !text.trim().is_empty() || (blocks.is_empty() && tool_calls.is_empty()) {
                 blocks.push(json!({ "type": "text", "text": filled(text) }));
             }
@@ -144,9 +144,9 @@ pub(crate) fn tools(tools: &[ToolSpec], own: ProviderTools) -> Vec<Value> {
     let edits = tools.iter().any(|tool| tool.name == EDITED_BY);
     let wired = |tool: &ToolSpec| {
         let name = if edits {
-            provided(&tool.name, own)
+            anthropic_tool_name(&tool.name, own)
         } else {
-            provided(&tool.name, own).filter(|name| *name == SHELL)
+            anthropic_tool_name(&tool.name, own).filter(|name| *name == SHELL)
         };
         match name {
             Some(SHELL) => json!({ "type": "bash_20250124", "name": SHELL }),
@@ -169,7 +169,7 @@ const SHELL: &str = "bash";
 const EDITED_BY: &str = "edit_file";
 
 /// Name of the Anthropic tool that replaces one of ours.
-fn provided(name: &str, own: ProviderTools) -> Option<&'static str> {
+fn anthropic_tool_name(name: &str, own: ProviderTools) -> Option<&'static str> {
     match (own, name) {
         (ProviderTools::Off, _) => None,
         (_, "shell") => Some(SHELL),
@@ -213,7 +213,7 @@ pub(crate) fn closing(id: &str, options: &RequestOptions, traits: ModelTraits) -
         .field("tool_choice", choice(&options.tool_choice, traits))
         .field("output_config", (!output.is_empty()).then_some(output))
         .field("stream", Some(options.stream))
-        .given(options)
+        .with_overrides(options)
 }
 
 /// Thinking budget in tokens; a number is used as is.
@@ -233,7 +233,7 @@ fn choice(tool_choice: &ToolChoice, traits: ModelTraits) -> Option<Value> {
         ToolChoice::Nothing => return Some(json!({ "type": "none" })),
         ToolChoice::Required => json!({ "type": "any" }),
         ToolChoice::Named(name) => {
-            let name = provided(name, traits.provider_tools).unwrap_or(name);
+            let name = anthropic_tool_name(name, traits.provider_tools).unwrap_or(name);
             json!({ "type": "tool", "name": name })
         }
     };
@@ -270,7 +270,7 @@ fn block(out: &mut BytesMut, value: &impl Serialize) {
 }
 
 /// Thinking blocks as received; the `index` was added by us and is removed.
-fn thoughts(reasoning: Option<&Reasoning>, traits: ModelTraits) -> Vec<Value> {
+fn thinking_blocks(reasoning: Option<&Reasoning>, traits: ModelTraits) -> Vec<Value> {
     let keep = traits.reasoning_replay != ReasoningReplay::Nothing;
     let opaque = reasoning.filter(|_| keep).map_or(&[][..], |reasoning| &reasoning.opaque);
     opaque

@@ -43,7 +43,7 @@ impl BodyTail {
     }
 
     /// Adds the fields given verbatim by the user, which override ours.
-    pub(crate) fn given(mut self, options: &RequestOptions) -> Self {
+    pub(crate) fn with_overrides(mut self, options: &RequestOptions) -> Self {
         self.0.extend(options.extra.iter().map(|(key, value)| (key.clone(), value.clone())));
         self
     }

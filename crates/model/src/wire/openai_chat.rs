@@ -54,7 +54,7 @@ pub(crate) fn message(
             out,
             &Wired::Assistant {
                 content: if text.is_empty() && !tool_calls.is_empty() { None } else { Some(text) },
-                reasoning_content: readable(reasoning.as_ref(), traits),
+                reasoning_content: reasoning_text(reasoning.as_ref(), traits),
                 reasoning_details: opaque(reasoning.as_ref(), traits),
                 tool_calls: tool_calls
                     .iter()
@@ -96,7 +96,7 @@ pub(crate) fn pictures(out: &mut BytesMut, owed: &[u8]) {
     }
 }
 
-fn readable(reasoning: Option<&Reasoning>, traits: ModelTraits) -> &str {
+fn reasoning_text(reasoning: Option<&Reasoning>, traits: ModelTraits) -> &str {
     match traits.reasoning_replay {
         ReasoningReplay::Text => reasoning.map_or("", |reasoning| &reasoning.text),
         ReasoningReplay::Opaque | ReasoningReplay::Nothing => "",
@@ -132,7 +132,7 @@ pub(crate) fn closing(id: &str, options: &RequestOptions, traits: ModelTraits) -
         .field("response_format", options.output_schema.as_ref().map(response_format))
         .field("stream", Some(options.stream))
         .field("stream_options", options.stream.then(|| json!({ "include_usage": true })))
-        .given(options)
+        .with_overrides(options)
 }
 
 /// The field that constrains an answer to a JSON Schema.

@@ -44,7 +44,7 @@ pub(crate) fn message(out: &mut BytesMut, message: &Message, before: MessagePref
             item(Item::FunctionCallOutput { call_id, output: output(content, images, traits) });
         }
         Message::Assistant { text, reasoning, tool_calls } => {
-            let mut opaque = placed(reasoning.as_ref(), traits).into_iter().peekable();
+            let mut opaque = opaque_items(reasoning.as_ref(), traits).into_iter().peekable();
             while let Some((_, thought)) = opaque.next_if(|(place, _)| *place == 0) {
                 item(Item::Kept(thought));
             }
@@ -110,7 +110,7 @@ enum Part<'a> {
 }
 
 /// The server's opaque items, each with the number of calls before it.
-fn placed(reasoning: Option<&Reasoning>, traits: ModelTraits) -> Vec<(usize, &Value)> {
+fn opaque_items(reasoning: Option<&Reasoning>, traits: ModelTraits) -> Vec<(usize, &Value)> {
     let keep = traits.reasoning_replay != ReasoningReplay::Nothing;
     let opaque = reasoning.filter(|_| keep).map_or(&[][..], |reasoning| &reasoning.opaque);
     opaque
@@ -149,7 +149,7 @@ pub(crate) fn closing(id: &str, options: &RequestOptions, traits: ModelTraits) -
         .field("store", Some(false))
         .field("include", replayed.then(|| json!(["reasoning.encrypted_content"])))
         .field("stream", Some(options.stream))
-        .given(options)
+        .with_overrides(options)
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ pub(crate) fn message(out: &mut BytesMut, message: &Message, before: MessagePref
         }
         Message::Assistant { text, reasoning, tool_calls } => {
             let thought = reasoning.as_ref().map_or("", |reasoning| &reasoning.text);
-            raw(out, Role::Assistant, &said(text, thought, tool_calls, traits), before);
+            raw(out, Role::Assistant, &assistant_text(text, thought, tool_calls, traits), before);
         }
     }
 }
@@ -106,7 +106,7 @@ fn head(out: &mut BytesMut, role: Role) {
 }
 
 /// The text of an assistant message, in a canonical form.
-fn said(text: &str, thought: &str, calls: &[ToolCall], traits: ModelTraits) -> String {
+fn assistant_text(text: &str, thought: &str, calls: &[ToolCall], traits: ModelTraits) -> String {
     match traits.tool_format {
         ToolFormat::Schema => match calls {
             [] => header(thought, ANSWER, &serde_json::json!({ "text": text })),
@@ -145,9 +145,13 @@ fn schema_call(thought: &str, call: &ToolCall) -> String {
         _ => String::new(),
     };
     let text = match body {
-        CallBody::Whole(field) => lined(&take(field)),
+        CallBody::Whole(field) => with_final_newline(&take(field)),
         CallBody::Replace { old, new } => {
-            format!("{SEARCH}{}{MIDDLE}{}{REPLACE}", lined(&take(old)), lined(&take(new)))
+            format!(
+                "{SEARCH}{}{MIDDLE}{}{REPLACE}",
+                with_final_newline(&take(old)),
+                with_final_newline(&take(new))
+            )
         }
     };
     let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -157,7 +161,7 @@ fn schema_call(thought: &str, call: &ToolCall) -> String {
 }
 
 /// Adds a final line break if it is missing.
-fn lined(text: &str) -> String {
+fn with_final_newline(text: &str) -> String {
     if text.is_empty() || text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") }
 }
 
@@ -234,17 +238,17 @@ fn parameters(tool: &ToolSpec, body: Option<CallBody>) -> String {
     let shown = properties.filter(|(name, _)| body.is_none_or(|body| !body.holds(name)));
     let shown = shown.map(|(name, schema)| {
         let optional = if required.contains(&name.as_str()) { "" } else { "?" };
-        format!("{name}{optional}: {}", sort(schema))
+        format!("{name}{optional}: {}", type_name(schema))
     });
     shown.collect::<Vec<_>>().join(", ")
 }
 
-fn sort(schema: &Value) -> String {
+fn type_name(schema: &Value) -> String {
     if let Some(words) = schema["enum"].as_array() {
         return words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("|");
     }
     match schema["type"].as_str() {
-        Some("array") => format!("[{}]", sort(&schema["items"])),
+        Some("array") => format!("[{}]", type_name(&schema["items"])),
         Some("object") => {
             let fields = schema["properties"].as_object().into_iter().flatten();
             format!("{{{}}}", fields.map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", "))

@@ -22,7 +22,7 @@ pub(super) struct Excerpt {
 }
 
 impl Excerpt {
-    pub(super) fn around(source: &Source, diagnostic: &Diagnostic) -> Self {
+    pub(super) fn new(source: &Source, diagnostic: &Diagnostic) -> Self {
         let (first_line, last_line) = (diagnostic.start.line, diagnostic.end.line);
         let lines: Vec<Span> =
             (first_line..=last_line).take(LINES + 1).map(|line| source.line_span(line)).collect();
@@ -73,7 +73,7 @@ fn window(text: &str, line: Span, focus: usize) -> Span {
     if line.len() <= WIDTH {
         return line;
     }
-    let focus = floor(text, focus.clamp(line.start(), line.end()));
+    let focus = floor_char_boundary(text, focus.clamp(line.start(), line.end()));
     let before = text.get(line.start()..focus).unwrap_or("");
     let start = before.char_indices().rev().nth(BEFORE - 1).map_or(line.start(), |(at, _)| line.start() + at);
     let after = text.get(start..line.end()).unwrap_or("");
@@ -81,7 +81,7 @@ fn window(text: &str, line: Span, focus: usize) -> Span {
     Span::new(start, end)
 }
 
-fn floor(text: &str, mut offset: usize) -> usize {
+fn floor_char_boundary(text: &str, mut offset: usize) -> usize {
     while !text.is_char_boundary(offset) {
         offset -= 1;
     }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 /// Replaces every control character by its Unicode control picture (`␛` for escape) and every invisible or
 /// reordering format character by `�`. Tabs are kept, and so are joiners inside emoji and words: those that
 /// follow a character beyond ASCII. Borrows if nothing had to be replaced.
-pub fn harmless(text: &str) -> Cow<'_, str> {
+pub fn sanitize(text: &str) -> Cow<'_, str> {
     if text.chars().all(|c| picture(c) == c) {
         return Cow::Borrowed(text);
     }

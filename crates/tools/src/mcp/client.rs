@@ -44,7 +44,7 @@ pub(super) enum RequestFailure {
 }
 
 impl RequestFailure {
-    pub(super) fn words(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         match self {
             Self::Gone(why) => why.clone(),
             Self::Silent(limit) => format!("no answer within {} s", limit.as_secs_f64()),
@@ -80,10 +80,10 @@ impl McpConnection {
         }
     }
 
-    async fn tell(&self, method: &str) -> Result<(), RequestFailure> {
+    async fn notify(&self, method: &str) -> Result<(), RequestFailure> {
         match self {
-            Self::Program(program) => program.tell(method).await,
-            Self::Address(address) => address.tell(method).await,
+            Self::Program(program) => program.notify(method).await,
+            Self::Address(address) => address.notify(method).await,
         }
     }
 }
@@ -102,7 +102,7 @@ impl McpClient {
     }
 
     /// Lists the server's tools, filtered and sanitized.
-    pub async fn offer(&self) -> Result<ToolList, McpError> {
+    pub async fn list_tools(&self) -> Result<ToolList, McpError> {
         let (mut offer, mut cursor) = (ToolList::default(), None);
         for _ in 0..MAX_PAGES {
             let params = cursor.map_or_else(|| json!({}), |cursor: Value| json!({ "cursor": cursor }));
@@ -160,13 +160,13 @@ impl McpClient {
             "clientInfo": { "name": "fusee", "version": env!("CARGO_PKG_VERSION") },
         });
         link.request("initialize", &hello, CONNECT_TIME).await?;
-        link.tell("notifications/initialized").await?;
+        link.notify("notifications/initialized").await?;
         let link = Arc::new(link);
         connection.link = Some(Arc::clone(&link));
         Ok(link)
     }
 
     fn error(&self, fault: &RequestFailure) -> McpError {
-        McpError { server: self.settings.name.clone(), why: fault.words() }
+        McpError { server: self.settings.name.clone(), why: fault.describe() }
     }
 }

@@ -68,7 +68,7 @@ impl HttpSession {
         tokio::time::timeout(limit, exchange).await.unwrap_or(Err(RequestFailure::Silent(limit)))
     }
 
-    pub(super) async fn tell(&self, method: &str) -> Result<(), RequestFailure> {
+    pub(super) async fn notify(&self, method: &str) -> Result<(), RequestFailure> {
         self.post(&jsonrpc::notice(method)).await.map(drop)
     }
 

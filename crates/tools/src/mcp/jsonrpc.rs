@@ -34,10 +34,10 @@ pub(super) fn notice(method: &str) -> Value {
 /// Parses a message; `None` if it is not valid JSON-RPC 2.0.
 pub(super) fn read(text: &[u8]) -> Option<IncomingMessage> {
     let message: Value = serde_json::from_slice(text).ok()?;
-    (message.get("jsonrpc")?.as_str()? == "2.0").then(|| understand(message)).flatten()
+    (message.get("jsonrpc")?.as_str()? == "2.0").then(|| parse(message)).flatten()
 }
 
-fn understand(mut message: Value) -> Option<IncomingMessage> {
+fn parse(mut message: Value) -> Option<IncomingMessage> {
     if let Some(method) = message.get("method").and_then(Value::as_str) {
         let Some(id) = message.get("id") else { return Some(IncomingMessage::Told) };
         // Reply to the requests every client must support; no other capability was announced.

@@ -98,7 +98,7 @@ impl StdioServer {
         result.unwrap_or(Err(RequestFailure::Silent(limit)))
     }
 
-    pub(super) async fn tell(&self, method: &str) -> Result<(), RequestFailure> {
+    pub(super) async fn notify(&self, method: &str) -> Result<(), RequestFailure> {
         self.send(&jsonrpc::notice(method)).await
     }
 

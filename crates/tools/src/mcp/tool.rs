@@ -31,12 +31,12 @@ impl McpTool {
     /// Creates the tool for a connected server.
     #[must_use]
     pub fn new(offered: OfferedTool, server: Arc<McpClient>) -> Self {
-        Self { server: Some(server), ..Self::absent(offered) }
+        Self { server: Some(server), ..Self::disconnected(offered) }
     }
 
     /// Creates the tool without a server; calls to it fail.
     #[must_use]
-    pub fn absent(offered: OfferedTool) -> Self {
+    pub fn disconnected(offered: OfferedTool) -> Self {
         Self { definition: definition(&offered), offered, server: None }
     }
 }
@@ -106,7 +106,7 @@ impl Tool for McpTool {
 
 impl McpTool {
     fn missing_reason(&self, fault: &RequestFailure) -> String {
-        let (server, words) = (&self.offered.server, fault.words());
+        let (server, words) = (&self.offered.server, fault.describe());
         match fault {
             RequestFailure::Refused(_) => format!("The server `{server}` refused: {words}"),
             RequestFailure::Silent(_) => {

@@ -44,7 +44,7 @@ pub struct CgroupLimits {
 impl CgroupLimits {
     /// Limits that the machine survives, and not below those of a single command.
     #[must_use]
-    pub fn around(allowance: &ResourceLimits) -> Self {
+    pub fn protecting_machine(allowance: &ResourceLimits) -> Self {
         Self {
             memory_bytes: ResourceLimits::defaults().memory_bytes.max(allowance.memory_bytes),
             tasks: LEAST_TASKS.max(allowance.processes.saturating_mul(2)),
@@ -64,7 +64,7 @@ impl ForkServer {
     /// Limits the usage of all commands together, once per fork server. Returns the limited resources, or why
     /// there are none. Commands that are already running are not limited.
     pub async fn limit_all(&self, bounds: CgroupLimits) -> Result<&str, &str> {
-        let surrounding = self.surrounding().get_or_init(|| ask(self, bounds)).await;
+        let surrounding = self.parent_cgroup().get_or_init(|| ask(self, bounds)).await;
         surrounding.as_ref().map(|standing| standing.words.as_str()).map_err(String::as_str)
     }
 }
@@ -232,7 +232,7 @@ fn unified(mounted: &Path, path: &str, bounds: CgroupLimits) -> Option<CgroupPar
 }
 
 fn make(place: &CgroupParent, fork_server: Pid, bounds: CgroupLimits) -> io::Result<PathBuf> {
-    sweep(&place.parent);
+    remove_leftovers(&place.parent);
     let directory = place.parent.join(format!("{NAME}{}", fork_server.as_raw_nonzero()));
     fs::create_dir(&directory)?;
     let fill = || -> io::Result<()> {
@@ -267,7 +267,7 @@ fn make(place: &CgroupParent, fork_server: Pid, bounds: CgroupLimits) -> io::Res
 }
 
 /// Removes leftover cgroups of Fusee. The kernel refuses to remove those that have processes.
-fn sweep(parent: &Path) {
+fn remove_leftovers(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(NAME));
     for entry in ours.take(MAX_SWEPT) {

@@ -168,7 +168,7 @@ impl ForkServer {
             rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(setup)?;
         let input = match stream {
             Some(stream) => Some(stream),
-            None => request.input.map(holding).transpose()?,
+            None => request.input.map(memfd_with).transpose()?,
         };
         let mut descriptors = vec![their_control.as_fd(), their_output.as_fd(), request.directory.as_fd()];
         descriptors.extend(doors);
@@ -193,22 +193,22 @@ impl ForkServer {
                 doors: Vec::new(),
             }),
             Sandbox::Namespaces(room) => {
-                let standing = room.standing(self).await?;
+                let standing = room.built(self).await?;
                 let way = EncodedConfinement::Namespaces(NamespaceJoin {
                     users: standing.users(),
                     layers: standing.layers(),
                     network: room.policy().network,
                     owner: room.policy().owner,
                     directory: &path_of(&request.directory)?,
-                    absent: &room.absent(standing),
+                    absent: &room.missing_protected_paths(standing),
                 });
                 Ok(EncodedRequest {
                     message: words(way, request.environment)?,
-                    doors: standing.doors().collect(),
+                    doors: standing.descriptors().collect(),
                 })
             }
             Sandbox::Landlock(fence) => {
-                let standing = fence.standing().await?;
+                let standing = fence.built().await?;
                 let Policy { network, owner, .. } = *fence.policy();
                 let way = EncodedConfinement::Landlock { network, owner, guarded: &fence.guarded() };
                 let message = words(way, &standing.environment(request.environment))?;
@@ -439,7 +439,7 @@ fn path_of(directory: &OwnedFd) -> io::Result<PathBuf> {
 }
 
 /// A memfd with the content `input`. Unlike a pipe it takes everything at once and needs no writer.
-fn holding(input: &[u8]) -> io::Result<OwnedFd> {
+fn memfd_with(input: &[u8]) -> io::Result<OwnedFd> {
     let descriptor = rustix::fs::memfd_create("stdin", MemfdFlags::CLOEXEC)?;
     let mut file = std::fs::File::from(descriptor);
     io::Write::write_all(&mut file, input)?;

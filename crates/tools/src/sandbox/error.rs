@@ -61,7 +61,7 @@ impl SetupStep {
         Self::ALL.get(usize::try_from(number).ok()?).copied()
     }
 
-    fn words(self) -> &'static str {
+    fn describe(self) -> &'static str {
         match self {
             Self::UserNamespace => "creating a user namespace",
             Self::Identities => "mapping user and group ids into the namespace",
@@ -107,7 +107,7 @@ pub(super) struct SandboxError {
 
 impl fmt::Display for SandboxError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.step.words())?;
+        formatter.write_str(self.step.describe())?;
         if let Some(path) = &self.path {
             write!(formatter, " {}", path.display())?;
         }

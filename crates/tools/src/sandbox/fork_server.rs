@@ -95,7 +95,7 @@ pub fn init() -> Result<ForkServer, ForkServerError> {
         }
         ForkSide::Child => {
             drop(ours);
-            let code = keep(theirs, &board);
+            let code = serve(theirs, &board);
             process::exit_now(code)
         }
     }
@@ -129,7 +129,7 @@ impl ForkServer {
         &self.line.probed
     }
 
-    pub(super) fn surrounding(&self) -> &OnceCell<Result<Cgroup, String>> {
+    pub(super) fn parent_cgroup(&self) -> &OnceCell<Result<Cgroup, String>> {
         &self.line.surrounding
     }
 
@@ -161,9 +161,9 @@ impl Drop for RequestSocket {
 /// Ready supervisors read the socket themselves, so a command starts without communication between processes.
 /// A supervisor whose command left nothing behind becomes ready again: most commands cost no fork but their
 /// own and wake no other process.
-fn keep(socket: OwnedFd, board: &SupervisorBoard) -> i32 {
-    let Ok((line, bell, watch)) = settle_in(socket, board.bell()) else { return 1 };
-    let board = board.with_bell(bell);
+fn serve(socket: OwnedFd, board: &SupervisorBoard) -> i32 {
+    let Ok((line, wake_fd, watch)) = settle_in(socket, board.wake_fd()) else { return 1 };
+    let board = board.with_wake_fd(wake_fd);
     let mut crew = SupervisorPool::new(&board);
     let fork_server = Some(rustix::process::getpid());
     loop {
@@ -179,7 +179,7 @@ fn keep(socket: OwnedFd, board: &SupervisorBoard) -> i32 {
         let retry = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
         let mut events = [
             PollFd::new(&line, PollFlags::empty()),
-            PollFd::from_borrowed_fd(board.bell(), PollFlags::IN),
+            PollFd::from_borrowed_fd(board.wake_fd(), PollFlags::IN),
             PollFd::new(&watch, PollFlags::IN),
         ];
         if poll(&mut events, missing.then_some(&retry)).is_err() {
@@ -257,7 +257,7 @@ fn perform(
         Some(DecodedRequest::Run(spec)) => {
             let Some(descriptors) = Descriptors::of(&spec, received) else { return SupervisorState::Yes };
             let started = || match spec.hold {
-                DecodedConfinement::Unsandboxed | DecodedConfinement::Landlock(_) => post.busy(line),
+                DecodedConfinement::Unsandboxed | DecodedConfinement::Landlock(_) => post.mark_busy(line),
                 // The supervisor is in the sandbox's namespaces then.
                 DecodedConfinement::Namespaces(_) => post.last(),
             };
@@ -269,7 +269,7 @@ fn perform(
             SupervisorState::No
         }
         Some(DecodedRequest::LimitAll(bounds)) => {
-            post.busy(line);
+            post.mark_busy(line);
             cgroup::answer(fork_server, bounds, received);
             SupervisorState::Yes
         }
@@ -278,7 +278,7 @@ fn perform(
 }
 
 /// Detaches from the parent: its terminal, session and open files.
-fn settle_in(socket: OwnedFd, bell: BorrowedFd<'_>) -> io::Result<(OwnedFd, OwnedFd, OwnedFd)> {
+fn settle_in(socket: OwnedFd, wake_fd: BorrowedFd<'_>) -> io::Result<(OwnedFd, OwnedFd, OwnedFd)> {
     rustix::process::setsid()?;
     process::reset_signals();
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
@@ -290,19 +290,19 @@ fn settle_in(socket: OwnedFd, bell: BorrowedFd<'_>) -> io::Result<(OwnedFd, Owne
     }
     // Move them out of the way, then to the first free numbers, so that everything above can be closed.
     let away = |descriptor: BorrowedFd<'_>| rustix::io::fcntl_dupfd_cloexec(descriptor, FIRST_FREE);
-    for (descriptor, number) in [(away(socket.as_fd())?, 3), (away(bell)?, 4)] {
+    for (descriptor, number) in [(away(socket.as_fd())?, 3), (away(wake_fd)?, 4)] {
         process::duplicate_to(descriptor.as_fd(), number)?;
         std::mem::forget(descriptor);
     }
     std::mem::forget((socket, null));
     close_others();
-    let (socket, bell) = (process::own(3), process::own(4));
-    for descriptor in [&socket, &bell] {
+    let (socket, wake_fd) = (process::take_ownership(3), process::take_ownership(4));
+    for descriptor in [&socket, &wake_fd] {
         rustix::io::fcntl_setfd(descriptor, rustix::io::FdFlags::CLOEXEC)?;
     }
     // The working directory would keep a file system busy that the user may want to unmount.
     let _ = rustix::process::chdir("/");
-    Ok((socket, bell, process::watch_children()?))
+    Ok((socket, wake_fd, process::watch_children()?))
 }
 
 /// First number after the standard streams, the socket and the eventfd.
@@ -326,14 +326,14 @@ fn look_after(crew: &mut SupervisorPool<'_>, watch: &OwnedFd, requested: bool) {
     reap::drain(watch);
     let mut orphans = requested;
     reap::reap(|pid, status| {
-        let known = crew.forget(pid);
+        let known = crew.remove(pid);
         orphans |= status.signaled() || !known;
     });
     if orphans {
         let spared = crew.pids();
         // The sweep also reaps supervisors that end meanwhile.
         reap::end_children(watch, &spared, |pid, _| {
-            crew.forget(pid);
+            crew.remove(pid);
         });
     }
 }

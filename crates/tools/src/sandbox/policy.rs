@@ -148,7 +148,7 @@ pub enum CreatedPathAction {
     WithoutHooks,
     /// It stays if it contains only settings of a new repository; otherwise it is set aside and replaced by
     /// those.
-    Tamed,
+    Sanitized,
     /// A directory stays, and one that existed before can be changed; anything else is set aside.
     UnlessDirectory,
     /// It is a work tree and can be changed. Repositories in it that git's index links to are checked when a
@@ -217,12 +217,12 @@ impl Policy {
             policy.read.extend(resolver_settings());
         }
         policy.write.push(workspace.to_owned());
-        let apart = repository::apart(workspace);
+        let apart = repository::linked_repository(workspace);
         if let Some(LinkedRepository { common, tree }) = &apart {
             policy.write.extend([common.clone(), tree.clone()]);
             policy.read.push(common.join("worktrees"));
         }
-        policy.read.extend(repository::above(workspace, home.as_deref()));
+        policy.read.extend(repository::enclosing_repository_parts(workspace, home.as_deref()));
         policy.scratch.extend(["/tmp", "/var/tmp"].map(PathBuf::from));
         policy.scratch.extend(environment.value("TMPDIR").map(PathBuf::from).filter(|path| is_plain(path)));
         if let Some(home) = &home {
@@ -259,7 +259,7 @@ impl Policy {
 
     /// The minimal policy that can run a program: the system readable, nothing writable.
     #[must_use]
-    pub fn bare() -> Self {
+    pub fn minimal() -> Self {
         Self {
             read: SYSTEM.iter().chain([&MACHINE]).map(PathBuf::from).filter(|path| exists(path)).collect(),
             scratch: vec!["/tmp".into()],
@@ -307,7 +307,7 @@ fn guarded(workspace: &Path, apart: Option<&LinkedRepository>) -> Vec<ProtectedP
 pub(super) fn of_a_repository(folder: &Path) -> [(PathBuf, CreatedPathAction); 5] {
     [
         ("hooks", CreatedPathAction::WithoutHooks),
-        ("config", CreatedPathAction::Tamed),
+        ("config", CreatedPathAction::Sanitized),
         ("config.worktree", CreatedPathAction::SetAside),
         // Makes git read its settings and hooks from elsewhere.
         ("commondir", CreatedPathAction::SetAside),

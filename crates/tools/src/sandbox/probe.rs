@@ -98,15 +98,15 @@ pub async fn probe(fork_server: &ForkServer) -> SandboxProbe {
 }
 
 async fn attempt(fork_server: &ForkServer) -> SandboxProbe {
-    let room = Sandbox::namespaces(Policy::bare());
-    let namespaces = missing_reason(trial(fork_server, &room, TRIAL).await, EXPECTED).map(with_causes);
+    let room = Sandbox::namespaces(Policy::minimal());
+    let namespaces = missing_reason(try_command(fork_server, &room, TRIAL).await, EXPECTED).map(with_causes);
     let version = sandbox::usable_version();
     let landlock = match (&version, &namespaces) {
         (Err(why), _) => Some(why.clone()),
         (Ok(_), None) => None,
         (Ok(_), Some(_)) => {
-            let fence = Sandbox::landlock(Policy::bare());
-            missing_reason(trial(fork_server, &fence, FENCE_TRIAL).await, FENCE_EXPECTED)
+            let fence = Sandbox::landlock(Policy::minimal());
+            missing_reason(try_command(fork_server, &fence, FENCE_TRIAL).await, FENCE_EXPECTED)
         }
     };
     let strength = match (&namespaces, &landlock) {
@@ -116,7 +116,7 @@ async fn attempt(fork_server: &ForkServer) -> SandboxProbe {
     };
     let filter = if strength == SandboxStrength::None { namespaces.clone() } else { None };
     let does = match (strength, version) {
-        (SandboxStrength::Landlock, Ok(version)) => sandbox::promise(version),
+        (SandboxStrength::Landlock, Ok(version)) => sandbox::guarantees(version),
         (SandboxStrength::Namespaces, Ok(_)) => {
             "second layer: repeats the file policy and confines abstract sockets"
         }
@@ -138,7 +138,11 @@ async fn attempt(fork_server: &ForkServer) -> SandboxProbe {
     SandboxProbe { strength, layers }
 }
 
-async fn trial(fork_server: &ForkServer, sandbox: &Sandbox, command: &str) -> Result<String, CommandFailure> {
+async fn try_command(
+    fork_server: &ForkServer,
+    sandbox: &Sandbox,
+    command: &str,
+) -> Result<String, CommandFailure> {
     let request = CommandRequest {
         command,
         directory: std::fs::File::open("/usr")?.into(),

@@ -157,7 +157,7 @@ pub(super) enum AllowedSockets {
 }
 
 impl AllowedSockets {
-    fn families(self) -> &'static [i32] {
+    fn socket_families(self) -> &'static [i32] {
         match self {
             Self::Namespaced => FAMILIES,
             Self::Pairs => &[],
@@ -237,7 +237,7 @@ fn rules(sockets: AllowedSockets) -> Vec<(u32, Vec<sock_filter>)> {
     }
     requests.push(ALLOW);
     rule(libc::SYS_ioctl, requests);
-    rule(libc::SYS_socket, only_families(sockets.families()));
+    rule(libc::SYS_socket, only_families(sockets.socket_families()));
     rule(libc::SYS_prlimit64, only_own_limits());
     if sockets == AllowedSockets::Namespaced {
         rule(libc::SYS_socketpair, only_families(FAMILIES));

@@ -73,7 +73,7 @@ fn find(arguments: &Arguments, context: &CallContext) -> Result<ToolOutput, Stri
         return Ok(ToolOutput::aborted("Cancelled before the walk was complete."));
     }
     if found.total == 0 {
-        return Ok(nothing(&start, &pattern, &arguments.pattern, context));
+        return Ok(no_match(&start, &pattern, &arguments.pattern, context));
     }
     let mut output = ToolOutput::done(String::new());
     let mut shown = 0;
@@ -143,7 +143,7 @@ fn walk(start: &WorkspacePath, pattern: &NamePattern, context: &CallContext) -> 
 }
 
 /// Answer for no match; lists matches among hidden and ignored files.
-fn nothing(start: &WorkspacePath, pattern: &NamePattern, given: &str, context: &CallContext) -> ToolOutput {
+fn no_match(start: &WorkspacePath, pattern: &NamePattern, given: &str, context: &CallContext) -> ToolOutput {
     let root = context.workspace.root();
     let top = root.join(start.as_path());
     let mut ignored: Vec<String> = Vec::new();

@@ -45,12 +45,12 @@ impl ImageInfo {
     }
 
     /// Description with format, dimensions and size.
-    pub(crate) fn words(&self, bytes: usize) -> String {
+    pub(crate) fn describe(&self, bytes: usize) -> String {
         format!("{} image, {} × {} pixels, {bytes} bytes", self.name, self.width, self.height)
     }
 
     /// Encodes the image if it has at most `most` bytes; 0 means that the model does not accept images.
-    pub(crate) fn shown(&self, content: &[u8], most: usize) -> ImageDisplay {
+    pub(crate) fn encode(&self, content: &[u8], most: usize) -> ImageDisplay {
         if most == 0 {
             return ImageDisplay::No("this model takes no images".to_owned());
         }

@@ -208,7 +208,7 @@ fn read(given: &str, window: PageWindow, image_bytes: usize, context: &CallConte
     };
     let seen = SeenVersion { path: path.as_str().to_owned(), hash };
     if let Some(picture) = ImageInfo::of(&content) {
-        return Ok(pictured(&path, picture, &content, image_bytes));
+        return Ok(image_read(&path, picture, &content, image_bytes));
     }
     if let Some(kind) = content_type::of_binary(&content) {
         return Ok(Read::told(binary(&path, content.len() as u64, kind)));
@@ -227,9 +227,9 @@ fn read(given: &str, window: PageWindow, image_bytes: usize, context: &CallConte
     Ok(page.into_read(&path, Some(seen)))
 }
 
-fn pictured(path: &WorkspacePath, picture: ImageInfo, content: &[u8], image_bytes: usize) -> Read {
-    let words = picture.words(content.len());
-    match picture.shown(content, image_bytes) {
+fn image_read(path: &WorkspacePath, picture: ImageInfo, content: &[u8], image_bytes: usize) -> Read {
+    let words = picture.describe(content.len());
+    match picture.encode(content, image_bytes) {
         ImageDisplay::Yes(image) => {
             let text = format!("`{path}` ({words}) is shown with this answer.");
             Read { image: Some(image), ..Read::told(text) }

@@ -137,7 +137,7 @@ impl Shell {
 
     async fn wait_to_end(&self, plan: CheckedCommand, context: &CallContext) -> ToolOutput {
         let (head, tail) = (context.limits.output_head, context.limits.output_tail);
-        let spool = Spool::beneath(context.workspace.held(), &context.call_id, head + tail);
+        let spool = Spool::create(context.workspace.held(), &context.call_id, head + tail);
         let capture = Mutex::new(Capture::new(head, tail).saved_to(spool));
         let cause: OnceLock<EndCause> = OnceLock::new();
         let stop = async {
@@ -176,7 +176,7 @@ impl Shell {
         let mut output =
             answer(result.as_ref(), cause.get().copied(), &capture.lock(), context.workspace.root());
         if let Some(saved) = saved.filter(|_| output.truncated) {
-            output.content.push_str(&format!("\n[{}]", saved.words()));
+            output.content.push_str(&format!("\n[{}]", saved.describe()));
         }
         output
     }
@@ -276,13 +276,12 @@ fn answer(
         Err(CommandFailure::SupervisorGone(protection)) => {
             let mut closing = CommandFailure::SupervisorGone(ProtectionReport::default()).to_string();
             push_protection(&mut closing, protection, root);
-            let failure = unprotected(protection);
-            return ToolOutput { truncated, failure, ..ToolOutput::error(closed(text, &closing)) };
+            let stops_task = !protection.unrestored.is_empty();
+            return ToolOutput { truncated, stops_task, ..ToolOutput::error(closed(text, &closing)) };
         }
         // Nothing can be run any more, so the work cannot be finished either.
         Err(failure @ CommandFailure::KeeperGone) => {
-            let failure = failure.to_string();
-            return ToolOutput { failure: Some(failure.as_str().into()), ..ToolOutput::error(failure) };
+            return ToolOutput { stops_task: true, ..ToolOutput::error(failure.to_string()) };
         }
         Err(failure) => return ToolOutput::error(failure.to_string()),
     };
@@ -298,18 +297,18 @@ fn answer(
     };
     let was_ended = cause.is_some() || finished.exceeded.is_some();
     push_leftovers(&mut closing, finished, was_ended, root);
-    let failure = unprotected(&finished.protection);
+    let stops_task = !finished.protection.unrestored.is_empty();
     let exit_code = match finished.ending {
         CommandEnd::Exited(code) if !was_ended => Some(code),
         _ => None,
     };
     ToolOutput {
-        ok: exit_code == Some(0) && failure.is_none(),
+        ok: exit_code == Some(0) && !stops_task,
         content: closed(text, &closing),
         truncated,
         exit_code,
         aborted: matches!(cause, Some(EndCause::Cancelled)),
-        failure,
+        stops_task,
         ..ToolOutput::default()
     }
 }
@@ -319,13 +318,13 @@ fn push_leftovers(closing: &mut String, finished: &FinishedCommand, was_stopped:
         let _ = write!(
             closing,
             "; {} it had left running {} ended: use `background` for what is to go on",
-            counted(finished.ended, "process", "processes"),
+            count_of(finished.ended, "process", "processes"),
             if finished.ended == 1 { "was" } else { "were" },
         );
     }
     push_protection(closing, &finished.protection, root);
     if finished.left > 0 {
-        let _ = write!(closing, "; {} could not be ended", counted(finished.left, "process", "processes"));
+        let _ = write!(closing, "; {} could not be ended", count_of(finished.left, "process", "processes"));
     }
 }
 
@@ -339,25 +338,18 @@ fn push_protection(closing: &mut String, protection: &ProtectionReport, root: &P
             names.join(", ")
         );
     }
-    if let Some(failure) = unprotected(protection) {
-        let _ = write!(closing, "; {failure}");
+    if !protection.unrestored.is_empty() {
+        let named = |(path, reason): &(PathBuf, String)| format!("{} ({reason})", path.display());
+        let names: Vec<String> = protection.unrestored.iter().map(named).collect();
+        let _ = write!(
+            closing,
+            "; it changed settings that decide what runs outside the sandbox, and they could not be restored: {}; check them before you run anything there, git included",
+            names.join(", ")
+        );
     }
 }
 
-/// The error if the state of protected paths could not be restored.
-fn unprotected(protection: &ProtectionReport) -> Option<Box<str>> {
-    let named = |(path, reason): &(PathBuf, String)| format!("{} ({reason})", path.display());
-    let names: Vec<String> = protection.unrestored.iter().map(named).collect();
-    (!names.is_empty()).then(|| {
-        format!(
-            "a command changed settings that decide what runs outside the sandbox, and they could not be restored: {}; check them before you run anything there, git included",
-            names.join(", ")
-        )
-        .into()
-    })
-}
-
-fn counted(count: u32, one: &str, many: &str) -> String {
+fn count_of(count: u32, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 

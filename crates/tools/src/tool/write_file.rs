@@ -73,7 +73,7 @@ impl WriteTool for WriteFile {
             });
         };
         let before = ContentHash::of(&current.content);
-        let content = line_endings::like(&current.content, &arguments.content).into_owned();
+        let content = line_endings::with_line_endings_of(&current.content, &arguments.content).into_owned();
         if content.as_bytes() == current.content {
             workspace.record_seen(&crate::SeenVersion { path: path.as_str().to_owned(), hash: before });
             return Ok(WritePlan {

@@ -113,7 +113,7 @@ impl<A: WriteTool> Tool for WriteToolAdapter<A> {
             let arguments = typed::<A::Arguments>(arguments)?;
             let (plan, kept, directories) = run_blocking(context, |context| {
                 let plan = A::plan(arguments, context).map_err(ToolOutput::error)?;
-                let kept = context.workspace.keep(&plan.changes, context.limits.file_bytes);
+                let kept = context.workspace.back_up(&plan.changes, context.limits.file_bytes);
                 let directories = context.workspace.missing_directories(&plan.changes);
                 Ok::<_, ToolOutput>((plan, kept, directories))
             })
@@ -168,7 +168,7 @@ fn settle<A: WriteTool>(
     let (mut open, mut strange) = (0, Vec::new());
     for change in &changes {
         let found = context.workspace.locate(&change.path).and_then(|path| {
-            context.workspace.sweep(&path, &context.call_id);
+            context.workspace.remove_temporary(&path, &context.call_id);
             content_now(&path, context)
         });
         match found {

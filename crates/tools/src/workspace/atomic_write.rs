@@ -108,7 +108,7 @@ impl Workspace {
     }
 
     /// Removes the temporary file that an interrupted call may have left next to this file.
-    pub(crate) fn sweep(&self, path: &WorkspacePath, token: &str) {
+    pub(crate) fn remove_temporary(&self, path: &WorkspacePath, token: &str) {
         if let Ok(slot) = self.slot(path) {
             let _ = rustix::fs::unlinkat(&slot.directory, temporary_name(token, path), AtFlags::empty());
         }

@@ -106,7 +106,7 @@ impl WorkspaceTracker {
     }
 
     /// Scans again and returns the changes since the last scan, sorted by path.
-    pub(crate) fn look(&mut self) -> Vec<FileChange> {
+    pub(crate) fn scan(&mut self) -> Vec<FileChange> {
         let seen = self.root.stamps_of(&self.names());
         let mut changes = Vec::new();
         let mut fresh = Vec::new();
@@ -131,7 +131,7 @@ impl WorkspaceTracker {
                     }
                     Some(stamp) if stamp == file.stamp && !stamp.is_fresh() => {}
                     Some(stamp) => {
-                        changes.extend(refreshed(&self.root, &join(&path, &name), file, stamp));
+                        changes.extend(reread(&self.root, &join(&path, &name), file, stamp));
                     }
                 }
             }
@@ -153,13 +153,13 @@ impl WorkspaceTracker {
     }
 
     /// Records a change made by one of our own tools, so that the next scan does not report it again.
-    pub(crate) fn told(&mut self, path: &str, after: Option<ContentHash>) {
+    pub(crate) fn record_own_change(&mut self, path: &str, after: Option<ContentHash>) {
         let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
         let Some(known) = self.directories.get_mut(directory) else {
             // The next scan reads a directory it has not seen before; this entry marks the file as already
             // reported.
             if let Some(after) = after {
-                let (stamp, content) = (FileStamp::never(), ContentId::Hash(after));
+                let (stamp, content) = (FileStamp::matching_nothing(), ContentId::Hash(after));
                 let entry = self.directories.entry(directory.to_owned()).or_default();
                 entry.files.insert(name.into(), TrackedFile { stamp, content });
                 self.files += 1;
@@ -176,7 +176,7 @@ impl WorkspaceTracker {
             Some(hash) => {
                 let content = ContentId::Hash(hash);
                 let known_before =
-                    known.files.insert(name, TrackedFile { stamp: FileStamp::never(), content });
+                    known.files.insert(name, TrackedFile { stamp: FileStamp::matching_nothing(), content });
                 self.files += usize::from(known_before.is_none());
             }
             None => self.files -= usize::from(known.files.remove(&name).is_some()),
@@ -228,7 +228,7 @@ fn note(moved: &mut Vec<DirectoryChange>, change: DirectoryChange) {
 }
 
 /// Rereads a file whose stamp moved; returns a change if its content differs.
-fn refreshed(root: &ScanRoot, path: &str, file: &mut TrackedFile, stamp: FileStamp) -> Option<FileChange> {
+fn reread(root: &ScanRoot, path: &str, file: &mut TrackedFile, stamp: FileStamp) -> Option<FileChange> {
     let (content, same) = match root.content(path, &stamp, READ_BYTES) {
         ScannedFile::Bytes(bytes) => {
             let same = matches!(file.content, ContentId::Hash(hash) if hash.is_of(&bytes));

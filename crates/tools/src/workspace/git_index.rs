@@ -34,7 +34,7 @@ impl GitIndexEntry<'_> {
 
 /// Visits every entry and returns the bytes after the last one. `None` if the format is unsupported, the
 /// index is truncated, or the visitor breaks.
-pub(crate) fn each(
+pub(crate) fn visit_entries(
     bytes: &[u8],
     content_length: usize,
     mut visit: impl FnMut(GitIndexEntry<'_>) -> ControlFlow<()>,

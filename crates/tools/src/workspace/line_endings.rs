@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// Converts `text` to the line endings of `file`. Only a file that uses CRLF throughout changes anything.
-pub(crate) fn like<'t>(file: &[u8], text: &'t str) -> Cow<'t, str> {
+pub(crate) fn with_line_endings_of<'t>(file: &[u8], text: &'t str) -> Cow<'t, str> {
     if is_crlf(file) { Cow::Owned(to_crlf(text)) } else { Cow::Borrowed(text) }
 }
 

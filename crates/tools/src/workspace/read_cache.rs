@@ -73,7 +73,7 @@ impl ReadCache {
     pub(super) fn find(&mut self, path: &str, stamp: &CacheStamp) -> Option<CachedContent> {
         let known = self.files.get_mut(path)?;
         if known.stamp != *stamp {
-            self.forget(path);
+            self.remove(path);
             return None;
         }
         self.counter += 1;
@@ -82,8 +82,8 @@ impl ReadCache {
     }
 
     /// Caches the content if it is small enough and its stamp is reliable.
-    pub(super) fn keep(&mut self, path: &str, stamp: CacheStamp, content: &CachedContent, now_ns: i128) {
-        self.forget(path);
+    pub(super) fn insert(&mut self, path: &str, stamp: CacheStamp, content: &CachedContent, now_ns: i128) {
+        self.remove(path);
         let length = content.bytes.len();
         if length > MOST_FILE || length as u64 != stamp.size || !stamp.is_settled(now_ns) {
             return;
@@ -95,12 +95,12 @@ impl ReadCache {
         while self.bytes > MOST_BYTES {
             let oldest = self.files.iter().min_by_key(|(_, entry)| entry.used).map(|(path, _)| path.clone());
             let Some(oldest) = oldest else { break };
-            self.forget(&oldest);
+            self.remove(&oldest);
         }
     }
 
     /// Drops an entry, for example because the file is written to.
-    pub(super) fn forget(&mut self, path: &str) {
+    pub(super) fn remove(&mut self, path: &str) {
         if let Some(entry) = self.files.remove(path) {
             self.bytes -= entry.content.bytes.len();
         }

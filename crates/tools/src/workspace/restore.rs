@@ -70,7 +70,7 @@ impl RestoreStep {
 
 impl Workspace {
     /// Current state of a path, without following a symlink; `None` if nothing exists there.
-    pub fn standing(&self, path: &str, most: u64) -> Result<Option<FileState>, String> {
+    pub fn file_state(&self, path: &str, most: u64) -> Result<Option<FileState>, String> {
         let path = self.locate(path).map_err(|problem| problem.to_string())?;
         match self.link_text(&path) {
             Some(target) => Ok(Some(FileState::Link(target))),
@@ -78,7 +78,7 @@ impl Workspace {
         }
     }
 
-    /// Like [`standing`](Self::standing), but follows symlinks.
+    /// Like [`standing`](Self::file_state), but follows symlinks.
     pub fn standing_behind(&self, path: &str, most: u64) -> Result<Option<FileState>, String> {
         let path = self.locate(path).map_err(|problem| problem.to_string())?;
         self.standing_at_end(&path, most)

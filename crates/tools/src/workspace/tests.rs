@@ -300,7 +300,7 @@ fn a_temporary_file_left_by_a_crash_is_replaced_and_swept() {
     write(&workspace, "plain", "whole").unwrap();
     assert_eq!(names(&root), ["plain", "sub"]);
     fs::write(root.join(&leftover), "half").unwrap();
-    workspace.sweep(&path, "call");
+    workspace.remove_temporary(&path, "call");
     assert_eq!(names(&root), ["plain", "sub"]);
 }
 

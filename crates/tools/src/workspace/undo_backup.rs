@@ -101,7 +101,7 @@ pub struct InitialBackups {
 
 impl Workspace {
     /// Backs up the files that these changes modify for the first time in this run.
-    pub(crate) fn keep(&self, changes: &[FileWrite], most: u64) -> Vec<Backup> {
+    pub(crate) fn back_up(&self, changes: &[FileWrite], most: u64) -> Vec<Backup> {
         let mut keeping = self.keeping.lock();
         let mut kept = Vec::new();
         for change in changes.iter().filter(|change| change.before.is_some()) {

@@ -31,7 +31,7 @@ pub(crate) fn builder(start: &Path, hidden: bool) -> WalkBuilder {
         // Ignore files also apply before the first commit and under other version control systems.
         .require_git(false)
         .follow_links(false)
-        .filter_entry(|entry| entry.depth() == 0 || !is_state(entry.file_name()) && ends(entry));
+        .filter_entry(|entry| entry.depth() == 0 || !is_state(entry.file_name()) && may_enter(entry));
     bound_ignore_files(&mut builder, start);
     builder
 }
@@ -46,7 +46,7 @@ pub fn bound_ignore_files(builder: &mut WalkBuilder, start: &Path) {
 
 /// Whether a walk may enter the directory. A walk reads the ignore files of every directory it enters, and
 /// one could be a pipe without a writer or a symlink to a device, which would block forever.
-pub fn ends(entry: &DirEntry) -> bool {
+pub fn may_enter(entry: &DirEntry) -> bool {
     !entry.file_type().is_some_and(|kind| kind.is_dir()) || has_harmless_ignore_files(entry.path())
 }
 
@@ -85,7 +85,7 @@ pub fn files_under(root: &Path, most: usize) -> Vec<String> {
 
 /// Like [`files_under`], with the inputs that determined the result.
 pub fn tree_under(root: &Path, most: usize) -> (Vec<String>, WalkFingerprint) {
-    let (mut files, mut ground) = (Vec::new(), WalkFingerprint::around(root));
+    let (mut files, mut ground) = (Vec::new(), WalkFingerprint::starting_at(root));
     for entry in builder(root, false).sort_by_file_name(std::ffi::OsStr::cmp).build().flatten() {
         let Some(kind) = entry.file_type() else { continue };
         let Ok(path) = entry.path().strip_prefix(root) else { continue };

@@ -38,6 +38,7 @@ pub(crate) struct Outcome {
 }
 
 impl Stage {
+    #[expect(clippy::disallowed_methods, reason = "a copy of this program is told where it may write")]
     pub(crate) fn new(fork_server: ForkServer) -> Self {
         // Not in /tmp, which is invisible in the sandbox anyway.
         let given = std::env::var_os(BASE_VARIABLE);

@@ -219,7 +219,7 @@ fn a_room_can_be_made_in_advance(stage: &Stage) {
     let room = Arc::new(NamespaceSandbox::new(stage.policy(&stage.environment())));
     stage.runtime.block_on(room.prepare(&stage.fork_server)).unwrap();
     assert_eq!(stage.good(&Sandbox::Namespaces(room), "echo ready"), "ready\n");
-    let impossible = NamespaceSandbox::new(Policy { write: vec!["/missing".into()], ..Policy::bare() });
+    let impossible = NamespaceSandbox::new(Policy { write: vec!["/missing".into()], ..Policy::minimal() });
     let refused = stage.runtime.block_on(impossible.prepare(&stage.fork_server)).unwrap_err();
     assert!(refused.to_string().contains("creating a writable mount of /missing"), "{refused}");
 }

@@ -13,7 +13,7 @@ const TASKS: usize = 500;
 
 /// Turn initialisation, compaction, event emission, memory per task, concurrent tasks.
 pub(crate) fn table(programs: &Programs) -> Vec<Figure> {
-    let measured = told_by(&programs.loop_cost);
+    let measured = measure(&programs.loop_cost);
     let figure = |shown: &str, name: &str, target: f64| Figure::at_most(shown, measured(name), "ms", target);
     let alone = peak_mb(programs, 1);
     let begun = Instant::now();
@@ -34,7 +34,7 @@ pub(crate) fn table(programs: &Programs) -> Vec<Figure> {
 
 /// Building the request of turn 500: allocations and bytes beyond the turn's own content.
 pub(crate) fn request(programs: &Programs) -> Vec<Figure> {
-    let measured = told_by(&programs.request_cost);
+    let measured = measure(&programs.request_cost);
     let figures = ["chat", "responses", "anthropic"].map(|format| {
         let figure = |what: &str, unit: &'static str, target: f64| {
             Figure::at_most(
@@ -54,7 +54,7 @@ pub(crate) fn request(programs: &Programs) -> Vec<Figure> {
 }
 
 /// Runs a program that prints one figure per line: name, tab, number.
-fn told_by(program: &Path) -> impl Fn(&str) -> f64 + use<> {
+fn measure(program: &Path) -> impl Fn(&str) -> f64 + use<> {
     let output = Command::new(program).output().expect("the program was built");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let told = String::from_utf8_lossy(&output.stdout).into_owned();

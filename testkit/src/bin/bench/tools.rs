@@ -14,7 +14,7 @@ const MAX_MS: f64 = 3.0;
 
 /// Our time divided by the time of `rg`, on the same tree in the same run.
 pub(crate) fn search(programs: &Programs) -> Vec<Figure> {
-    let told = told(&programs.search_cost);
+    let told = measure(&programs.search_cost);
     told.into_iter()
         .map(|(name, ratio)| Figure::at_most(format!("{name} relative to rg"), ratio, "x", MAX_RATIO))
         .collect()
@@ -22,7 +22,7 @@ pub(crate) fn search(programs: &Programs) -> Vec<Figure> {
 
 /// Time of a command in the sandbox beyond a bare spawn.
 pub(crate) fn sandbox(programs: &Programs) -> Vec<Figure> {
-    let told = told(&programs.sandbox_cost);
+    let told = measure(&programs.sandbox_cost);
     let bare = told.first().map_or(0.0, |(_, bare)| *bare);
     let figures = told.into_iter().map(|(name, ms)| match name.as_str() {
         "in the namespace sandbox" | "in the Landlock sandbox" => {
@@ -33,7 +33,7 @@ pub(crate) fn sandbox(programs: &Programs) -> Vec<Figure> {
     figures.collect()
 }
 
-fn told(program: &Path) -> Vec<(String, f64)> {
+fn measure(program: &Path) -> Vec<(String, f64)> {
     let output = Command::new(program).output().expect("the tools' examples were built");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let number = |line: &str| {

@@ -1,7 +1,7 @@
 //! Snapshots of every state of the chat at three widths.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use fusee_engine::approval::ApprovalQuestion;
+use fusee::engine::approval::ApprovalQuestion;
 use insta::assert_snapshot;
 use serde_json::json;
 
@@ -19,7 +19,7 @@ const WIDTHS: [usize; 3] = [40, 80, 200];
 
 fn fresh() -> ChatState {
     let mut state = ChatState::new(&UNICODE, "/nowhere".into(), InputHistory::default());
-    state.stand("  ollama:qwen2.5-coder · /help · approve auto · sandbox namespaces".to_owned());
+    state.set_status("  ollama:qwen2.5-coder · /help · approve auto · sandbox namespaces".to_owned());
     state
 }
 
@@ -99,7 +99,7 @@ fn a_command_runs() {
 
 #[test]
 fn a_command_with_a_hundred_thousand_lines_keeps_its_tail() {
-    use fusee_engine::journal::{Branch, Event, EventRecord};
+    use fusee::engine::journal::{Branch, Event, EventRecord};
     let mut state = until(1_010);
     for n in 0..100_000 {
         let event = Event::ToolOutput { call_id: "c2".into(), text: format!("line {n}\u{7}\u{1b}[31m\n") };
@@ -133,7 +133,7 @@ fn a_question_about_an_edit_and_a_reason_for_no() {
 #[test]
 fn a_question_about_a_command_tells_what_holds_it() {
     let mut state = until(4_503);
-    state.confine("sandboxed: can change only the project, no network");
+    state.set_sandbox("sandboxed: can change only the project, no network");
     let arguments = json!({"command": "git push\u{1b}[2J origin main\nmake 日本語"});
     let reason = "a rule of this project asks about it".to_owned();
     let question = ApprovalQuestion { call_id: "c4".into(), name: "shell".into(), arguments, reason };
@@ -171,9 +171,9 @@ fn the_model_thinks_and_then_writes_findings_that_are_shown_when_they_are_checke
         state.take(&event, at);
     }
     let text = "{\"summary\": \"All is well.\"".to_owned();
-    let event = fusee_engine::journal::Event::MessageDelta { text };
-    let (run, task) = ("a-run".parse().unwrap(), fusee_engine::journal::Branch::main());
-    let stamped = fusee_engine::journal::EventRecord { seq: 9, ts_ms: 0, run, task, event };
+    let event = fusee::engine::journal::Event::MessageDelta { text };
+    let (run, task) = ("a-run".parse().unwrap(), fusee::engine::journal::Branch::main());
+    let stamped = fusee::engine::journal::EventRecord { seq: 9, ts_ms: 0, run, task, event };
     state.take(&stamped, Duration::from_millis(1_500));
     state.done(80);
     assert_snapshot!(thinking + &shown(&state, 1_600));

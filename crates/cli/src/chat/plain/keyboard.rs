@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use fusee_engine::approval::{ApprovalAnswer, ApprovalQuestion, ApprovalScope, Approver};
-use fusee_engine::journal::BoxFuture;
+use fusee::engine::approval::{ApprovalAnswer, ApprovalQuestion, ApprovalScope, Approver};
+use fusee::engine::journal::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, mpsc, watch};
 
@@ -100,7 +100,7 @@ impl Keyboard {
     }
 
     /// Whether the next line is `y` or `yes`.
-    pub(crate) async fn yes(&self) -> bool {
+    pub(crate) async fn read_yes(&self) -> bool {
         let line = self.lines.lock().await.recv().await.unwrap_or_default();
         matches!(line.trim().to_lowercase().as_str(), "y" | "yes")
     }

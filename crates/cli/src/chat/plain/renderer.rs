@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fusee_engine::journal::{Event, EventRecord};
+use fusee::engine::journal::{Event, EventRecord};
 
 use super::keyboard::Keyboard;
 use crate::ui::Ui;
@@ -19,18 +19,18 @@ impl<F: Ui> Ui for PlainRenderer<F> {
     fn show(&mut self, stamped: &EventRecord) -> io::Result<()> {
         self.face.show(stamped)?;
         if let Event::ApprovalRequested { .. } = &stamped.event {
-            self.face.rest()?;
+            self.face.flush()?;
             self.keyboard.has_shown();
         }
         Ok(())
     }
 
-    fn recall(&mut self, stamped: &EventRecord) {
-        self.face.recall(stamped);
+    fn note_rendered(&mut self, stamped: &EventRecord) {
+        self.face.note_rendered(stamped);
     }
 
-    fn rest(&mut self) -> io::Result<()> {
-        self.face.rest()
+    fn flush(&mut self) -> io::Result<()> {
+        self.face.flush()
     }
 
     fn batch_delay(&self) -> Duration {

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use fusee_engine::agent::PriorConversation;
-use fusee_engine::model::tokens::Estimator;
-use fusee_engine::prompt::{EnvironmentSnapshot, Outlined, SectionState};
-use fusee_engine::run::{self, CarryOver, CompactionSavings};
+use fusee::engine::agent::PriorConversation;
+use fusee::engine::model::tokens::Estimator;
+use fusee::engine::prompt::{EnvironmentSnapshot, Outlined, SectionState};
+use fusee::engine::run::{self, CarryOver, CompactionSavings};
 
 use super::Chat;
 use crate::process::error::CliError;
@@ -66,7 +66,7 @@ impl Chat<'_> {
 
     /// The sections of the prompt as a tree.
     pub(super) fn sections(&self) -> Result<Vec<StyledLine>, CliError> {
-        let (environment, opened) = self.surroundings()?;
+        let (environment, opened) = self.environment_and_sections()?;
         let settings = self.next_run("the next message".to_owned())?.spec;
         let outline = run::sections(&settings, &environment, &opened).map_err(CliError::usage)?;
         let mut rows: Vec<StyledLine> = outline.iter().map(section_row).collect();
@@ -84,7 +84,7 @@ impl Chat<'_> {
 
     /// Opens a section from the next message on.
     pub(super) fn open_section(&mut self, key: &str) -> Result<Vec<StyledLine>, CliError> {
-        let (environment, opened) = self.surroundings()?;
+        let (environment, opened) = self.environment_and_sections()?;
         let settings = self.next_run("the next message".to_owned())?.spec;
         let more = run::open_section(&settings, &environment, &opened, key).map_err(CliError::usage)?;
         let names = more.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
@@ -96,7 +96,7 @@ impl Chat<'_> {
     }
 
     /// The environment as recorded by the conversation, and the sections opened so far.
-    fn surroundings(&self) -> Result<(EnvironmentSnapshot, BTreeSet<String>), CliError> {
+    fn environment_and_sections(&self) -> Result<(EnvironmentSnapshot, BTreeSet<String>), CliError> {
         let earlier = match &self.continues {
             Some(run) => run::conversation(&self.setup.journal, run).map_err(CliError::failed)?,
             None => PriorConversation::default(),

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use fusee_engine::approval::NonInteractive;
-use fusee_engine::journal::{Journal, RunId, RunRow, RunStatus};
-use fusee_engine::run::{self, CarryOver, PromptText};
+use fusee::engine::approval::NonInteractive;
+use fusee::engine::journal::{Journal, RunId, RunRow, RunStatus};
+use fusee::engine::run::{self, CarryOver, PromptText};
 
 use super::Chat;
 use crate::command::run_setup::RunSetup;

@@ -3,8 +3,8 @@
 
 use std::io::Read as _;
 
-use fusee_engine::agent::Plan;
-use fusee_engine::run;
+use fusee::engine::agent::Plan;
+use fusee::engine::run;
 
 use super::Chat;
 use crate::process::error::CliError;

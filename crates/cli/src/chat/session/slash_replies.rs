@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::fs::OpenOptions;
 use std::io::{BufWriter, Write as _};
 
-use fusee_engine::approval::ApprovalMode;
-use fusee_engine::journal::event::Event;
-use fusee_engine::journal::{EventRecord, RunId};
-use fusee_engine::run::{self, CarryOver};
+use fusee::engine::approval::ApprovalMode;
+use fusee::engine::journal::event::Event;
+use fusee::engine::journal::{EventRecord, RunId};
+use fusee::engine::run::{self, CarryOver};
 use serde_json::Value;
 
 use super::Chat;
@@ -121,8 +121,9 @@ impl Chat<'_> {
         };
         let undoing = undo::PreparedUndo::plan(&self.setup.journal, &row)?;
         let title = StyledLine::of(Style::Bold, "undo").and(Style::Plain, &format!("  {}", row.title));
-        let told = undoing.told("will be");
-        let rows = [title].into_iter().chain(told.lines().map(|line| StyledLine::of(Style::Plain, line)));
+        let described = undoing.describe("will be");
+        let rows =
+            [title].into_iter().chain(described.lines().map(|line| StyledLine::of(Style::Plain, line)));
         Ok(((!undoing.is_empty()).then_some(row.id), rows.collect()))
     }
 
@@ -149,7 +150,7 @@ impl Chat<'_> {
     /// Passes every successful call of a run to `take`, with its result.
     fn calls(&self, run: &RunId, mut take: impl FnMut(&str, &Value, &str)) -> Result<(), CliError> {
         let mut open: HashMap<String, (String, Value)> = HashMap::new();
-        event_pages::each(&self.setup.journal, run, |EventRecord { event, .. }| {
+        event_pages::for_each_event(&self.setup.journal, run, |EventRecord { event, .. }| {
             match event {
                 Event::ToolCall { call_id, name, arguments } => {
                     open.insert(call_id, (name, arguments));

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use fusee_engine::run::{CarryOver, RunBuilder};
-use fusee_engine::tools::Workspace;
+use fusee::engine::run::{CarryOver, RunBuilder};
+use fusee::engine::tools::Workspace;
 
 use super::{Chat, ChatRun};
 use crate::chat::commands::RunRequest;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use fusee_engine::approval::ApprovalAnswer;
+use fusee::engine::approval::ApprovalAnswer;
 
 use super::{AnswerStage, ChatAction, ChatState, OpenQuestion, QuestionSubject};
 use crate::chat::commands::SlashCommand;
@@ -47,7 +47,7 @@ impl ChatState {
             KeyCode::Esc => {}
             KeyCode::Tab => self.complete(),
             KeyCode::Up => self.upwards(),
-            KeyCode::Down => self.downwards(),
+            KeyCode::Down => self.move_down(),
             KeyCode::Char(c) if !alt => self.editor.insert(c.encode_utf8(&mut [0; 4])),
             code => self.edit(code, alt),
         }
@@ -81,7 +81,7 @@ impl ChatState {
             KeyCode::Char('k') => self.editor.delete(CursorMove::LineEnd),
             KeyCode::Char('w') | KeyCode::Backspace => self.editor.delete(CursorMove::WordLeft),
             KeyCode::Char('p') => self.upwards(),
-            KeyCode::Char('n') => self.downwards(),
+            KeyCode::Char('n') => self.move_down(),
             KeyCode::Char('g') => return vec![ChatAction::Edit],
             KeyCode::Left => self.editor.step(CursorMove::WordLeft),
             KeyCode::Right => self.editor.step(CursorMove::WordRight),
@@ -99,7 +99,7 @@ impl ChatState {
         }
     }
 
-    fn downwards(&mut self) {
+    fn move_down(&mut self) {
         if !self.editor.line(true)
             && let Some(newer) = self.past.newer()
         {

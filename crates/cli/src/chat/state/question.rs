@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::time::Duration;
 
-use fusee_engine::approval::ApprovalQuestion;
+use fusee::engine::approval::ApprovalQuestion;
 use serde_json::Value;
 
 use crate::chat::editor::Editor;
@@ -88,7 +88,7 @@ fn shorten(rows: &mut Vec<StyledLine>) {
 fn whole(question: &ApprovalQuestion) -> Vec<StyledLine> {
     let text = match question.arguments.get("command").and_then(Value::as_str) {
         Some(command) => command.to_owned(),
-        None => format::gist(&question.name, &question.arguments),
+        None => format::summarize_arguments(&question.name, &question.arguments),
     };
     text.lines().map(|line| StyledLine::of(Style::Plain, line)).collect()
 }

@@ -114,19 +114,19 @@ fn after_a_stop_words_go_to_the_task_and_another_interruption_ends_it() {
     let mut state = fresh();
     state.began(PLAN, at(0));
     press(&mut state, KeyCode::Esc, 100);
-    assert_eq!(state.want(FreeTextPurpose::WhatNow), []);
+    assert_eq!(state.ask_free_text(FreeTextPurpose::WhatNow), []);
     assert_eq!(say(&mut state, "be brief"), [ChatAction::Say("be brief".into())]);
     // The next interrupt is a first one again, and an empty input lets the task continue.
     assert_eq!(press(&mut state, KeyCode::Esc, 300), [ChatAction::StopTurn]);
-    assert_eq!(state.want(FreeTextPurpose::WhatNow), []);
+    assert_eq!(state.ask_free_text(FreeTextPurpose::WhatNow), []);
     assert_eq!(press(&mut state, KeyCode::Enter, 400), [ChatAction::Say(String::new())]);
     // A message that is already queued is sent.
     assert_eq!(say(&mut state, "the next message"), []);
     assert_eq!(press(&mut state, KeyCode::Esc, 500), [ChatAction::StopTurn]);
-    assert_eq!(state.want(FreeTextPurpose::WhatNow), [ChatAction::Say("the next message".into())]);
+    assert_eq!(state.ask_free_text(FreeTextPurpose::WhatNow), [ChatAction::Say("the next message".into())]);
     // After the stop nothing runs, so an interrupt at any later time cancels the task.
     assert_eq!(press(&mut state, KeyCode::Esc, 600), [ChatAction::StopTurn]);
-    assert_eq!(state.want(FreeTextPurpose::WhatNow), []);
+    assert_eq!(state.ask_free_text(FreeTextPurpose::WhatNow), []);
     assert_eq!(press(&mut state, KeyCode::Esc, 9_000), [ChatAction::Cancel]);
 }
 
@@ -134,10 +134,10 @@ fn after_a_stop_words_go_to_the_task_and_another_interruption_ends_it() {
 fn a_question_of_the_model_is_answered_in_words_and_an_interruption_stops_the_turn() {
     let mut state = fresh();
     state.began(PLAN, at(0));
-    assert_eq!(state.want(FreeTextPurpose::Answer("Which?".into())), []);
+    assert_eq!(state.ask_free_text(FreeTextPurpose::Answer("Which?".into())), []);
     assert_eq!(press(&mut state, KeyCode::Enter, 100), []);
     assert_eq!(say(&mut state, "the first"), [ChatAction::Say("the first".into())]);
-    state.want(FreeTextPurpose::Answer("Why?".into()));
+    state.ask_free_text(FreeTextPurpose::Answer("Why?".into()));
     assert_eq!(press(&mut state, KeyCode::Esc, 200), [ChatAction::StopTurn]);
     assert_eq!(state.wanted, None);
 }

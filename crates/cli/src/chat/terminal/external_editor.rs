@@ -7,7 +7,8 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
 use crossterm::{execute, terminal};
 
-use crate::process::clock;
+use fusee::system;
+
 use crate::process::environment::Environment;
 
 /// The editor's command line from `VISUAL` or `EDITOR`, in shell syntax.
@@ -17,7 +18,7 @@ pub(super) fn editor(environment: &Environment) -> Option<String> {
 
 /// Opens the text in the editor and returns the edited text.
 pub(super) fn edit(program: &str, text: &str) -> io::Result<String> {
-    let name = clock::new_run_id().map_err(|failure| io::Error::other(failure.message))?;
+    let name = system::new_run_id().map_err(io::Error::other)?;
     let path = std::env::temp_dir().join(format!("fusee-message-{name}.md"));
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
     file.write_all(text.as_bytes())?;

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use fusee_engine::task_system::{check_tools, effective};
-use fusee_engine::template::Template;
-use fusee_engine::text::{Diagnostic, Source, xml};
-use fusee_engine::workflow::standard_tools;
+use fusee::engine::task_system::{check_tools, effective};
+use fusee::engine::template::Template;
+use fusee::engine::text::{Diagnostic, Source, xml};
+use fusee::engine::workflow::standard_tools;
 
 use super::CheckFindings;
 

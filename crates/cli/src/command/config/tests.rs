@@ -18,7 +18,7 @@ fn every_key_is_listed_with_its_value_and_its_origin() {
 
 #[test]
 fn one_key_is_explained() {
-    assert_snapshot!(about(&gathered(), Key::named("max_turns").unwrap()));
+    assert_snapshot!(description(&gathered(), Key::named("max_turns").unwrap()));
 }
 
 #[test]

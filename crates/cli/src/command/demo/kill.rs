@@ -8,9 +8,9 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use fusee_engine::journal::event::{CallFate, Event};
-use fusee_engine::journal::{Journal, StepKind};
-use fusee_engine::run::ExitStatus;
+use fusee::engine::journal::event::{CallFate, Event};
+use fusee::engine::journal::{Journal, StepKind};
+use fusee::engine::run::ExitStatus;
 
 use super::{MAX_EVENTS, RUN, perform, run_id};
 use crate::command::demo::sample::summary::{KillReport, heading};

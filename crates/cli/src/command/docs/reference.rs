@@ -20,7 +20,7 @@ pub(crate) fn pages() -> [(&'static str, String); 5] {
         (
             "templates.md",
             heading("Templates", "crates/engine/src/template/schema.rs")
-                + &fusee_engine::template::reference(),
+                + &fusee::engine::template::reference(),
         ),
     ]
 }

@@ -8,7 +8,7 @@ use crate::project::Project;
 use crate::ui::format;
 
 /// Runs the checks.
-pub(crate) fn look(project: &Project) -> Vec<DoctorCheck> {
+pub(crate) fn check(project: &Project) -> Vec<DoctorCheck> {
     let path = &project.journal;
     let mut findings = vec![place(path)];
     if path.exists() {

@@ -1,7 +1,7 @@
 //! Checks every source of models, and whether one can be used.
 
-use fusee_engine::model::connection::provider::{PROVIDERS, Provider};
-use fusee_engine::model::{ModelRef, has_local_models};
+use fusee::engine::model::connection::provider::{PROVIDERS, Provider};
+use fusee::engine::model::{ModelRef, has_local_models};
 
 use super::{CheckState, DoctorCheck, probe};
 use crate::config::Config;
@@ -22,8 +22,8 @@ pub(crate) struct ModelChecks {
 }
 
 /// Runs the checks.
-pub(crate) async fn look(config: &Config, environment: &Environment, quick: bool) -> ModelChecks {
-    let found = discovery::look(environment).await;
+pub(crate) async fn check(config: &Config, environment: &Environment, quick: bool) -> ModelChecks {
+    let found = discovery::probe_all(environment).await;
     let mut models = judge(&found, config, environment);
     if !quick {
         models.findings.extend(probe::found(&found, config, environment).await);
@@ -47,7 +47,7 @@ pub(crate) fn judge(found: &DiscoveredModels, config: &Config, environment: &Env
     findings.extend(configured);
     findings.extend(PROVIDERS.iter().map(|provider| match provider.key_variable {
         Some(variable) => hosted(provider, variable, found),
-        None => own(provider, found, &discovery::place(provider, environment)),
+        None => own(provider, found, &discovery::base_url(provider, environment)),
     }));
     findings.push(local());
     findings.push(DoctorCheck::new("script", CheckState::Ready, "-m script:FILE, replies written by hand"));

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use fusee_engine::model::{
+use fusee::engine::model::{
     CancellationToken, Conversation, Message, Model, ModelError, Reply, RequestOptions, ToolFormat, ToolSpec,
     text_calls,
 };
@@ -82,7 +82,7 @@ pub(super) async fn ask(name: &str, config: &Config, environment: &Environment) 
         }
         Ok(Err(error)) => DoctorCheck::new(name, CheckState::Broken, error.to_string()),
         Ok(Ok(reply)) => {
-            let detail = format!("answers in {seconds:.1} s; {}", advice(manner(&reply), chosen));
+            let detail = format!("answers in {seconds:.1} s; {}", advice(call_style(&reply), chosen));
             DoctorCheck::new(name, CheckState::Ready, detail)
         }
     }
@@ -104,7 +104,7 @@ async fn call(model: &dyn Model) -> Result<Reply, ModelError> {
     model.send(&conversation, &options, &mut |_| {}, &CancellationToken::new()).await
 }
 
-pub(super) fn manner(reply: &Reply) -> CallStyle {
+pub(super) fn call_style(reply: &Reply) -> CallStyle {
     if !reply.tool_calls.is_empty() {
         CallStyle::Native
     } else if text_calls::find(&reply.text, &|name| name == "ping")

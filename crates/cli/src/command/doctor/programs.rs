@@ -6,7 +6,7 @@ use super::{CheckState, DoctorCheck};
 use crate::process::environment::Environment;
 
 /// Runs the checks.
-pub(crate) fn look(environment: &Environment) -> Vec<DoctorCheck> {
+pub(crate) fn check(environment: &Environment) -> Vec<DoctorCheck> {
     let shell = match Path::new("/bin/sh").exists() {
         true => DoctorCheck::new("sh", CheckState::Ready, "/bin/sh"),
         false => DoctorCheck::new("sh", CheckState::Broken, "/bin/sh not found, and commands need it"),

@@ -1,13 +1,13 @@
 //! Checks which sandbox layers and limits work here, by trying them.
 
-use fusee_engine::tools::ForkServer;
-use fusee_engine::tools::sandbox::{self, CgroupLimits, ResourceLimits, SandboxLayer};
+use fusee::engine::tools::ForkServer;
+use fusee::engine::tools::sandbox::{self, CgroupLimits, ResourceLimits, SandboxLayer};
 
 use super::{CheckState, DoctorCheck};
 use crate::process::Process;
 
 /// Runs the checks.
-pub(crate) async fn look(process: &Process) -> Vec<DoctorCheck> {
+pub(crate) async fn check(process: &Process) -> Vec<DoctorCheck> {
     let mut findings = match &process.fork_server {
         Some(fork_server) => used(fork_server).await,
         None => ["namespaces", "landlock", "seccomp"]
@@ -35,7 +35,7 @@ async fn used(fork_server: &ForkServer) -> Vec<DoctorCheck> {
 /// Whether all commands together can be limited by a cgroup.
 async fn cgroup(fork_server: &ForkServer) -> DoctorCheck {
     let name = "cgroup";
-    match fork_server.limit_all(CgroupLimits::around(&ResourceLimits::defaults())).await {
+    match fork_server.limit_all(CgroupLimits::protecting_machine(&ResourceLimits::defaults())).await {
         Ok(bounded) => {
             DoctorCheck::new(name, CheckState::Ready, format!("limits all commands together: {bounded}"))
         }

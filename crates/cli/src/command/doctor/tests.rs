@@ -1,6 +1,6 @@
 //! The doctor's verdicts.
 
-use fusee_engine::model::connection::provider::Provider;
+use fusee::engine::model::connection::provider::Provider;
 
 use super::*;
 use crate::config::Value;

@@ -1,7 +1,7 @@
 //! Tree view of a prompt: open and closed sections with their token counts.
 
-use fusee_engine::model::tokens;
-use fusee_engine::prompt::{Outlined, SectionState};
+use fusee::engine::model::tokens;
+use fusee::engine::prompt::{Outlined, SectionState};
 
 /// Renders the tree and its totals. `tools` are those the prompt itself adds.
 pub(super) fn tree(outline: &[Outlined], whole: &str, tools: &[String]) -> String {

@@ -1,10 +1,10 @@
 //! Resuming a run that has ended: repeats its result from the journal alone. Neither its model nor its
 //! directory need to exist any more.
 
-use fusee_engine::journal::event::{ErrorCode, TaskComplete, TaskStatus};
-use fusee_engine::journal::{Event, EventRecord, Journal, RunId};
-use fusee_engine::model::CancellationToken;
-use fusee_engine::run::{ExitStatus, RunBuilder, RunOutcome, RunSpec};
+use fusee::engine::journal::event::{ErrorCode, TaskComplete, TaskStatus};
+use fusee::engine::journal::{Event, EventRecord, Journal, RunId};
+use fusee::engine::model::CancellationToken;
+use fusee::engine::run::{ExitStatus, RunBuilder, RunOutcome, RunSpec};
 
 use crate::process::error::CliError;
 use crate::process::stdio;
@@ -21,9 +21,9 @@ pub(crate) async fn repeat(
 ) -> Result<ExitStatus, CliError> {
     let mut end: Vec<EventRecord> = Vec::new();
     let mut complete = None;
-    event_pages::each(journal, run, |event| {
+    event_pages::for_each_event(journal, run, |event| {
         match &event.event {
-            Event::TaskComplete(last) if event.task == fusee_engine::journal::Branch::main() => {
+            Event::TaskComplete(last) if event.task == fusee::engine::journal::Branch::main() => {
                 complete = Some(last.clone());
                 end.push(event);
             }
@@ -55,7 +55,7 @@ pub(crate) async fn repeat(
             recorded_exit(&complete)
         }
     };
-    let mut face = show.face(RunHeader::of(&settings), CancellationToken::new());
+    let mut face = show.open_ui(RunHeader::of(&settings), CancellationToken::new());
     for event in &end {
         face.show(event).and_then(|()| face.close()).map_err(|error| CliError::failed(error.to_string()))?;
     }

@@ -2,9 +2,9 @@
 //! Requests have no hashes because the journal stores only what each request added, not its bytes; such a
 //! cassette is played in order.
 
-use fusee_engine::journal::{StepKind, StepRow};
-use fusee_engine::model::{ErrorKind, ModelError, Reply};
-use fusee_engine::run::RunSpec;
+use fusee::engine::journal::{StepKind, StepRow};
+use fusee::engine::model::{ErrorKind, ModelError, Reply};
+use fusee::engine::run::RunSpec;
 use serde_json::{Map, Value, json};
 
 use crate::process::error::CliError;

@@ -1,8 +1,8 @@
 //! `fusee runs diff`.
 
 use clap::Args;
-use fusee_engine::journal::{Journal, RunId, StepKind, StepRow};
-use fusee_engine::run::ExitStatus;
+use fusee::engine::journal::{Journal, RunId, StepKind, StepRow};
+use fusee::engine::run::ExitStatus;
 use serde_json::Value;
 use similar::TextDiff;
 
@@ -97,12 +97,12 @@ fn part(mine: &StepRow, theirs: &StepRow, names: (&str, &str)) -> Option<String>
         ));
     }
     let what = format!("{} `{}`", mine.kind, mine.callee);
-    let (asked, asked_there) = (steady(&mine.args), steady(&theirs.args));
+    let (asked, asked_there) = (without_varying_values(&mine.args), without_varying_values(&theirs.args));
     if asked != asked_there {
         let diff = unified(&asked, &asked_there, names);
         return Some(format!("the runs diverge at {at}: {what} has a different request\n{diff}"));
     }
-    let got = |step: &StepRow| step.result.as_ref().map(steady).unwrap_or_default();
+    let got = |step: &StepRow| step.result.as_ref().map(without_varying_values).unwrap_or_default();
     let (got, got_there) = (got(mine), got(theirs));
     (got != got_there).then(|| {
         let diff = unified(&got, &got_there, names);
@@ -111,16 +111,18 @@ fn part(mine: &StepRow, theirs: &StepRow, names: (&str, &str)) -> Option<String>
 }
 
 /// Removes values that differ between equal runs: the server's call ids, token counts, line numbers.
-fn steady(value: &Value) -> Value {
+fn without_varying_values(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
             let is_call = fields.contains_key("name") && fields.contains_key("arguments");
             let kept = fields.iter().filter(|(key, _)| {
                 !(matches!(key.as_str(), "usage" | "source_line" | "call_id") || is_call && *key == "id")
             });
-            kept.map(|(key, value)| (key.clone(), steady(value))).collect::<serde_json::Map<_, _>>().into()
+            kept.map(|(key, value)| (key.clone(), without_varying_values(value)))
+                .collect::<serde_json::Map<_, _>>()
+                .into()
         }
-        Value::Array(items) => items.iter().map(steady).collect(),
+        Value::Array(items) => items.iter().map(without_varying_values).collect(),
         other => other.clone(),
     }
 }

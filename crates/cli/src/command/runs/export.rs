@@ -5,8 +5,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use fusee_engine::journal::{Journal, RunRow, StepRow};
-use fusee_engine::run::{self, ExitStatus};
+use fusee::engine::journal::{Journal, RunRow, StepRow};
+use fusee::engine::run::{self, ExitStatus};
 use serde_json::{Value, json};
 
 use super::{as_json, cassette};
@@ -60,7 +60,7 @@ fn whole(journal: &Journal, row: &RunRow, lines: &mut LineOutput) -> Result<(), 
     for step in journal.steps(&row.id)? {
         lines.add(&json!({ "step": step_as_json(&step) }))?;
     }
-    event_pages::each(journal, &row.id, |event| lines.add(&json!({ "event": event })))
+    event_pages::for_each_event(journal, &row.id, |event| lines.add(&json!({ "event": event })))
 }
 
 fn step_as_json(step: &StepRow) -> Value {

@@ -1,7 +1,7 @@
 //! `fusee runs gc`.
 
 use clap::Args;
-use fusee_engine::run::ExitStatus;
+use fusee::engine::run::ExitStatus;
 
 use crate::config::Config;
 use crate::config::flags::DirectoryFlag;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fusee_engine::journal::{FixedClock, Journal, JournalOptions, RunStatus, SqliteRun};
+use fusee::engine::journal::{FixedClock, Journal, JournalOptions, RunStatus, SqliteRun};
 use insta::assert_snapshot;
 
 use super::*;

@@ -1,10 +1,10 @@
 //! `fusee runs undo`.
 
 use clap::Args;
-use fusee_engine::journal::{Journal, RunId, RunRow, RunStatus};
-use fusee_engine::run::{self, ExitStatus};
-use fusee_engine::tools::Workspace;
-use fusee_engine::undo::UndoPlan;
+use fusee::engine::journal::{Journal, RunId, RunRow, RunStatus};
+use fusee::engine::run::{self, ExitStatus};
+use fusee::engine::tools::Workspace;
+use fusee::engine::undo::UndoPlan;
 
 use crate::config::flags::{DirectoryFlag, RunArg};
 use crate::process::Process;
@@ -49,13 +49,13 @@ pub(crate) fn undo(args: &UndoArgs, process: &Process) -> Result<ExitStatus, Cli
     project.check_owner()?;
     let row = find_run::named(&journal, &args.run.run)?;
     let undoing = PreparedUndo::plan(&journal, &row)?;
-    stdio::print(&undoing.told(if args.dry_run { "would be" } else { "will be" }))?;
+    stdio::print(&undoing.describe(if args.dry_run { "would be" } else { "will be" }))?;
     let exit = undoing.exit();
     if args.dry_run || undoing.is_empty() {
         return Ok(exit);
     }
     let terminals = process.environment.terminals();
-    if terminals.stdin && terminals.stderr && !args.yes && !sure()? {
+    if terminals.stdin && terminals.stderr && !args.yes && !confirm()? {
         stdio::error("nothing was undone\n");
         return Ok(ExitStatus::Cancelled);
     }
@@ -64,7 +64,7 @@ pub(crate) fn undo(args: &UndoArgs, process: &Process) -> Result<ExitStatus, Cli
 }
 
 /// Asks for confirmation.
-fn sure() -> Result<bool, CliError> {
+fn confirm() -> Result<bool, CliError> {
     stdio::error("undo these changes? [y/n] ");
     let mut line = String::new();
     std::io::stdin()
@@ -123,7 +123,7 @@ impl PreparedUndo {
     }
 
     /// Describes the planned changes, after what cannot be undone.
-    pub(crate) fn told(&self, will_be: &str) -> String {
+    pub(crate) fn describe(&self, will_be: &str) -> String {
         let (undo, mut text) = (&self.undo, String::new());
         for (path, why) in &undo.left {
             text.push_str(&format!("left as it is  {path}: {why}\n"));

@@ -3,10 +3,10 @@
 
 use std::fmt::Write as _;
 
-use fusee_engine::lang::{Atom, PlannedCall};
-use fusee_engine::model::tokens;
-use fusee_engine::run::ExitStatus;
-use fusee_engine::template::fill;
+use fusee::engine::lang::{Atom, PlannedCall};
+use fusee::engine::model::tokens;
+use fusee::engine::run::ExitStatus;
+use fusee::engine::template::fill;
 use serde_json::{Map, Value, json};
 
 use super::workflow_source::CheckedWorkflow;

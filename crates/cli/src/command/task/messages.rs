@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use clap::CommandFactory as _;
-use fusee_engine::lang::Param;
-use fusee_engine::run::ExitStatus;
-use fusee_engine::task_system::TaskResult;
-use fusee_engine::text::Severity;
+use fusee::engine::lang::Param;
+use fusee::engine::run::ExitStatus;
+use fusee::engine::task_system::TaskResult;
+use fusee::engine::text::Severity;
 use serde_json::{Value, json};
 
 use super::workflow_source::{CheckedWorkflow, SourceProblems};
@@ -51,7 +51,8 @@ pub(super) fn wrong_inputs(json: bool, message: &str) -> Result<ExitStatus, CliE
 }
 
 fn print_failure(kind: &str, reason: Option<&str>, message: &str) -> Result<(), CliError> {
-    let failed = TaskResult { status: fusee_engine::task_system::Status::Failed, ..TaskResult::complete("") };
+    let failed =
+        TaskResult { status: fusee::engine::task_system::Status::Failed, ..TaskResult::complete("") };
     let mut result = TaskResult { parsed_content: Some(Value::Null), ..failed };
     result.note("execution_path", "s_expression");
     result.note(

@@ -1,9 +1,9 @@
 //! Resolves and checks the task after `/task` in the chat, like `fusee task` but without printing anything.
 
-use fusee_engine::dispatch;
-use fusee_engine::lang::{EvaluationLimits, Machine};
-use fusee_engine::run::{RunKind, WorkflowRun};
-use fusee_engine::template::LoadedTemplates;
+use fusee::engine::dispatch;
+use fusee::engine::lang::{EvaluationLimits, Machine};
+use fusee::engine::run::{RunKind, WorkflowRun};
+use fusee::engine::template::LoadedTemplates;
 
 use super::template::{self, TemplateInvocation};
 use super::{messages, workflow_source};
@@ -84,7 +84,7 @@ fn workflow(
 ) -> Result<ReadyTask, CliError> {
     let checked = workflow_source::checked(named, project, &loaded, process)?;
     let checked = checked.map_err(|problems| CliError::rendered(problems.rendered()))?;
-    notes.extend(checked.oddities());
+    notes.extend(checked.rendered_warnings());
     let wrong = |message: String| CliError::usage(message).help(messages::INPUTS_HELP);
     let inputs = workflow_source::inputs(words, &checked.program).map_err(wrong)?;
     if let Err(problems) = Machine::start(&checked.program, &inputs, EvaluationLimits::default()) {

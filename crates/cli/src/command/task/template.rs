@@ -2,25 +2,25 @@
 
 use std::sync::Arc;
 
-use fusee_engine::dispatch::{self, Dispatcher, TaskRef};
-use fusee_engine::journal::Clock as _;
-use fusee_engine::memory::MemorySystem;
-use fusee_engine::model::tokens;
-use fusee_engine::prompt;
-use fusee_engine::run::{ExitStatus, RunKind, TemplateRun};
-use fusee_engine::task_system::{
+use fusee::engine::dispatch::{self, Dispatcher, TaskRef};
+use fusee::engine::journal::Clock as _;
+use fusee::engine::memory::MemorySystem;
+use fusee::engine::model::tokens;
+use fusee::engine::prompt;
+use fusee::engine::run::{ExitStatus, RunKind, TemplateRun};
+use fusee::engine::task_system::{
     ErrorType, ExecutionPath, Reason, ResourceMetrics, SubtaskRequest, TaskError, check_tools, preview, ready,
 };
-use fusee_engine::template::{LoadedTemplates, RegisteredTemplate, TemplateMatch};
-use fusee_engine::text::{Severity, Source, xml};
-use fusee_engine::tools::Workspace;
-use fusee_engine::workflow::standard_tools;
+use fusee::engine::template::{LoadedTemplates, RegisteredTemplate, TemplateMatch};
+use fusee::engine::text::{Severity, Source, xml};
+use fusee::engine::tools::Workspace;
+use fusee::engine::workflow::standard_tools;
+use fusee::system::SystemClock;
 use serde_json::json;
 
 use super::tool;
 use crate::command::templates::inputs_help;
 use crate::process::Process;
-use crate::process::clock;
 use crate::process::error::CliError;
 use crate::process::stdio;
 use crate::project::Project;
@@ -50,7 +50,7 @@ pub(crate) struct TaskRejection {
 
 impl TaskRejection {
     /// Prints the error and returns the exit code.
-    pub(super) fn tell(&self, json: bool) -> Result<ExitStatus, CliError> {
+    pub(super) fn print_error(&self, json: bool) -> Result<ExitStatus, CliError> {
         refuse(json, &self.error, &self.named, self.path)
     }
 }
@@ -102,7 +102,7 @@ pub(super) fn asked(
                 .chain(workflows.iter().map(String::as_str))
                 .chain(tools.definitions().map(|tool| tool.name.as_ref()));
             let near =
-                fusee_engine::text::suggest::did_you_mean(named, known).map(|near| format!("; {near}"));
+                fusee::engine::text::suggest::did_you_mean(named, known).map(|near| format!("; {near}"));
             let message = format!("unknown template, workflow or tool `{named}`{}", near.unwrap_or_default());
             Err(not_found(named, message, &found))
         }
@@ -258,7 +258,7 @@ pub(super) async fn dry_run(
     let workspace =
         Workspace::open(&project.directory).map_err(|error| CliError::usage(error.to_string()))?;
     let memory = MemorySystem::new(&project.directory, None);
-    let environment = prompt::EnvironmentSnapshot::look(&project.directory, clock::SystemClock.now_ms());
+    let environment = prompt::EnvironmentSnapshot::look(&project.directory, SystemClock.now_ms());
     let shown = preview(&found.template, &request, &Arc::new(workspace), &memory, &environment).await;
     let shown = match shown {
         Ok(shown) => shown,
@@ -299,7 +299,7 @@ pub(super) fn gather(project: &Project, process: &Process) -> LoadedTemplates {
 }
 
 /// The model a template requests, in the form `--model` takes.
-pub(crate) fn model(template: &fusee_engine::template::Template) -> Option<String> {
+pub(crate) fn model(template: &fusee::engine::template::Template) -> Option<String> {
     let model = template.model.as_ref()?;
     Some(match &template.provider {
         Some(provider) if !model.contains(':') => format!("{provider}:{model}"),

@@ -1,8 +1,8 @@
 //! `fusee task TOOL key=value…`: one tool call without a model, run as a workflow with one form.
 
-use fusee_engine::run::ExitStatus;
-use fusee_engine::text::suggest;
-use fusee_engine::tools::{ToolDefinition, Toolbox};
+use fusee::engine::run::ExitStatus;
+use fusee::engine::text::suggest;
+use fusee::engine::tools::{ToolDefinition, Toolbox};
 use serde_json::Value;
 
 use crate::process::error::CliError;

@@ -3,12 +3,12 @@
 use std::io::Read as _;
 use std::sync::Arc;
 
-use fusee_engine::lang::{CallableKind, Catalog, GET_CONTEXT, Program, compile};
-use fusee_engine::run::WorkflowRun;
-use fusee_engine::template::LoadedTemplates;
-use fusee_engine::text::render::{self, Colour};
-use fusee_engine::text::{Diagnostic, Source, suggest};
-use fusee_engine::workflow::{MOST_BYTES, WorkflowLoader, catalog, standard_tools};
+use fusee::engine::lang::{CallableKind, Catalog, GET_CONTEXT, Program, compile};
+use fusee::engine::run::WorkflowRun;
+use fusee::engine::template::LoadedTemplates;
+use fusee::engine::text::render::{self, Colour};
+use fusee::engine::text::{Diagnostic, Source, suggest};
+use fusee::engine::workflow::{MOST_BYTES, WorkflowLoader, catalog, standard_tools};
 use serde_json::{Map, Value};
 
 use crate::process::Process;
@@ -44,13 +44,13 @@ impl SourceProblems {
 impl CheckedWorkflow {
     /// Prints the warnings to stderr.
     pub(super) fn warn(&self) {
-        if let Some(text) = self.oddities() {
+        if let Some(text) = self.rendered_warnings() {
             stdio::error(&text);
         }
     }
 
     /// Rendered warnings, if any.
-    pub(super) fn oddities(&self) -> Option<String> {
+    pub(super) fn rendered_warnings(&self) -> Option<String> {
         (!self.warnings.found.is_empty()).then(|| self.warnings.rendered())
     }
 }

@@ -1,7 +1,7 @@
 //! JSON with source positions. serde_json validates the text and reports errors; this parser then reads the
 //! valid text a second time to record positions.
 
-use fusee_engine::text::Span;
+use fusee::engine::text::Span;
 
 use super::{Entry, Leaf, Node};
 

@@ -1,6 +1,6 @@
 //! Resolving `local:…` to a file, its profile and its context size.
 
-use fusee_engine::model::{EditFormat, ResolvedModel, ToolFormat};
+use fusee::engine::model::{EditFormat, ResolvedModel, ToolFormat};
 
 use super::*;
 use crate::config::Config;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fusee_engine::journal::{FixedClock, JournalOptions, SqliteRun};
+use fusee::engine::journal::{FixedClock, JournalOptions, SqliteRun};
 
 use super::*;
 
@@ -30,8 +30,8 @@ async fn a_whole_name_wins_over_a_beginning_and_a_beginning_must_be_the_only_one
     let ambiguous = id("a").unwrap_err();
     assert_eq!(ambiguous.message, "`a` is ambiguous: 3 runs have this prefix");
     assert_eq!(ambiguous.help.unwrap(), "abd  a title\nabc  a title\nab  a title");
-    assert_eq!(id("").unwrap_err().exit, fusee_engine::run::ExitStatus::Usage);
-    assert_eq!(id("zz").unwrap_err().exit, fusee_engine::run::ExitStatus::Usage);
+    assert_eq!(id("").unwrap_err().exit, fusee::engine::run::ExitStatus::Usage);
+    assert_eq!(id("zz").unwrap_err().exit, fusee::engine::run::ExitStatus::Usage);
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! The exact output line.
 
-use fusee_engine::agent::Charges;
-use fusee_engine::journal::event::{ErrorCode, ErrorDetail};
+use fusee::engine::agent::Charges;
+use fusee::engine::journal::event::{ErrorCode, ErrorDetail};
 
 use super::*;
 

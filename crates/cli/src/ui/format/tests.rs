@@ -24,7 +24,7 @@ fn a_call_is_told_by_what_it_is_about() {
         ("shell", json!("not json"), "not json"),
     ];
     for (name, arguments, expected) in cases {
-        assert_eq!(gist(name, &arguments), expected, "{name} {arguments}");
+        assert_eq!(summarize_arguments(name, &arguments), expected, "{name} {arguments}");
     }
 }
 
@@ -59,6 +59,9 @@ fn a_verdict_names_the_exit_code_where_it_says_more_than_ok() {
 
 #[test]
 fn what_is_asked_stands_without_its_background() {
-    let whole = fusee_engine::prompt::request_text("look at @a.rs", Some("The file a.rs:\n\nfn main() {}"));
-    assert_eq!((asked(&whole), asked("no more than this")), ("look at @a.rs", "no more than this"));
+    let whole = fusee::engine::prompt::request_text("look at @a.rs", Some("The file a.rs:\n\nfn main() {}"));
+    assert_eq!(
+        (request_text(&whole), request_text("no more than this")),
+        ("look at @a.rs", "no more than this")
+    );
 }

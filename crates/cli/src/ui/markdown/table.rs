@@ -45,7 +45,7 @@ impl Table {
         let count = self.rows.iter().map(Vec::len).max().unwrap_or_default();
         let mut widths: Vec<usize> = (0..count).map(|at| self.widest(at)).collect();
         let room = columns.saturating_sub(BETWEEN.width() * count.saturating_sub(1));
-        if !narrowed(&mut widths, room) {
+        if !narrow_columns(&mut widths, room) {
             return self.listed(columns);
         }
         let mut lines = Vec::new();
@@ -89,7 +89,7 @@ impl Table {
 }
 
 /// Narrows the widest columns until the total fits into `room`; returns whether that was possible.
-fn narrowed(widths: &mut [usize], room: usize) -> bool {
+fn narrow_columns(widths: &mut [usize], room: usize) -> bool {
     let all: usize = widths.iter().sum();
     let mut over = all.saturating_sub(room);
     while over > 0 {

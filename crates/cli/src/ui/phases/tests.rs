@@ -1,6 +1,6 @@
 //! Tests that phase events and all other events reach the right stream.
 
-use fusee_engine::journal::event::{Event, PhaseSource};
+use fusee::engine::journal::event::{Event, PhaseSource};
 
 use super::*;
 use crate::ui::{Log, PhaseLogTarget, fixtures};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use fusee_engine::journal::Event;
-use fusee_engine::model::Usage;
+use fusee::engine::journal::Event;
+use fusee::engine::model::Usage;
 
 use super::glyphs::Glyphs;
 use crate::ui::line::{Style, StyledLine};

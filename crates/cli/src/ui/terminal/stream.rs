@@ -106,7 +106,7 @@ impl TextStream {
     }
 
     /// The text that is still growing.
-    pub(crate) fn growing(&self) -> &str {
+    pub(crate) fn pending_text(&self) -> &str {
         &self.pending
     }
 }

@@ -23,7 +23,7 @@ fn film(columns: usize) -> String {
     for (at, event) in fixtures::scene() {
         view.take(&event, at);
         film.push_str(&painted(&view.done(columns)));
-        let area = painted(&view.area(columns, 24, at, false));
+        let area = painted(&view.render_progress(columns, 24, at, false));
         if area != last {
             film.extend(area.lines().map(|line| format!("        ┆{line}\n")));
             last = area;
@@ -54,10 +54,10 @@ fn a_retry_counts_down_and_a_cancellation_is_said() {
     let retry = all.iter().position(|(_, event)| matches!(event.event, Event::Retry { .. })).unwrap();
     all[..=retry].iter().for_each(|(at, event)| view.take(event, *at));
     view.done(60);
-    let at = |ms| painted(&view.area(60, 24, Duration::from_millis(ms), false));
+    let at = |ms| painted(&view.render_progress(60, 24, Duration::from_millis(ms), false));
     assert_eq!(at(2400).lines().next(), Some("  | attempt 2 in 1.5 s · the server is overloaded"));
     assert_eq!(at(3450).lines().next(), Some("  - attempt 2 in 500 ms · the server is overloaded"));
-    let cancelled = painted(&view.area(60, 24, Duration::from_secs(3), true));
+    let cancelled = painted(&view.render_progress(60, 24, Duration::from_secs(3), true));
     assert_eq!(cancelled.lines().next(), Some("  cancelling; ctrl-c again exits at once"));
 }
 
@@ -67,8 +67,8 @@ fn a_low_terminal_keeps_the_newest_rows() {
     let all = fixtures::scene();
     let last = all.iter().rposition(|(_, event)| matches!(event.event, Event::ToolOutput { .. })).unwrap();
     all[..=last].iter().for_each(|(at, event)| view.take(event, *at));
-    assert_eq!(view.area(80, 24, Duration::from_secs(2), false).len(), 5);
-    assert_eq!(view.area(80, 3, Duration::from_secs(2), false).len(), 2);
+    assert_eq!(view.render_progress(80, 24, Duration::from_secs(2), false).len(), 5);
+    assert_eq!(view.render_progress(80, 3, Duration::from_secs(2), false).len(), 2);
 }
 
 #[test]

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use fusee_engine::journal::event::{Event, Role, TaskComplete, TaskStarted, TaskStatus, ToolResult};
-use fusee_engine::journal::{Branch, EventRecord};
+use fusee::engine::journal::event::{Event, Role, TaskComplete, TaskStarted, TaskStatus, ToolResult};
+use fusee::engine::journal::{Branch, EventRecord};
 use serde_json::Value;
 
 use super::glyphs::Glyphs;
@@ -262,7 +262,7 @@ impl View {
     }
 
     /// Takes note of an event that an earlier process rendered.
-    pub(crate) fn recall(&mut self, stamped: &EventRecord) {
+    pub(crate) fn note_rendered(&mut self, stamped: &EventRecord) {
         match &stamped.event {
             Event::FileChanged { path, change } => self.tally.changed(path, *change),
             Event::ToolCall { name, arguments, .. } => self.call(name, arguments, Duration::ZERO),
@@ -274,7 +274,7 @@ impl View {
     }
 
     fn started(&mut self, started: &TaskStarted) {
-        let request = format::one_line(format::asked(&started.request), 1000);
+        let request = format::one_line(format::request_text(&started.request), 1000);
         self.line(StyledLine::of(Style::Accent, self.glyphs.task).and(Style::Bold, &format!(" {request}")));
         if self.manner == RowGroup::Run {
             let facts = format!("  {} · sandbox {}", started.model, started.sandbox);
@@ -321,15 +321,15 @@ impl View {
     fn settle_stream(&mut self) {
         // The width is only known when rows are taken, so the text is queued unwrapped until then.
         let stream = std::mem::take(&mut self.stream);
-        if !stream.growing().is_empty() {
-            self.rows.push(ViewRow::Settled(stream.growing().to_owned()));
+        if !stream.pending_text().is_empty() {
+            self.rows.push(ViewRow::Settled(stream.pending_text().to_owned()));
         }
         self.last_was_gap = false;
     }
 
     fn call(&mut self, name: &str, arguments: &Value, now: Duration) {
         self.model = ModelActivity::Idle;
-        let (name, gist) = (name.to_owned(), format::gist(name, arguments));
+        let (name, gist) = (name.to_owned(), format::summarize_arguments(name, arguments));
         let diff = match self.manner {
             RowGroup::Run => Vec::new(),
             RowGroup::Conversation => shown_change(&name, arguments, ": /diff"),
@@ -394,7 +394,7 @@ impl View {
         let change: Vec<StyledLine> = shown_change(name, arguments, "").into_iter().map(indent).collect();
         let whole = match arguments.get("command").and_then(Value::as_str) {
             Some(command) => command.to_owned(),
-            None => format::gist(name, arguments),
+            None => format::summarize_arguments(name, arguments),
         };
         for line in whole.lines().take(20) {
             self.words(line, Style::Plain, StyledLine::new());
@@ -496,7 +496,7 @@ impl View {
     }
 
     /// Renders the work in progress in at most `columns` columns and `rows` rows.
-    pub(crate) fn area(
+    pub(crate) fn render_progress(
         &self,
         columns: usize,
         rows: usize,
@@ -512,7 +512,7 @@ impl View {
             return vec![StyledLine::of(Style::Bold, prompt).cut(columns)];
         }
         let mut area = Vec::new();
-        match (self.manner, self.stream.growing()) {
+        match (self.manner, self.stream.pending_text()) {
             (_, "") => {}
             (RowGroup::Run, growing) => area.push(StyledLine::of(Style::Plain, growing).cut(columns)),
             (RowGroup::Conversation, growing) => {

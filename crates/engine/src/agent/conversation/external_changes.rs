@@ -10,7 +10,7 @@ use fusee_tools::{ContentHash, SeenVersion, ToolOutput, Workspace};
 use serde::{Deserialize, Serialize};
 
 use crate::agent::conversation::history_window::HistoryWindow;
-use crate::agent::task_context::TaskContext;
+use crate::agent::session::Session;
 
 /// Larger files are not compared; an edit checks their content anyway.
 const MOST_BYTES: u64 = 16 << 20;
@@ -87,7 +87,7 @@ pub(crate) struct ChangeNotice {
 
 /// Builds the message and adds it to the conversation, if the run was resumed and known files have changed.
 pub(crate) fn preface(
-    session: &TaskContext,
+    session: &Session,
     known: &FileSnapshot,
     told: &FileSnapshot,
     conversation: &mut HistoryWindow,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::phases::{PhaseTransition, Phases};
 use super::task_rules::{FlowShape, RequiredReads, StageRequirements, StageSignal, TaskRules, ToolAccess};
 use super::tool_gate::{self, StagedPart, ToolRef};
-use crate::agent::{Facts, Plan, TaskContext};
+use crate::agent::{Facts, Plan, Session};
 
 /// The rules of a task and its progress under them.
 #[derive(Debug)]
@@ -107,7 +107,7 @@ impl FlowState {
     }
 
     /// Whether a tool of the session may be called now.
-    pub(crate) fn open(&self, session: &TaskContext, name: &str) -> Result<(), Feedback> {
+    pub(crate) fn open(&self, session: &Session, name: &str) -> Result<(), Feedback> {
         // Unknown tools are answered later, with suggestions for similar names.
         let Some(definition) = session.definition(name) else { return Ok(()) };
         if name == "flow_stage_done" && !self.offers(definition) {

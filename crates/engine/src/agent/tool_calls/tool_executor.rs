@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::agent::conversation::sectioned_prompt::Expansion;
 use crate::agent::flow::{ProtectedTests, protected_answer};
-use crate::agent::task_context::TaskContext;
+use crate::agent::session::Session;
 use crate::agent::tool_calls::command_effects::{
     perform, recover_interrupted, restore, save_backup, within as within_time,
 };
@@ -91,7 +91,7 @@ impl ApprovalWait {
 
 /// Everything needed to execute calls on one branch.
 pub(crate) struct ToolExecutor<'a> {
-    pub(crate) session: &'a TaskContext,
+    pub(crate) session: &'a Session,
     pub(crate) engine: &'a Arc<dyn DurableRun>,
     pub(crate) branch: &'a Branch,
     pub(crate) cancel: &'a CancellationToken,

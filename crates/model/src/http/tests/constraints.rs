@@ -242,7 +242,7 @@ async fn each_server_is_held_to_a_schema_and_to_a_grammar_in_its_own_words() {
     for (provider, own_words) in
         [("llama.cpp", "grammar"), ("vllm", "structured_outputs"), ("ollama", ""), ("lmstudio", "")]
     {
-        let profile = crate::Profiles::shipped().unwrap().of(Some(provider), "some-model");
+        let profile = crate::Profiles::builtin().unwrap().of(Some(provider), "some-model");
         let asked = ask(
             ModelTraits { tool_format: ToolFormat::Schema, ..profile.traits() },
             vec![],

@@ -93,7 +93,7 @@ impl ReplyAccumulator {
     /// Adds visible text.
     pub fn text(&mut self, piece: &str, sink: &mut DeltaSink<'_>) -> Result<(), ModelError> {
         if !piece.is_empty() {
-            self.grow(piece)?;
+            self.append(piece)?;
             self.text.push_str(piece);
             sink(ReplyDelta::Text(piece));
         }
@@ -103,7 +103,7 @@ impl ReplyAccumulator {
     /// Adds reasoning.
     pub fn reasoning(&mut self, piece: &str, sink: &mut DeltaSink<'_>) -> Result<(), ModelError> {
         if !piece.is_empty() {
-            self.grow(piece)?;
+            self.append(piece)?;
             self.reasoning.text.push_str(piece);
             sink(ReplyDelta::Reasoning(piece));
         }
@@ -115,14 +115,14 @@ impl ReplyAccumulator {
     pub fn opaque(&mut self, piece: Value) -> Result<(), ModelError> {
         // Its size in memory is within a small factor of its text, which is accurate enough for the limit.
         self.size += 64 + piece.as_object().map_or(0, |fields| fields.values().map(text_len).sum());
-        self.grow("")?;
+        self.append("")?;
         if let (Some(Value::Object(last)), Value::Object(next)) = (self.reasoning.opaque.last_mut(), &piece) {
             let same = |key| last.get(key) == next.get(key);
             if next.contains_key("index") && same("index") && same("type") {
                 for (key, value) in next {
                     match (last.get_mut(key), value) {
                         (_, Value::Null) => {}
-                        (Some(Value::String(sofar)), Value::String(more)) if grows(key) => {
+                        (Some(Value::String(sofar)), Value::String(more)) if is_fragmented(key) => {
                             sofar.push_str(more)
                         }
                         _ => _ = last.insert(key.clone(), value.clone()),
@@ -137,7 +137,7 @@ impl ReplyAccumulator {
 
     /// Adds part of a call.
     pub fn call(&mut self, piece: CallFragment<'_>, sink: &mut DeltaSink<'_>) -> Result<(), ModelError> {
-        self.grow(piece.arguments)?;
+        self.append(piece.arguments)?;
         self.size += piece.id.len() + piece.name.len();
         let index = match self.position_of(&piece) {
             Some(index) => index,
@@ -169,7 +169,7 @@ impl ReplyAccumulator {
         }
         call.arguments.push_str(piece.arguments);
         if !call.arguments.is_empty() {
-            call.tell(index, sink);
+            call.report(index, sink);
         }
         Ok(())
     }
@@ -251,11 +251,11 @@ impl ReplyAccumulator {
 
     fn tell_all(&mut self, sink: &mut DeltaSink<'_>) {
         for (index, call) in self.calls.iter_mut().enumerate() {
-            call.tell(index, sink);
+            call.report(index, sink);
         }
     }
 
-    fn grow(&mut self, piece: &str) -> Result<(), ModelError> {
+    fn append(&mut self, piece: &str) -> Result<(), ModelError> {
         self.size += piece.len();
         if self.size > MAX_REPLY {
             let message = format!("the reply is longer than {} MB", MAX_REPLY >> 20);
@@ -267,7 +267,7 @@ impl ReplyAccumulator {
 
 impl PartialCall {
     /// Reports everything new to the sink, unless the name is still missing.
-    fn tell(&mut self, index: usize, sink: &mut DeltaSink<'_>) {
+    fn report(&mut self, index: usize, sink: &mut DeltaSink<'_>) {
         if self.name.is_empty() {
             return;
         }
@@ -283,7 +283,7 @@ impl PartialCall {
 }
 
 /// Fields of an opaque item that arrive in fragments; the others are repeated in full.
-fn grows(key: &str) -> bool {
+fn is_fragmented(key: &str) -> bool {
     matches!(key, "text" | "summary" | "data" | "signature" | "thinking")
 }
 

@@ -66,10 +66,16 @@ fn without_groups_there_is_no_place() {
 #[test]
 fn bounds_are_never_below_what_one_command_may_use() {
     let large = ResourceLimits { memory_bytes: u64::MAX, processes: 1 << 20, ..ResourceLimits::default() };
-    assert_eq!(CgroupLimits::around(&large), CgroupLimits { memory_bytes: u64::MAX, tasks: 2 << 20 });
+    assert_eq!(
+        CgroupLimits::protecting_machine(&large),
+        CgroupLimits { memory_bytes: u64::MAX, tasks: 2 << 20 }
+    );
     let small = ResourceLimits { memory_bytes: 1, processes: 1, ..ResourceLimits::default() };
     let usual = ResourceLimits::defaults().memory_bytes;
-    assert_eq!(CgroupLimits::around(&small), CgroupLimits { memory_bytes: usual, tasks: LEAST_TASKS });
+    assert_eq!(
+        CgroupLimits::protecting_machine(&small),
+        CgroupLimits { memory_bytes: usual, tasks: LEAST_TASKS }
+    );
 }
 
 #[test]
@@ -125,11 +131,11 @@ fn a_process_is_moved_in_the_kernels_unified_hierarchy_and_the_group_goes_after_
     let made = make(&place, pid, BOUNDS);
     let moved = fs::read_to_string(format!("/proc/{}/cgroup", child.id())).unwrap();
     // It has a process, so it stays.
-    sweep(&parent);
+    remove_leftovers(&parent);
     let stayed = made.as_ref().is_ok_and(|directory| directory.is_dir());
     child.kill().unwrap();
     child.wait().unwrap();
-    sweep(&parent);
+    remove_leftovers(&parent);
     let swept = made.as_ref().is_ok_and(|directory| !directory.exists());
     let emptied = fs::remove_dir(&parent);
     let expected = format!("0::/test-{}/fusee-{}\n", std::process::id(), child.id());

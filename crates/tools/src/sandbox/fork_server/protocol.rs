@@ -86,7 +86,7 @@ const BOUND: u8 = 4;
 const MADE: [CreatedPathAction; 5] = [
     CreatedPathAction::SetAside,
     CreatedPathAction::WithoutHooks,
-    CreatedPathAction::Tamed,
+    CreatedPathAction::Sanitized,
     CreatedPathAction::UnlessDirectory,
     CreatedPathAction::Linking,
 ];

@@ -39,7 +39,7 @@ pub(crate) enum SupervisorState {
 /// Refuses a command because the fork server is gone.
 pub(crate) fn decline(received: Vec<OwnedFd>) {
     if let Some(control) = received.first() {
-        tell(control, &ExitReport::NotStarted(Errno::OWNERDEAD.raw_os_error()));
+        send_report(control, &ExitReport::NotStarted(Errno::OWNERDEAD.raw_os_error()));
     }
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn supervise(
     let unguarded = Watch::over(Vec::new());
     match &spec.hold {
         DecodedConfinement::Unsandboxed => {
-            attend(spec, descriptors, watch, &unguarded, started, ProtectionReport::default, freed)
+            run_command(spec, descriptors, watch, &unguarded, started, ProtectionReport::default, freed)
         }
         DecodedConfinement::Namespaces(entrance) => {
             supervise_in_room(spec, entrance, descriptors, watch, started);
@@ -69,10 +69,10 @@ pub(crate) fn supervise(
             SupervisorState::No
         }
         DecodedConfinement::Landlock(fencing) => match SettingsBackup::of(&fencing.guarded) {
-            Ok(kept) => attend(spec, descriptors, watch, &unguarded, started, || kept.restore(), freed),
+            Ok(kept) => run_command(spec, descriptors, watch, &unguarded, started, || kept.restore(), freed),
             Err(error) => {
                 let fault = SetupStep::Keep.failed()(error);
-                tell(&descriptors.control, &ExitReport::not_confined(&fault));
+                send_report(&descriptors.control, &ExitReport::not_confined(&fault));
                 SupervisorState::Yes
             }
         },
@@ -91,7 +91,7 @@ fn supervise_in_room(
     // Called here, in the process that the fork server knows by its PID.
     started();
     if let Err(fault) = joined {
-        return tell(&descriptors.control, &ExitReport::not_confined(&fault));
+        return send_report(&descriptors.control, &ExitReport::not_confined(&fault));
     }
     let mut taken_along = Some(descriptors);
     let first = process::exec_in_child(|| {
@@ -100,9 +100,9 @@ fn supervise_in_room(
             Ok(absent) => {
                 let guards = Watch::over(absent);
                 let after = || guards.revert_at_end(&protected_paths::is_pinned);
-                attend(spec, descriptors, watch, &guards, || {}, after, || {});
+                run_command(spec, descriptors, watch, &guards, || {}, after, || {});
             }
-            Err(fault) => tell(&descriptors.control, &ExitReport::not_confined(&fault)),
+            Err(fault) => send_report(&descriptors.control, &ExitReport::not_confined(&fault)),
         }
         0
     });
@@ -111,7 +111,7 @@ fn supervise_in_room(
         Ok(first) => drop(rustix::process::waitpid(Some(first), WaitOptions::empty())),
         Err(error) => {
             if let Some(descriptors) = taken_along {
-                tell(&descriptors.control, &ExitReport::not_started(&error));
+                send_report(&descriptors.control, &ExitReport::not_started(&error));
             }
         }
     }
@@ -119,7 +119,7 @@ fn supervise_in_room(
 
 /// Starts a command, waits for it, kills what it leaves behind and reports the result. `after` is called when
 /// none of its processes are left.
-fn attend(
+fn run_command(
     spec: &CommandSpec<'_>,
     descriptors: Descriptors,
     watch: &OwnedFd,
@@ -137,7 +137,7 @@ fn attend(
     let command = match start {
         Ok(command) => command,
         Err(error) => {
-            tell(&control, &ExitReport::not_started(&error));
+            send_report(&control, &ExitReport::not_started(&error));
             return SupervisorState::No;
         }
     };
@@ -175,7 +175,7 @@ fn attend(
         freed();
     }
     let (ended, left) = (swept.ended, swept.left);
-    tell(&control, &ExitReport::Ended { ending, ended, left, protection, exceeded });
+    send_report(&control, &ExitReport::Ended { ending, ended, left, protection, exceeded });
     if swept.left == 0 { SupervisorState::Yes } else { SupervisorState::No }
 }
 
@@ -211,11 +211,11 @@ fn wait_for_end(
         if ended || !any {
             return if any { WaitEnd::Left } else { WaitEnd::Whole };
         }
-        if let Some(what) = counter.as_mut().and_then(|counter| counter.look()) {
+        if let Some(what) = counter.as_mut().and_then(|counter| counter.measure()) {
             return WaitEnd::Exceeded(what);
         }
         let rest = counter.as_ref().map(|counter| Timespec::try_from(counter.rest()).unwrap_or_default());
-        let guarded = guards.news().unwrap_or(watch);
+        let guarded = guards.readable_fd().unwrap_or(watch);
         let mut events = [watch, control, guarded].map(|descriptor| PollFd::new(descriptor, PollFlags::IN));
         if poll(&mut events, rest.as_ref()).is_err() {
             continue;
@@ -225,7 +225,7 @@ fn wait_for_end(
             let _ = rustix::net::recv(control, &mut [0u8; 8][..], RecvFlags::DONTWAIT);
             return WaitEnd::Asked;
         }
-        if guards.news().is_some() && !events[2].revents().is_empty() {
+        if guards.readable_fd().is_some() && !events[2].revents().is_empty() {
             guards.undo(meanwhile);
         }
         reap::drain(watch);
@@ -238,7 +238,7 @@ fn hung_up(control: &OwnedFd) -> bool {
     matches!(rustix::net::recv(control, &mut byte[..], RecvFlags::DONTWAIT | RecvFlags::PEEK), Ok((_, 0)))
 }
 
-fn tell(control: &OwnedFd, report: &ExitReport) {
+fn send_report(control: &OwnedFd, report: &ExitReport) {
     // If the peer is gone, the report is not needed.
     let _ = rustix::net::send(control.as_fd(), &report.encode(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
 }

@@ -33,7 +33,7 @@ pub(crate) struct SupervisorBoard {
     states: &'static [AtomicU8],
     /// Numbers of the last sweep that was requested and of the last that was done.
     sweeps: &'static [AtomicU8; 2],
-    bell: OwnedFd,
+    wake_fd: OwnedFd,
 }
 
 impl SupervisorBoard {
@@ -43,20 +43,20 @@ impl SupervisorBoard {
 
     /// Creates an empty board. Called before the fork server is forked, so that all processes share it.
     pub(crate) fn new() -> io::Result<Self> {
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let wake_fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let shared = process::shared_bytes(Self::MOST + 2)?;
         let (states, sweeps) = shared.split_at(Self::MOST);
         let sweeps = sweeps.first_chunk().ok_or(io::ErrorKind::UnexpectedEof)?;
-        Ok(Self { states, sweeps, bell })
+        Ok(Self { states, sweeps, wake_fd })
     }
 
     /// The same board with another descriptor of the eventfd, for a process that renumbers its descriptors.
-    pub(crate) fn with_bell(&self, bell: OwnedFd) -> Self {
-        Self { states: self.states, sweeps: self.sweeps, bell }
+    pub(crate) fn with_wake_fd(&self, wake_fd: OwnedFd) -> Self {
+        Self { states: self.states, sweeps: self.sweeps, wake_fd }
     }
 
-    pub(crate) fn bell(&self) -> BorrowedFd<'_> {
-        self.bell.as_fd()
+    pub(crate) fn wake_fd(&self) -> BorrowedFd<'_> {
+        self.wake_fd.as_fd()
     }
 
     /// Whether a supervisor is ready to take a command now.
@@ -77,7 +77,7 @@ impl SupervisorBoard {
     /// Wakes the fork server.
     pub(crate) fn wake(&self) {
         // Fails only if the counter is full, and then the fork server wakes up anyway.
-        let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+        let _ = rustix::io::write(&self.wake_fd, &1u64.to_ne_bytes());
     }
 
     /// Asks the fork server to kill everything that dead supervisors left behind. Returns the number of the
@@ -106,7 +106,7 @@ impl SupervisorBoard {
 
     /// Resets the eventfd, so that the next wake-up is seen.
     pub(crate) fn reset_wake(&self) {
-        let _ = rustix::io::read(&self.bell, &mut [0u8; 8]);
+        let _ = rustix::io::read(&self.wake_fd, &mut [0u8; 8]);
     }
 
     fn set(&self, place: usize, state: SlotState) {
@@ -132,7 +132,7 @@ impl SupervisorSlot<'_> {
 
     /// Marks this supervisor as busy. Wakes the fork server only if a command is waiting and no supervisor is
     /// ready.
-    pub(crate) fn busy(&self, line: &OwnedFd) {
+    pub(crate) fn mark_busy(&self, line: &OwnedFd) {
         self.board.set(self.place, SlotState::Busy);
         if is_readable(line) && !self.board.has_ready() {
             self.board.wake();
@@ -206,7 +206,7 @@ impl<'b> SupervisorPool<'b> {
     }
 
     /// Removes a supervisor that has ended. Returns whether it belonged to this pool.
-    pub(crate) fn forget(&mut self, pid: Pid) -> bool {
+    pub(crate) fn remove(&mut self, pid: Pid) -> bool {
         let Some(at) = self.members.iter().position(|(member, _)| *member == pid) else { return false };
         let (_, place) = self.members.swap_remove(at);
         self.board.set(place, SlotState::Gone);

@@ -40,7 +40,7 @@ impl<'a> UsageSampler<'a> {
     }
 
     /// Measures if it is time to, and returns the exceeded limit, if any.
-    pub(crate) fn look(&mut self) -> Option<ExceededLimit> {
+    pub(crate) fn measure(&mut self) -> Option<ExceededLimit> {
         if Instant::now() < self.next {
             return None;
         }

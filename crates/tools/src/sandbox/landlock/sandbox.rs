@@ -68,10 +68,10 @@ impl LandlockSandbox {
     /// Builds the ruleset if it is not built yet, so that a policy that cannot be enforced here fails before
     /// a command is run.
     pub async fn prepare(&self) -> Result<(), CommandFailure> {
-        self.standing().await.map(drop)
+        self.built().await.map(drop)
     }
 
-    pub(crate) async fn standing(&self) -> Result<&BuiltRuleset, CommandFailure> {
+    pub(crate) async fn built(&self) -> Result<&BuiltRuleset, CommandFailure> {
         self.standing.get_or_try_init(|| async { BuiltRuleset::of(&self.policy) }).await
     }
 
@@ -173,7 +173,7 @@ pub(crate) fn usable_version() -> Result<u32, String> {
 }
 
 /// Describes to the user what the Landlock sandbox guarantees and what it does not.
-pub(crate) fn promise(version: u32) -> &'static str {
+pub(crate) fn guarantees(version: u32) -> &'static str {
     if version >= SIGNAL_VERSION {
         "the system and toolchains read-only, the workspace and a temporary directory writable, no sockets, no signals \
          to other processes; weaker guarantees than namespaces: commands can see that other files and processes exist, \

@@ -40,7 +40,7 @@ pub(crate) enum ConfinementLayers {
 /// A namespace sandbox that has been created.
 #[derive(Debug)]
 pub(crate) struct BuiltSandbox {
-    doors: NamespaceHandles,
+    descriptors: NamespaceHandles,
     users: UserNamespace,
     /// Protected paths that did not exist, by their index in the policy.
     absent: Vec<usize>,
@@ -62,21 +62,24 @@ impl NamespaceSandbox {
     /// Sets up the sandbox if it is not set up yet, so that the first command need not wait for it and a
     /// policy that cannot be enforced here fails before a command is run.
     pub async fn prepare(&self, fork_server: &ForkServer) -> Result<(), CommandFailure> {
-        self.standing(fork_server).await.map(drop)
+        self.built(fork_server).await.map(drop)
     }
 
     /// The sandbox, set up if it is not yet. After a failure the next command tries again.
-    pub(crate) async fn standing(&self, fork_server: &ForkServer) -> Result<&BuiltSandbox, CommandFailure> {
+    pub(crate) async fn built(&self, fork_server: &ForkServer) -> Result<&BuiltSandbox, CommandFailure> {
         self.standing.get_or_try_init(|| ask_for(&self.policy, fork_server)).await
     }
 
     /// Protected paths that did not exist when the sandbox was created; none before that.
     pub(crate) fn absent_paths(&self) -> Vec<(&Path, CreatedPathAction)> {
-        self.standing.get().map(|standing| self.absent(standing)).unwrap_or_default()
+        self.standing.get().map(|standing| self.missing_protected_paths(standing)).unwrap_or_default()
     }
 
     /// Protected paths that did not exist and have to be watched.
-    pub(crate) fn absent<'r>(&'r self, standing: &BuiltSandbox) -> Vec<(&'r Path, CreatedPathAction)> {
+    pub(crate) fn missing_protected_paths<'r>(
+        &'r self,
+        standing: &BuiltSandbox,
+    ) -> Vec<(&'r Path, CreatedPathAction)> {
         let guarded = standing.absent.iter().filter_map(|number| self.policy.guarded.get(*number));
         guarded.map(|guarded| (guarded.path.as_path(), guarded.made)).collect()
     }
@@ -88,11 +91,15 @@ impl BuiltSandbox {
     }
 
     pub(crate) fn layers(&self) -> ConfinementLayers {
-        if self.doors.ruleset.is_some() { ConfinementLayers::Both } else { ConfinementLayers::Namespaces }
+        if self.descriptors.ruleset.is_some() {
+            ConfinementLayers::Both
+        } else {
+            ConfinementLayers::Namespaces
+        }
     }
 
-    pub(crate) fn doors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        let NamespaceHandles { mounts, messages, network, ruleset } = &self.doors;
+    pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let NamespaceHandles { mounts, messages, network, ruleset } = &self.descriptors;
         [Some(mounts), Some(messages), network.as_ref(), ruleset.as_ref()]
             .into_iter()
             .flatten()
@@ -125,7 +132,7 @@ fn read_answer(
                 && ruleset.is_some() == (*layers == ConfinementLayers::Both as u8) =>
         {
             Ok(BuiltSandbox {
-                doors: NamespaceHandles { mounts, messages, network, ruleset },
+                descriptors: NamespaceHandles { mounts, messages, network, ruleset },
                 users: if *users == 0 { UserNamespace::Machine } else { UserNamespace::Own },
                 absent: absent.iter().map(|number| usize::from(*number)).collect(),
             })
@@ -142,18 +149,18 @@ fn read_answer(
 pub(crate) fn make(policy: &Policy, received: Vec<OwnedFd>) {
     let Some(control) = received.into_iter().next() else { return };
     let attempt = || -> Result<(NamespaceHandles, UserNamespace, Vec<usize>), SandboxError> {
-        let (doors, users) = namespaces::leave(policy.network)?;
+        let (descriptors, users) = namespaces::leave(policy.network)?;
         let absent = rootfs::build(policy)?;
         let ruleset = sandbox::around_room(policy).map_err(SetupStep::Fence.failed())?;
-        Ok((NamespaceHandles { ruleset, ..doors }, users, absent))
+        Ok((NamespaceHandles { ruleset, ..descriptors }, users, absent))
     };
     match attempt() {
-        Ok((doors, users, absent)) => {
-            let standing = BuiltSandbox { doors, users, absent };
+        Ok((descriptors, users, absent)) => {
+            let standing = BuiltSandbox { descriptors, users, absent };
             let mut answer = vec![1, u8::from(users == UserNamespace::Own), standing.layers() as u8];
             answer.extend(standing.absent.iter().filter_map(|number| u8::try_from(*number).ok()));
-            let doors: Vec<BorrowedFd<'_>> = standing.doors().collect();
-            let _ = send_with_descriptors(&control, &answer, &doors, SendFlags::DONTWAIT);
+            let descriptors: Vec<BorrowedFd<'_>> = standing.descriptors().collect();
+            let _ = send_with_descriptors(&control, &answer, &descriptors, SendFlags::DONTWAIT);
         }
         Err(fault) => {
             let mut words = vec![0];

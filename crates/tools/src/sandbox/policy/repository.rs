@@ -27,7 +27,7 @@ pub(super) struct LinkedRepository {
 ///
 /// The pointer is a file in the workspace that anything may have written. It is trusted only if the
 /// repository, which commands cannot write to until it is trusted, points back.
-pub(super) fn apart(workspace: &Path) -> Option<LinkedRepository> {
+pub(super) fn linked_repository(workspace: &Path) -> Option<LinkedRepository> {
     let pointer = workspace.join(".git");
     let tree = workspace.join(read(&pointer)?.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
     let back = tree.join(read(&tree.join("gitdir"))?.trim()).canonicalize().ok()?;
@@ -44,7 +44,7 @@ pub(super) fn apart(workspace: &Path) -> Option<LinkedRepository> {
 ///
 /// They are read-only, because its settings and hooks apply to the whole work tree, which is not the
 /// workspace's. A home directory that is a repository is not made readable for a workspace inside it.
-pub(super) fn above(workspace: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+pub(super) fn enclosing_repository_parts(workspace: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let holds = |path: &&Path| path.join(".git").symlink_metadata().is_ok();
     let Some(top) = workspace.ancestors().find(holds).filter(|top| *top != workspace) else {
         return Vec::new();
@@ -53,7 +53,7 @@ pub(super) fn above(workspace: &Path, home: Option<&Path>) -> Vec<PathBuf> {
         return Vec::new();
     }
     let repository = top.join(".git");
-    match apart(top) {
+    match linked_repository(top) {
         Some(LinkedRepository { common, .. }) => vec![repository, common],
         // A link, or a pointer that nothing points back to, may lead anywhere.
         None if repository.symlink_metadata().is_ok_and(|found| found.is_dir()) => vec![repository],

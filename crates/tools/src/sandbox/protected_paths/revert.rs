@@ -48,7 +48,7 @@ impl<'w> Watch<'w> {
     }
 
     /// A descriptor that becomes readable when something may have been created.
-    pub(in crate::sandbox) fn news(&self) -> Option<&OwnedFd> {
+    pub(in crate::sandbox) fn readable_fd(&self) -> Option<&OwnedFd> {
         self.news.as_ref()
     }
 
@@ -83,8 +83,11 @@ impl<'w> Watch<'w> {
             };
             // Only settings are also checked when they are modified: a command may write to files next to the
             // others all the time.
-            let flags =
-                if *made == CreatedPathAction::Tamed { made_there | WatchFlags::MODIFY } else { made_there };
+            let flags = if *made == CreatedPathAction::Sanitized {
+                made_there | WatchFlags::MODIFY
+            } else {
+                made_there
+            };
             path.parent().into_iter().for_each(|parent| watch(parent, flags));
             if *made == CreatedPathAction::WithoutHooks {
                 watch(path, made_there);
@@ -137,7 +140,7 @@ fn revert_entry(entry: &Entry, path: &Path, made: CreatedPathAction, report: &mu
         Err(error) => return report.note_failure(path, &error),
     }
     let reverted = entry.set_aside().and_then(|()| {
-        if made == CreatedPathAction::Tamed {
+        if made == CreatedPathAction::Sanitized {
             // Without settings the directory would not be a repository. Keep it a plain one.
             entry.create(PLAIN_SETTINGS.as_bytes(), PLAIN_MODE)?;
         }
@@ -156,12 +159,12 @@ fn is_fine(entry: &Entry, made: CreatedPathAction) -> io::Result<bool> {
         // Nothing is created at this path itself; `nested_repos` checks what it links to.
         CreatedPathAction::Linking => true,
         CreatedPathAction::UnlessDirectory => kind == FileType::Directory,
-        CreatedPathAction::Tamed if kind == FileType::RegularFile => match entry.read(MAX_SETTINGS) {
+        CreatedPathAction::Sanitized if kind == FileType::RegularFile => match entry.read(MAX_SETTINGS) {
             Ok((_, text)) => has_only_safe_settings(&text),
             Err(error) if error.raw_os_error() == Some(libc::EFBIG) => false,
             Err(error) => return Err(error),
         },
-        CreatedPathAction::SetAside | CreatedPathAction::WithoutHooks | CreatedPathAction::Tamed => false,
+        CreatedPathAction::SetAside | CreatedPathAction::WithoutHooks | CreatedPathAction::Sanitized => false,
     })
 }
 

@@ -88,7 +88,7 @@ fn directory(tree: &Path, path: &[u8]) -> io::Result<Option<PathBuf>> {
 fn links(bytes: &[u8], name_length: usize) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
     // Git does not accept a truncated index either.
-    let _ = git_index::each(bytes, name_length, |entry| {
+    let _ = git_index::visit_entries(bytes, name_length, |entry| {
         if entry.kind() == git_index::LINK {
             found.push(entry.path.to_vec());
         }

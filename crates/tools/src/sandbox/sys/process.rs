@@ -155,7 +155,7 @@ pub(crate) fn duplicate_to(descriptor: BorrowedFd<'_>, number: c_int) -> io::Res
 }
 
 /// Takes ownership of a descriptor that [`duplicate_to`] created under this number.
-pub(crate) fn own(number: c_int) -> OwnedFd {
+pub(crate) fn take_ownership(number: c_int) -> OwnedFd {
     // SAFETY: only called for a number that was just duplicated to and that nothing else owns.
     unsafe { OwnedFd::from_raw_fd(number) }
 }

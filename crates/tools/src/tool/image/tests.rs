@@ -53,7 +53,7 @@ fn what_is_no_picture_is_none() {
 #[test]
 fn what_cannot_be_shown_says_why() {
     let picture = ImageInfo::of(PNG).unwrap();
-    let why = |picture: ImageInfo, most| match picture.shown(PNG, most) {
+    let why = |picture: ImageInfo, most| match picture.encode(PNG, most) {
         ImageDisplay::Yes(image) => format!("{}: {}", image.media_type, image.data.len()),
         ImageDisplay::No(why) => why,
     };

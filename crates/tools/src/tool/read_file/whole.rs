@@ -59,7 +59,7 @@ fn look(given: &str, most: u64, context: &CallContext) -> Result<WholeFile, NotS
         return Err(NotShown::Unread(format!("`{path}` grew while it was read")));
     };
     if let Some(picture) = ImageInfo::of(&bytes) {
-        return Err(NotShown::NotText(format!("`{path}` is not text ({})", picture.words(bytes.len()))));
+        return Err(NotShown::NotText(format!("`{path}` is not text ({})", picture.describe(bytes.len()))));
     }
     if let Some(kind) = content_type::of_binary(&bytes).or_else(|| mostly_unreadable(&bytes)) {
         return Err(NotShown::NotText(binary(&path, size, kind)));

@@ -110,7 +110,7 @@ impl Job {
     }
 
     /// The output since the last poll, and the result if the job has ended.
-    fn news(&self) -> ToolOutput {
+    fn new_output(&self) -> ToolOutput {
         let capture = {
             let mut capture = self.capture.lock();
             std::mem::replace(&mut *capture, Capture::new(self.limits.0, self.limits.1))
@@ -184,7 +184,7 @@ pub(super) async fn start(
     tokio::spawn(Box::pin(run(Arc::clone(&job), plan, settings.clone())));
     job.wait_for_end(START_WAIT).await;
     if !job.is_running() {
-        return job.news();
+        return job.new_output();
     }
     ToolOutput::done(format!(
         "Started as {name}. shell_poll with job {name} shows its output, shell_kill ends it.",
@@ -303,21 +303,21 @@ impl Tool for JobTool {
                     return ended(&job);
                 }
             }
-            job.news()
+            job.new_output()
         })
     }
 }
 
 /// The answer of `shell_kill`. Ending the job is the purpose of the call, so the answer is not a failure.
 fn ended(job: &Job) -> ToolOutput {
-    let news = job.news();
+    let news = job.new_output();
     let content = format!("{}\n[{} (`{}`) is over]", news.content, job.name, job.command);
     ToolOutput {
         ok: !job.is_running(),
         content,
         exit_code: news.exit_code,
         truncated: news.truncated,
-        failure: news.failure,
+        stops_task: news.stops_task,
         ..ToolOutput::default()
     }
 }

@@ -51,7 +51,7 @@ pub(super) struct SavedOutput {
 
 impl Spool {
     /// Creates a spool for a call, if the workspace has a `.fusee` directory.
-    pub(super) fn beneath(workspace: &OwnedFd, call_id: &str, from: usize) -> Option<Self> {
+    pub(super) fn create(workspace: &OwnedFd, call_id: &str, from: usize) -> Option<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let own = rustix::fs::openat(workspace, ".fusee", flags, Mode::empty()).ok()?;
         // Usually exists already.
@@ -114,7 +114,7 @@ impl Spool {
 
 impl SavedOutput {
     /// Describes the file for the model.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let what = if self.whole { "the whole output is" } else { "the beginning of the output is" };
         format!("{what} in {} ({} bytes); read_file and search_text can page it", self.path, self.bytes)
     }

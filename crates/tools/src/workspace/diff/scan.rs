@@ -57,7 +57,7 @@ pub(super) struct FileStamp {
 
 impl FileStamp {
     /// A stamp that matches no file.
-    pub(super) fn never() -> Self {
+    pub(super) fn matching_nothing() -> Self {
         Self { size: u64::MAX, mtime_ns: -1, ctime_ns: -1, inode: 0, link: false, mode: 0, fresh: true }
     }
 
@@ -126,7 +126,7 @@ impl ScanRoot {
             if n >= FEW_ENTRIES {
                 return None;
             }
-            if let Some((directory, name)) = entry.ok().and_then(|entry| self.placed(&entry)) {
+            if let Some((directory, name)) = entry.ok().and_then(|entry| self.split_entry(&entry)) {
                 listed.entry(directory).or_default().extend(name);
             }
         }
@@ -143,7 +143,7 @@ impl ScanRoot {
             let mut mine = GatheredNames { listed, names: Vec::new() };
             Box::new(move |entry| {
                 let Ok(entry) = entry else { return WalkState::Continue };
-                if let Some(found) = self.placed(&entry) {
+                if let Some(found) = self.split_entry(&entry) {
                     mine.names.push(found);
                 }
                 if mine.names.len() >= 4096 && mine.hand_over() > most {
@@ -165,7 +165,7 @@ impl ScanRoot {
         for entry in
             walk::builder(&start, true).max_depth(Some(1)).filter_entry(is_followed).build().flatten()
         {
-            match self.placed(&entry) {
+            match self.split_entry(&entry) {
                 Some((directory, Some(name))) => listed.entry(directory).or_default().push(name),
                 Some((directory, None)) if directory != path && !known(&directory) => below.push(directory),
                 _ => {}
@@ -175,7 +175,7 @@ impl ScanRoot {
             for entry in
                 walk::builder(&self.path.join(&directory), true).filter_entry(is_followed).build().flatten()
             {
-                match self.placed(&entry) {
+                match self.split_entry(&entry) {
                     Some((directory, Some(name))) => listed.entry(directory).or_default().push(name),
                     Some((directory, None)) => {
                         listed.entry(directory).or_default();
@@ -209,7 +209,7 @@ impl ScanRoot {
     }
 
     /// Directory and file name of a walk entry; the name is `None` for a directory.
-    fn placed(&self, entry: &ignore::DirEntry) -> Option<(String, Option<OsString>)> {
+    fn split_entry(&self, entry: &ignore::DirEntry) -> Option<(String, Option<OsString>)> {
         let kind = entry.file_type()?;
         let path = entry.path().strip_prefix(&self.path).ok()?;
         if kind.is_dir() {
@@ -329,7 +329,7 @@ fn is_followed(entry: &ignore::DirEntry) -> bool {
     }
     let name = entry.file_name();
     let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
-    !(walk::is_state(name) || is_directory && is_cache(name, entry.path())) && walk::ends(entry)
+    !(walk::is_state(name) || is_directory && is_cache(name, entry.path())) && walk::may_enter(entry)
 }
 
 fn is_cache(name: &OsStr, path: &Path) -> bool {

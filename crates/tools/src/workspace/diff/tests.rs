@@ -62,13 +62,13 @@ fn outline(changes: &[FileChange]) -> Vec<String> {
 
 fn everything(tree: &Tree) {
     let mut tracker = tree.tracker();
-    assert_eq!(outline(&tracker.look()), [""; 0]);
+    assert_eq!(outline(&tracker.scan()), [""; 0]);
     tree.sh("touch a.txt; cp b.txt x && cp x b.txt && rm x; mv dir/c.txt dir/d.txt; mkdir -p new/deep; echo n > new/deep/n.txt; echo i > ignored.log; echo .fusee; mkdir -p .fusee __pycache__; echo j > .fusee/journal; echo p > __pycache__/a.pyc; echo more >> e.txt; ln -s e.txt link; chmod +x a.txt");
-    assert_eq!(outline(&tracker.look()), ["-dir/c.txt", "+dir/d.txt", "~e.txt", "+link", "+new/deep/n.txt"]);
-    assert_eq!(outline(&tracker.look()), [""; 0]);
+    assert_eq!(outline(&tracker.scan()), ["-dir/c.txt", "+dir/d.txt", "~e.txt", "+link", "+new/deep/n.txt"]);
+    assert_eq!(outline(&tracker.scan()), [""; 0]);
     tree.sh("mv dir/d.txt dir/c.txt; rm -r new; printf 'e\\n' > e.txt; ln -sf a.txt link; echo new > a.tmp && mv a.tmp a.txt");
     assert_eq!(
-        outline(&tracker.look()),
+        outline(&tracker.scan()),
         ["~a.txt", "+dir/c.txt", "-dir/d.txt", "~e.txt", "~link", "-new/deep/n.txt"]
     );
 }
@@ -124,7 +124,7 @@ fn a_directory_of_a_repository_is_looked_at_by_itself() {
     tree.git();
     let mut tracker = begin(&tree.path().join("dir"));
     tree.sh("echo x >> dir/c.txt; echo x >> a.txt");
-    assert_eq!(outline(&tracker.look()), ["~c.txt"]);
+    assert_eq!(outline(&tracker.scan()), ["~c.txt"]);
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn files_that_git_follows_count_although_they_are_ignored() {
     tree.sh("git init -q . && git add -f kept.log");
     let mut tracker = tree.tracker();
     tree.sh("echo x >> kept.log; echo x > other.log");
-    assert_eq!(outline(&tracker.look()), ["~kept.log"]);
+    assert_eq!(outline(&tracker.scan()), ["~kept.log"]);
 }
 
 #[test]
@@ -145,12 +145,12 @@ fn what_our_own_tools_did_is_not_told_again() {
     tree.write("fresh/f.txt", "ours\n");
     fs::remove_file(tree.path().join("b.txt")).unwrap();
     let ours = Some(ContentHash::of(b"ours\n"));
-    tracker.told("a.txt", ours);
-    tracker.told("fresh/f.txt", ours);
-    tracker.told("b.txt", None);
-    assert_eq!(outline(&tracker.look()), [""; 0]);
+    tracker.record_own_change("a.txt", ours);
+    tracker.record_own_change("fresh/f.txt", ours);
+    tracker.record_own_change("b.txt", None);
+    assert_eq!(outline(&tracker.scan()), [""; 0]);
     tree.write("fresh/f.txt", "theirs\n");
-    assert_eq!(outline(&tracker.look()), ["~fresh/f.txt"]);
+    assert_eq!(outline(&tracker.scan()), ["~fresh/f.txt"]);
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn a_change_of_the_same_size_right_after_a_look_is_found() {
     let mut tracker = tree.tracker();
     for n in 0..50 {
         tree.write("a.txt", &format!("{}\n", n % 10));
-        assert_eq!(outline(&tracker.look()), ["~a.txt"], "change {n}");
+        assert_eq!(outline(&tracker.scan()), ["~a.txt"], "change {n}");
     }
 }
 
@@ -180,14 +180,14 @@ fn at_a_glance_only_that_nothing_moved_is_seen() {
     ] {
         tree.sh(script);
         assert!(!tracker.is_unchanged(), "{script}");
-        assert_eq!(outline(&tracker.look()), expected);
+        assert_eq!(outline(&tracker.scan()), expected);
         settled();
-        tracker.look();
+        tracker.scan();
         assert!(tracker.is_unchanged(), "after {script}");
     }
     (0..FEW_FILES).for_each(|n| tree.write(&format!("many/{n}"), ""));
     settled();
-    tracker.look();
+    tracker.scan();
     assert!(!tracker.is_unchanged(), "of many files nothing is said at a glance");
 }
 
@@ -205,9 +205,9 @@ fn a_first_look_outlives_its_process() {
     tree.sh("echo more >> a.txt; rm dir/c.txt; echo n > dir/n.txt; touch b.txt");
     let mut again = WorkspaceTracker::load(&tree.path(), &file).unwrap();
     // A change recorded from the journal is not reported again.
-    again.told("dir/n.txt", Some(ContentHash::of(b"n\n")));
-    assert_eq!(outline(&again.look()), ["~a.txt", "-dir/c.txt"]);
-    assert_eq!(outline(&again.look()), [""; 0]);
+    again.record_own_change("dir/n.txt", Some(ContentHash::of(b"n\n")));
+    assert_eq!(outline(&again.scan()), ["~a.txt", "-dir/c.txt"]);
+    assert_eq!(outline(&again.scan()), [""; 0]);
     let whole = fs::read(&file).unwrap();
     for length in [0, 10, whole.len() / 2, whole.len() - 1] {
         fs::write(&file, &whole[..length]).unwrap();
@@ -268,7 +268,7 @@ fn a_change_tells_what_kind_of_file_it_was() {
     tree.sh("chmod 755 b.txt; chmod 644 a.txt; ln -s a.txt link");
     let mut tracker = tree.tracker();
     tree.sh("rm b.txt; ln -sf e.txt link; echo more >> a.txt; echo n > n.txt");
-    let modes: Vec<_> = tracker.look().into_iter().map(|change| (change.path, change.mode)).collect();
+    let modes: Vec<_> = tracker.scan().into_iter().map(|change| (change.path, change.mode)).collect();
     let expected =
         [("a.txt", Some(0o100644)), ("b.txt", Some(0o100755)), ("link", Some(0o120777)), ("n.txt", None)];
     assert_eq!(modes, expected.map(|(path, mode)| (path.to_owned(), mode)));
@@ -279,9 +279,9 @@ fn a_large_file_is_told_once() {
     let tree = Tree::new();
     let mut tracker = tree.tracker();
     tree.sh("head -c 17000000 /dev/zero > large.bin");
-    assert_eq!(outline(&tracker.look()), ["+large.bin"]);
-    assert_eq!(outline(&tracker.look()), [""; 0]);
+    assert_eq!(outline(&tracker.scan()), ["+large.bin"]);
+    assert_eq!(outline(&tracker.scan()), [""; 0]);
     tree.sh("echo more >> large.bin");
-    assert_eq!(outline(&tracker.look()), ["~large.bin"]);
-    assert_eq!(outline(&tracker.look()), [""; 0]);
+    assert_eq!(outline(&tracker.scan()), ["~large.bin"]);
+    assert_eq!(outline(&tracker.scan()), [""; 0]);
 }

@@ -50,7 +50,7 @@ impl TrackedFiles {
 /// Reads the index of the repository that contains `root`; `None` if there is no usable one.
 pub(super) fn read(root: &Path) -> Option<TrackedFiles> {
     let (top, git) = root.ancestors().find_map(|folder| Some((folder, git_folder(folder)?)))?;
-    if converts(top, &git) {
+    if converts_content(top, &git) {
         return None;
     }
     let path = git.join("index");
@@ -76,7 +76,7 @@ fn git_folder(folder: &Path) -> Option<PathBuf> {
 }
 
 /// Whether git converts content on checkout, so that blob ids are not hashes of the bytes on disk.
-fn converts(top: &Path, git: &Path) -> bool {
+fn converts_content(top: &Path, git: &Path) -> bool {
     let holds = |path: PathBuf, words: &[&str]| match bounded_read::read(&path, SETTINGS_BYTES) {
         Ok(bytes) => {
             let text = String::from_utf8_lossy(&bytes).to_ascii_lowercase();
@@ -94,7 +94,7 @@ fn converts(top: &Path, git: &Path) -> bool {
 /// Parses the entries below a prefix. `None` for an unsupported index format.
 fn parse(bytes: &[u8], prefix: &str) -> Option<HashMap<String, TrackedEntry>> {
     let mut entries = HashMap::new();
-    let rest = git_index::each(bytes, BLOB_BYTES, |entry| {
+    let rest = git_index::visit_entries(bytes, BLOB_BYTES, |entry| {
         let is_settled = (entry.flags >> 12) & 3 == 0;
         match entry.kind() {
             // A directory entry means a sparse index.

@@ -23,7 +23,7 @@ fn size_time_and_inode_each_drop_an_entry() {
     let first = stamp_of(&path);
     let known = || {
         let mut remembered = ReadCache::default();
-        remembered.keep("a", first, &content("one\n"), LATER);
+        remembered.insert("a", first, &content("one\n"), LATER);
         assert!(remembered.find("a", &first).is_some());
         remembered
     };
@@ -36,7 +36,7 @@ fn size_time_and_inode_each_drop_an_entry() {
     assert!(known().find("a", &stamp_of(&path)).is_none(), "another inode");
     assert!(known().find("a", &CacheStamp { inode: 1, ..first }).is_none());
     let mut written = known();
-    written.forget("a");
+    written.remove("a");
     assert!(written.find("a", &first).is_none() && written.bytes == 0, "a write of our own");
 }
 
@@ -47,9 +47,9 @@ fn what_may_change_under_its_stamp_is_not_kept() {
     fs::write(&path, "one\n").unwrap();
     let stamp = stamp_of(&path);
     let mut remembered = ReadCache::default();
-    remembered.keep("a", stamp, &content("one\n"), stamp.ctime_ns + 1_000_000);
+    remembered.insert("a", stamp, &content("one\n"), stamp.ctime_ns + 1_000_000);
     assert!(remembered.find("a", &stamp).is_none());
-    remembered.keep("a", CacheStamp { size: 3, ..stamp }, &content("one\n"), LATER);
+    remembered.insert("a", CacheStamp { size: 3, ..stamp }, &content("one\n"), LATER);
     assert!(remembered.find("a", &CacheStamp { size: 3, ..stamp }).is_none(), "it grew while it was read");
 }
 
@@ -63,7 +63,7 @@ fn the_least_recently_read_go_first() {
     let mut remembered = ReadCache::default();
     let names: Vec<String> = (0..MOST_BYTES / MOST_FILE + 1).map(|n| n.to_string()).collect();
     for name in &names {
-        remembered.keep(name, stamp, &content(&large), LATER);
+        remembered.insert(name, stamp, &content(&large), LATER);
         remembered.find("0", &stamp);
     }
     assert!(remembered.find("0", &stamp).is_some(), "it was used all the time");

@@ -42,7 +42,7 @@ impl Place {
 
     fn back(&self, path: &str, before: Option<(&str, u32)>) -> RestoreStep {
         let before = before.map(|(content, mode)| (content.as_bytes().to_vec(), mode));
-        RestoreStep { path: path.to_owned(), now: self.workspace.standing(path, MOST).unwrap(), before }
+        RestoreStep { path: path.to_owned(), now: self.workspace.file_state(path, MOST).unwrap(), before }
     }
 }
 
@@ -89,13 +89,13 @@ fn nothing_is_put_back_when_something_moved_meanwhile() {
 fn content_is_known_by_each_of_its_names() {
     let place = Place::new();
     place.write("a", "text");
-    let standing = place.workspace.standing("a", MOST).unwrap().unwrap();
+    let standing = place.workspace.file_state("a", MOST).unwrap().unwrap();
     assert!(standing.is(ContentHash::of(b"text")) && standing.is(ContentHash::git_blob_of(b"text")));
     assert!(!standing.is(ContentHash::of(b"other")));
     place.link("a", "l");
-    assert_eq!(place.workspace.standing("l", MOST).unwrap(), Some(FileState::Link("a".to_owned())));
+    assert_eq!(place.workspace.file_state("l", MOST).unwrap(), Some(FileState::Link("a".to_owned())));
     assert_eq!(place.workspace.standing_behind("l", MOST).unwrap(), Some(standing));
-    assert_eq!(place.workspace.standing("none", MOST).unwrap(), None);
+    assert_eq!(place.workspace.file_state("none", MOST).unwrap(), None);
     assert_eq!(place.workspace.real_name("l").as_deref(), Some("a"));
 }
 

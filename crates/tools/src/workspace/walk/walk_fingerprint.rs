@@ -41,7 +41,7 @@ pub struct FingerprintState {
 
 impl WalkFingerprint {
     /// Starts with the ignore files above the root.
-    pub(super) fn around(root: &Path) -> Self {
+    pub(super) fn starting_at(root: &Path) -> Self {
         let above = root.ancestors().skip(1);
         let rules = above.flat_map(|folder| {
             let named = RULES.map(|name| folder.join(name));

@@ -1,8 +1,8 @@
 //! Frames of a running task: progress, cost and output.
 
-use fusee_engine::journal::event::{Event, PhaseSource};
-use fusee_engine::journal::{Branch, EventRecord};
-use fusee_engine::model::price::Price;
+use fusee::engine::journal::event::{Event, PhaseSource};
+use fusee::engine::journal::{Branch, EventRecord};
+use fusee::engine::model::price::Price;
 use insta::assert_snapshot;
 
 use super::*;

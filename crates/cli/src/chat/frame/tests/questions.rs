@@ -20,7 +20,7 @@ fn the_model_asks_and_the_answer_is_being_typed() {
     let mut state = until(2_302);
     let question = "Which of these shall it be?\n1. the short one \u{1b}[2J\n2. הארוך, which goes on for longer than \
                     a narrow terminal is wide";
-    state.want(FreeTextPurpose::Answer(question.to_owned()));
+    state.ask_free_text(FreeTextPurpose::Answer(question.to_owned()));
     let before = shown(&state, 3_000);
     press(&mut state, "the first", 3_000);
     assert_snapshot!(before + &shown(&state, 3_000));
@@ -31,7 +31,7 @@ fn a_turn_is_being_stopped_has_stopped_and_the_task_is_being_ended() {
     let mut state = until(2_000);
     escape(&mut state, 2_100);
     let stopping = shown(&state, 2_200);
-    state.want(FreeTextPurpose::WhatNow);
+    state.ask_free_text(FreeTextPurpose::WhatNow);
     let stopped = shown(&state, 2_300);
     press(&mut state, "leave the tests alone", 2_400);
     let typed = shown(&state, 2_400);
@@ -74,7 +74,7 @@ fn completing_a_path_and_the_inputs_of_a_task() {
     press(&mut state, "/task ", 0);
     let offer =
         |name: &str| TaskCandidate { name: name.to_owned(), inputs: vec!["file".into(), "style".into()] };
-    state.offer(vec![offer("explain"), offer("translate")]);
+    state.set_tasks(vec![offer("explain"), offer("translate")]);
     let names = shown(&state, 0);
     press(&mut state, "explain file=a ", 0);
     assert_snapshot!(top + &inside + &names + &shown(&state, 0));

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use fusee_engine::model::CancellationToken;
-use fusee_engine::tools::{CallContext, CallLimits, CommandSettings, ToolOutput, Toolbox, Workspace};
+use fusee::engine::model::CancellationToken;
+use fusee::engine::tools::{CallContext, CallLimits, CommandSettings, ToolOutput, Toolbox, Workspace};
 use serde_json::json;
 
 use crate::process::error::{CliError, chain};
@@ -54,7 +54,7 @@ impl TestResults {
     }
 
     /// Description in the past tense.
-    pub(crate) fn was(self) -> String {
+    pub(crate) fn past_tense(self) -> String {
         match self {
             Self { pass: true, ran, .. } => format!("all {ran} passed"),
             Self { ran: 0, .. } => "could not be run".to_owned(),

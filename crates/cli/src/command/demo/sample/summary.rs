@@ -81,7 +81,7 @@ impl DemoSummary<'_> {
     /// The summary as lines.
     pub(crate) fn lines(&self) -> Vec<StyledLine> {
         let how = if self.after.pass { Style::Good } else { Style::Bad };
-        let tests = plain(&format!("{} at first, ", self.before.was())).and(how, &self.after.is());
+        let tests = plain(&format!("{} at first, ", self.before.past_tense())).and(how, &self.after.is());
         let mut lines = vec![heading("what happened"), row("tests", tests.and(Style::Plain, " now"))];
         lines.extend(match self.own_model {
             Some(name) => vec![row("model", plain(name))],

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use fusee_engine::model::script::Script;
+use fusee::engine::model::script::Script;
 use serde_json::Value;
 
 use super::change::changes;

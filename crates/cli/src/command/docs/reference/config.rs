@@ -1,6 +1,6 @@
 //! The configuration page, generated from the table of keys.
 
-use fusee_engine::model::Profile;
+use fusee::engine::model::Profile;
 
 use super::{cell, heading};
 use crate::config::{ALIASES, KEYS, Key, KeyScope, Layer, MODEL_KEYS, Unit};

@@ -6,7 +6,7 @@ use super::{cell, heading};
 
 /// Renders the page.
 pub(crate) fn page() -> String {
-    let schema = fusee_engine::journal::event::json_schema();
+    let schema = fusee::engine::journal::event::json_schema();
     let mut text = heading("Events", "crates/journal/src/event.rs");
     text.push_str(
         "Events printed by `fusee run --json`, one JSON object per line; `fusee show RUN --json` prints those of a recorded \

@@ -1,6 +1,6 @@
 //! The tools page, generated from the tool definitions: the text sent to the model, and accepted aliases.
 
-use fusee_engine::tools::{Access, CommandSettings, ToolDefinition, Toolbox};
+use fusee::engine::tools::{Access, CommandSettings, ToolDefinition, Toolbox};
 
 use super::{cell, heading};
 

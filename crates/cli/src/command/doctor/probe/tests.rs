@@ -1,7 +1,7 @@
 //! Classifying a reply.
 
 use super::*;
-use fusee_engine::model::ToolCall;
+use fusee::engine::model::ToolCall;
 
 fn said(text: &str) -> Reply {
     Reply { text: text.to_owned(), ..Reply::default() }
@@ -17,7 +17,7 @@ fn the_manner_of_a_call_decides_what_is_advised() {
     for (reply, expected) in
         [(called, CallStyle::Native), (fenced, CallStyle::Text), (said("Pong!"), CallStyle::Words)]
     {
-        assert_eq!(manner(&reply), expected, "{reply:?}");
+        assert_eq!(call_style(&reply), expected, "{reply:?}");
     }
     assert_eq!(
         advice(CallStyle::Words, ToolFormat::Native),

@@ -42,7 +42,7 @@ impl Repository {
             ("fusee.toml", CreatedPathAction::SetAside),
             (".git", CreatedPathAction::UnlessDirectory),
             (".git/hooks", CreatedPathAction::WithoutHooks),
-            (".git/config", CreatedPathAction::Tamed),
+            (".git/config", CreatedPathAction::Sanitized),
             (".git/modules", CreatedPathAction::SetAside),
         ];
         let guarded = names.map(|(name, made)| (self.path(name), made));

@@ -26,7 +26,7 @@ fn linked() -> Trees {
 #[test]
 fn a_linked_work_tree_has_its_repository_apart() {
     let trees = linked();
-    let apart = apart(&trees.base.join("work")).unwrap();
+    let apart = linked_repository(&trees.base.join("work")).unwrap();
     assert_eq!(apart.common, trees.base.join("main/.git"));
     assert_eq!(apart.tree, trees.base.join("main/.git/worktrees/work"));
 }
@@ -36,7 +36,7 @@ fn a_pointer_by_relative_path_counts_as_well() {
     let trees = linked();
     fs::write(trees.base.join("work/.git"), "gitdir: ../main/.git/worktrees/work\n").unwrap();
     fs::write(trees.base.join("main/.git/worktrees/work/gitdir"), "../../../../work/.git\n").unwrap();
-    assert!(apart(&trees.base.join("work")).is_some());
+    assert!(linked_repository(&trees.base.join("work")).is_some());
 }
 
 #[test]
@@ -44,9 +44,9 @@ fn a_pointer_that_nothing_points_back_to_does_not_count() {
     let trees = linked();
     fs::create_dir_all(trees.base.join("thief")).unwrap();
     fs::copy(trees.base.join("work/.git"), trees.base.join("thief/.git")).unwrap();
-    assert!(apart(&trees.base.join("thief")).is_none());
+    assert!(linked_repository(&trees.base.join("thief")).is_none());
     fs::write(trees.base.join("thief/.git"), format!("gitdir: {}\n", trees.base.display())).unwrap();
-    assert!(apart(&trees.base.join("thief")).is_none());
+    assert!(linked_repository(&trees.base.join("thief")).is_none());
 }
 
 #[test]
@@ -57,14 +57,14 @@ fn a_pointer_into_the_workspace_itself_does_not_count() {
     fs::write(work.join(".git"), "gitdir: fake\n").unwrap();
     fs::write(work.join("fake/gitdir"), format!("{}\n", work.join(".git").display())).unwrap();
     fs::write(work.join("fake/commondir"), "/\n").unwrap();
-    assert!(apart(&work).is_none());
+    assert!(linked_repository(&work).is_none());
 }
 
 #[test]
 fn an_ordinary_repository_is_not_apart() {
     let trees = linked();
-    assert!(apart(&trees.base.join("main")).is_none());
-    assert!(apart(&trees.base).is_none());
+    assert!(linked_repository(&trees.base.join("main")).is_none());
+    assert!(linked_repository(&trees.base).is_none());
 }
 
 #[test]

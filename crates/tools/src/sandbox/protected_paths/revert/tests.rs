@@ -75,9 +75,9 @@ fn settings_that_are_not_tame_are_replaced() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().canonicalize().unwrap().join("config");
     fs::write(&path, "[core]\n\tfsmonitor = evil\n").unwrap();
-    assert!(!revert(&path, CreatedPathAction::Tamed).is_empty());
+    assert!(!revert(&path, CreatedPathAction::Sanitized).is_empty());
     assert_eq!(fs::read_to_string(&path).unwrap(), PLAIN_SETTINGS);
-    assert!(revert(&path, CreatedPathAction::Tamed).is_empty());
+    assert!(revert(&path, CreatedPathAction::Sanitized).is_empty());
     assert_eq!(names(directory.path()), ["config", "config.refused"]);
 }
 
@@ -102,7 +102,8 @@ fn the_system_tells_when_something_is_made() {
         (&hooks, CreatedPathAction::WithoutHooks),
     ]);
     let told = || {
-        let mut events = [rustix::event::PollFd::new(watch.news().unwrap(), rustix::event::PollFlags::IN)];
+        let mut events =
+            [rustix::event::PollFd::new(watch.readable_fd().unwrap(), rustix::event::PollFlags::IN)];
         rustix::event::poll(&mut events, Some(&rustix::event::Timespec { tv_sec: 1, tv_nsec: 0 })).unwrap()
             == 1
     };
@@ -121,9 +122,11 @@ fn settings_are_looked_at_when_they_change_and_files_next_to_others_are_not() {
     let (config, ours) = (directory.path().join(".git/config"), directory.path().join("fusee.toml"));
     fs::create_dir(directory.path().join(".git")).unwrap();
     fs::write(directory.path().join("log"), "one\n").unwrap();
-    let watch = Watch::over(vec![(&config, CreatedPathAction::Tamed), (&ours, CreatedPathAction::SetAside)]);
+    let watch =
+        Watch::over(vec![(&config, CreatedPathAction::Sanitized), (&ours, CreatedPathAction::SetAside)]);
     let told = || {
-        let mut events = [rustix::event::PollFd::new(watch.news().unwrap(), rustix::event::PollFlags::IN)];
+        let mut events =
+            [rustix::event::PollFd::new(watch.readable_fd().unwrap(), rustix::event::PollFlags::IN)];
         rustix::event::poll(&mut events, Some(&rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap()
             == 1
     };

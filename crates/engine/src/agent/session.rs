@@ -1,4 +1,4 @@
-//! The dependencies of a task, which it cannot change: model, tools, workspace, limits.
+//! The session of a task: what it depends on and cannot change (model, tools, workspace, limits).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,8 +23,8 @@ pub struct PricedModel {
     pub price: Option<Price>,
 }
 
-/// Dependencies of one task; nothing leaks from one task to another.
-pub struct TaskContext {
+/// Model, tools, workspace and limits of one task; nothing leaks from one task to another.
+pub struct Session {
     /// The model that works on the task.
     pub model: Arc<dyn Model>,
     /// Models for the stages that name one.
@@ -58,8 +58,8 @@ pub struct TaskContext {
     pub continues: Option<RunId>,
 }
 
-impl TaskContext {
-    /// Dependencies of a subtask, with its own limits.
+impl Session {
+    /// The session of a subtask, with its own limits.
     pub(crate) fn for_child(&self, limits: Limits) -> Self {
         Self {
             model: Arc::clone(&self.model),
@@ -95,7 +95,7 @@ impl TaskContext {
         policy_change::at(first, &self.amendments, branch, next_step)
     }
 
-    /// The same dependencies with another model; an unknown name keeps the current model.
+    /// The same session with another model; an unknown name keeps the current model.
     pub(crate) fn with_model(&self, name: &str) -> Self {
         let mut other = Self {
             amendments: self.amendments.clone(),
