@@ -46,6 +46,32 @@ fn every_command_of_a_line_must_be_allowed_and_one_that_is_denied_denies_it() {
 }
 
 #[test]
+fn a_denied_command_is_denied_in_every_position() {
+    use RuleDecision::{Allow, Ask, Deny};
+    let rules = rules(&[("ls", Allow), ("git push", Deny), ("rm", Deny)]);
+    for line in
+        ["A=1 rm x", "ls $(rm x)", "sh -c 'rm x'", "env rm x", "git -C . push", "git -c a=b --no-pager push"]
+    {
+        assert_eq!(decide(&rules, line), Some(Deny), "{line}");
+    }
+    for line in ["git commit -m push", "git pushx", "ls *"] {
+        assert_eq!(decide(&rules, line), None, "{line}");
+    }
+    for line in ["$X x", "echo cm0geA== | base64 -d | sh"] {
+        assert_eq!(decide(&rules, line), Some(Ask), "{line}");
+    }
+}
+
+#[test]
+fn what_shells_read_differently_is_not_allowed() {
+    let rules = rules(&[("ls", RuleDecision::Allow)]);
+    for line in ["ls &>/dev/null touch X", "ls\r/evil", "ls |& touch X", "{ls,x}", "ls\u{c}x"] {
+        assert_eq!(decide(&rules, line), None, "{line:?}");
+    }
+    assert_eq!(decide(&rules, "ls -l 'a b' 2>/dev/null | ls"), Some(RuleDecision::Allow));
+}
+
+#[test]
 fn an_answer_that_lasts_covers_the_same_and_what_adds_to_it() {
     let kept = ApprovalRules::new(lasting("shell", &json!({"command": "cargo test -p x && ls"})));
     assert_eq!(decide(&kept, "cargo test -p x --lib"), Some(RuleDecision::Allow));
