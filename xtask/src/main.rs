@@ -11,6 +11,7 @@
 )]
 
 mod bench;
+mod book;
 mod eval;
 mod lint;
 mod local;
@@ -30,6 +31,7 @@ const USAGE: &str = "Usage: cargo xtask COMMAND
   local           Run the tests of the in-process model (feature `local`); compiles llama.cpp
   ci              Run what CI runs: lint, then test
   docs            Regenerate the reference pages and schemas
+  book            Build the documentation site and check its links
   bench [NAME…]   Measure figures against their targets; names select figures
   eval URL MODEL [WAY…]
                   Run ten repair tasks with a real small model in each prompting mode";
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         Some("local") => local::run(),
         Some("ci") => step::run("ci", root().join(".ci/run"), [""; 0]),
         Some("docs") => docs(),
+        Some("book") => book::run(),
         Some("bench") => bench::run(&rest),
         Some("eval") => eval::run(&rest),
         Some("help" | "--help" | "-h") => {

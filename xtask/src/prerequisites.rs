@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::{Outcome, step};
+use crate::{Outcome, step, target_dir};
 
 /// A program that must be on the PATH.
 pub(crate) struct Need {
@@ -72,6 +72,19 @@ pub(crate) fn ensure(needs: &[Need]) -> Outcome {
     let missing: Vec<&Need> = needs.iter().filter(|need| find(need.program).is_none()).collect();
     let failures: Vec<String> = missing.into_iter().filter_map(|need| install(need).err()).collect();
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
+}
+
+/// Path of a program that only the repository uses, installed into `target/tools` with these arguments of
+/// `cargo install` if it is not there.
+pub(crate) fn own_tool(program: &str, args: &[&str]) -> Result<PathBuf, String> {
+    let tools = target_dir().join("tools");
+    let path = tools.join("bin").join(program);
+    if !path.is_file() {
+        let place = ["--root".into(), tools.clone(), "--target-dir".into(), tools.join("target")];
+        let fixed = ["install", "--locked"].into_iter().chain(args.iter().copied()).map(PathBuf::from);
+        step::run(&format!("install {program}"), step::cargo(), fixed.chain(place))?;
+    }
+    Ok(path)
 }
 
 /// Finds a program on the PATH or in cargo's bin directory.

@@ -11,7 +11,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 use fusee::engine::run::ExitStatus;
 
 use crate::chat::{self, entry::ChatArgs};
-use crate::command::{Command, ToolUse};
+use crate::command::{Command, ToolUse, version};
 use crate::process::Process;
 use crate::process::error::CliError;
 
@@ -20,9 +20,15 @@ mod tests;
 
 /// Run LLM agents durably: every step is journaled, so runs can be resumed and replayed.
 #[derive(Parser)]
-#[command(name = "fusee", version, help_template = TEMPLATE, max_term_width = 100)]
+#[command(name = "fusee", version, disable_version_flag = true, help_template = TEMPLATE, max_term_width = 100)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Cli {
+    /// Print the version; with --verbose also the commit, the features and the sandbox layers
+    #[arg(short = 'V', long)]
+    version: bool,
+    /// With --version: print details
+    #[arg(long, requires = "version")]
+    verbose: bool,
     #[command(flatten)]
     pub(crate) conversation: ChatArgs,
     #[command(subcommand)]
@@ -33,6 +39,7 @@ impl Cli {
     /// Runs the command, or the chat if there is none.
     pub(crate) async fn perform(self, process: &Process) -> Result<ExitStatus, CliError> {
         match self.command {
+            None if self.version => version::version(self.verbose, process).await,
             Some(command) => Box::pin(command.perform(process)).await,
             None => chat::entry::chat(self.conversation, short_help_text(), process).await,
         }
@@ -64,7 +71,7 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
         ],
     ),
     ("History", &["runs", "show", "replay"]),
-    ("Setup", &["init", "config", "trust", "doctor", "models", "completions"]),
+    ("Setup", &["init", "config", "trust", "doctor", "models", "completions", "docs"]),
 ];
 
 /// Output that needs no command: help, version, or a usage error.
@@ -136,6 +143,9 @@ fn line(text: &mut String, entry: &clap::Command) {
 impl Cli {
     /// Whether the command needs the fork server for tools.
     pub(crate) fn tools(&self) -> ToolUse {
+        if self.version && !self.verbose {
+            return ToolUse::None;
+        }
         // The chat runs tools, but without a terminal it may only print the help.
         self.command.as_ref().map_or(ToolUse::Probed, Command::tools)
     }

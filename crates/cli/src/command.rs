@@ -8,6 +8,7 @@ pub(crate) mod docs;
 pub(crate) mod doctor;
 pub(crate) mod fmt;
 pub(crate) mod init;
+pub(crate) mod manual;
 pub(crate) mod match_templates;
 pub(crate) mod memory;
 pub(crate) mod models;
@@ -23,6 +24,7 @@ pub(crate) mod show;
 pub(crate) mod task;
 pub(crate) mod templates;
 pub(crate) mod trust;
+pub(crate) mod version;
 
 use clap::Subcommand;
 use fusee::engine::run::ExitStatus;
@@ -53,6 +55,8 @@ pub(crate) enum Command {
     Trust(trust::TrustArgs),
     Models(models::ModelsArgs),
     Completions(completions::CompletionsArgs),
+    #[command(name = "docs")]
+    Manual(manual::ManualArgs),
     #[command(name = "__names", hide = true)]
     Names(completions::NamesArgs),
     #[command(name = "__docs", hide = true)]
@@ -79,6 +83,7 @@ impl Command {
             | Self::Trust(_)
             | Self::Models(_)
             | Self::Completions(_)
+            | Self::Manual(_)
             | Self::Names(_)
             | Self::Docs(_) => ToolUse::None,
         }
@@ -120,6 +125,7 @@ impl Command {
             Self::Doctor(args) => doctor::doctor(&args, process).await,
             Self::Trust(args) => trust::trust(&args, process),
             Self::Completions(args) => completions::completions(&args),
+            Self::Manual(args) => manual::manual(&args, process),
             Self::Names(args) => completions::names(&args, process),
             Self::Docs(args) => docs::docs(&args),
         }

@@ -9,7 +9,7 @@ pub(crate) mod format;
 mod json;
 pub(crate) mod line;
 mod log;
-mod markdown;
+pub(crate) mod markdown;
 mod options;
 mod phases;
 mod plain;

@@ -1,9 +1,9 @@
-//! Checks the claims of the README and related pages: commands parse, links resolve, examples work.
+//! Checks the claims of the README and related pages: commands parse, links and paths resolve. The examples of the
+//! README and the guides are run by `suite/specs.rs`.
 #![expect(clippy::expect_used, reason = "a test panics when it fails")]
 
 use std::path::{Path, PathBuf};
 
-use fusee_testkit::events::schema_path;
 use fusee_testkit::project::Project;
 
 fn root() -> PathBuf {
@@ -42,12 +42,11 @@ fn words(command: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_command_of_the_readme_is_understood() {
+fn every_command_within_the_text_of_the_readme_is_understood() {
     let text = page("README.md");
-    let (blocks, pieces) = code(&text);
     let commands: Vec<Vec<String>> =
-        blocks.into_iter().chain(pieces).filter_map(|line| line.strip_prefix("fusee ")).map(words).collect();
-    assert!(commands.len() > 10, "{commands:?}");
+        code(&text).1.into_iter().filter_map(|line| line.strip_prefix("fusee ")).map(words).collect();
+    assert!(commands.len() > 5, "{commands:?}");
     let project = Project::new();
     for command in commands {
         // --help is handled after the arguments before it are parsed, and nothing is executed.
@@ -56,87 +55,67 @@ fn every_command_of_the_readme_is_understood() {
     }
 }
 
-#[test]
-fn the_templates_of_the_readme_take_what_it_gives_them() {
-    let text = page("README.md");
-    let tasks: Vec<Vec<String>> =
-        code(&text).0.into_iter().filter_map(|line| line.strip_prefix("fusee task ")).map(words).collect();
-    assert!(!tasks.is_empty());
-    let project = Project::new().with("README.md", "# A page\n");
-    for task in tasks {
-        let fusee = project.command(env!("CARGO_BIN_EXE_fusee"));
-        fusee.args(["task"]).args(&task).args(["--dry-run"]).run().exits(0);
-    }
-}
-
-#[test]
-fn the_workflow_of_the_readme_is_one() {
-    let text = page("README.md");
-    let workflow =
-        text.split("```").find(|part| part.trim_start().starts_with("(params")).expect("a workflow");
-    let project = Project::new().with("w.fusee", workflow);
-    project.command(env!("CARGO_BIN_EXE_fusee")).args(["check", "w.fusee"]).run().exits(0);
-    project.command(env!("CARGO_BIN_EXE_fusee")).args(["task", "w.fusee", "--dry-run"]).run().exits(0);
-}
-
-#[test]
-fn the_readme_names_every_command_of_the_conversation_and_no_other() {
-    let text = page("README.md");
-    let is_command = |word: &&str| {
-        word.starts_with('/') && word[1..].chars().all(|c| c.is_ascii_lowercase()) && word.len() > 1
-    };
-    let named = |line: &str| -> Vec<String> {
-        let words = line.split_whitespace().map(|word| word.trim_end_matches(','));
-        words.filter(is_command).map(str::to_owned).collect()
-    };
-    let blocks = code(&text).0.into_iter().filter(|line| line.starts_with('/'));
-    let mut told: Vec<String> = blocks.flat_map(named).collect();
-    told.sort();
-    let project = Project::new();
-    let script = project.script(&[]);
-    let command =
-        project.command(env!("CARGO_BIN_EXE_fusee")).args(["--plain", "-m", &script]).stdin("/help\n");
-    let help = command.run().exits(0).stdout;
-    let mut known: Vec<String> = help.lines().filter_map(|line| named(line).into_iter().next()).collect();
-    known.sort();
-    assert_eq!(told, known);
-}
-
-#[test]
-fn the_script_of_the_readme_is_played_to_its_end() {
-    let text = page("README.md");
-    let lines: Vec<&str> = code(&text).0.into_iter().filter(|line| line.starts_with("{\"text\"")).collect();
-    let project = Project::new().with("a.txt", "hello\n").with("replies.jsonl", &(lines.join("\n") + "\n"));
-    let command = project.command(env!("CARGO_BIN_EXE_fusee"));
-    let outcome = command.args(["run", "-m", "script:replies.jsonl", "look"]).run().exits(0);
-    assert_eq!(outcome.stdout, "Done.\n");
-}
-
-#[test]
-fn the_events_of_the_readme_are_events() {
-    let schema = std::fs::read_to_string(schema_path()).expect("the schema");
-    let schema = jsonschema::validator_for(&serde_json::from_str(&schema).expect("JSON")).expect("a schema");
-    let text = page("README.md");
-    let lines: Vec<&str> = code(&text).0.into_iter().filter(|line| line.starts_with("{\"seq\"")).collect();
-    assert_eq!(lines.len(), 4);
-    for line in lines {
-        assert!(schema.is_valid(&serde_json::from_str(line).expect("JSON")), "{line}");
-    }
-}
-
-#[test]
-fn every_link_leads_to_a_file() {
-    let pages =
-        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "docs/README.md"];
-    for name in pages {
-        let text = page(name);
-        let folder = root().join(name).parent().expect("a folder").to_owned();
-        let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
-        let pictures = text.split("src=\"").skip(1).filter_map(|rest| rest.split('"').next());
-        for link in links.chain(pictures).filter(|link| !link.starts_with("https://")) {
-            assert!(folder.join(link).exists(), "{name}: {link}");
+/// Markdown files of the repository that a reader may follow links in.
+fn pages() -> Vec<PathBuf> {
+    let mut pages = Vec::new();
+    let mut folders = vec![root().join("docs"), root().join("spec")];
+    let top = std::fs::read_dir(root()).expect("the repository");
+    pages.extend(top.map(|entry| entry.expect("an entry").path()).filter(|path| path.is_file()));
+    pages.push(root().join("editors/vscode/README.md"));
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path())
+        {
+            if path.is_dir() { folders.push(path) } else { pages.push(path) }
         }
     }
+    pages.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    pages
+}
+
+/// The text outside of code, where links are.
+fn prose(text: &str) -> String {
+    let outside = text.split("\n```").step_by(2);
+    outside.flat_map(|part| part.split('`').step_by(2)).collect()
+}
+
+/// Anchors of a page's headings, as GitHub and mdBook make them.
+fn anchors(text: &str) -> Vec<String> {
+    let headings = text.split("\n```").step_by(2).flat_map(str::lines).filter(|line| line.starts_with('#'));
+    let anchor = |heading: &str| {
+        let kept = heading.trim_start_matches('#').trim().to_lowercase();
+        let kept = kept.chars().filter(|c| c.is_alphanumeric() || *c == ' ' || *c == '-' || *c == '_');
+        kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+    };
+    headings.map(anchor).collect()
+}
+
+#[test]
+fn every_link_leads_to_a_file_and_its_anchor_to_a_heading() {
+    let pages = pages();
+    assert!(pages.len() > 40, "{}", pages.len());
+    let mut broken = Vec::new();
+    for page in pages {
+        let text = std::fs::read_to_string(&page).expect("a page");
+        let prose = prose(&text);
+        let folder = page.parent().expect("a folder");
+        let links = prose.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        let pictures = prose.split("src=\"").skip(1).filter_map(|rest| rest.split('"').next());
+        for link in links.chain(pictures).filter(|link| !link.starts_with("https://")) {
+            let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = if path.is_empty() { page.clone() } else { folder.join(path) };
+            let is_there = match anchor {
+                "" => target.exists(),
+                anchor => {
+                    let text = std::fs::read_to_string(&target).unwrap_or_default();
+                    anchors(&text).iter().any(|known| known == anchor)
+                }
+            };
+            if !is_there {
+                broken.push(format!("{}: {link}", page.display()));
+            }
+        }
+    }
+    assert_eq!(broken, Vec::<String>::new());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The agent loop: runs a model through one task, turn by turn.
 //!
-//! [`AgentTask`] is the task. `machine.rs` is a pure state machine that decides the next action, `runner.rs`
+//! [`AgentTask`] is the task. `machine.rs` is a pure state machine that decides the next action, `turn_manager.rs`
 //! performs it, and `tool_calls.rs` executes the tool calls. All input from outside goes through the journal's
 //! engine, so a task is a pure function of its journal.
 
@@ -16,11 +16,11 @@ mod model_request;
 mod phase_tracker;
 mod plan;
 mod review_policy;
-mod runner;
 mod session;
 mod task;
 mod task_report;
 mod tool_calls;
+mod turn_manager;
 
 pub use completion::answer_check::{AcceptedAnswer, AnswerCheck, JsonAnswer, json_wanted};
 pub(crate) use completion::finalize::{AnswerHandler, Conclusion};
@@ -28,6 +28,7 @@ pub use conversation::carry_over::{CompactionSavings, PriorConversation};
 pub(crate) use conversation::carry_over::{RANKING_ARGUMENT, STEP as EARLIER_STEP};
 pub use conversation::compaction::compact_by_rule;
 pub(crate) use conversation::compaction::is_summary;
+pub(crate) use conversation::compaction::validity::check_conversation;
 pub(crate) use conversation::context_usage::size;
 pub use conversation::sectioned_prompt::SectionedPrompt;
 pub(crate) use facts::{Facts, ReportedEnd as FactsEnd, change_of};
@@ -46,7 +47,7 @@ pub(crate) use task::FinishedTask;
 pub use task::{AgentTask, TaskOutcome, TaskProgress};
 pub use tool_calls::subtask_tool::Remaining;
 pub(crate) use tool_calls::subtask_tool::{SPAWN_SUBTASK, Spent, SubtaskOutcome, SubtaskRunner};
-pub(crate) use tool_calls::tool_executor::{CallRecord, ToolExecutor, UNANSWERED_ADVICE};
+pub(crate) use tool_calls::tool_executor::{CallRecord, ToolExecutor};
 
 /// Names of the control tools.
 pub(crate) fn control_names() -> impl Iterator<Item = String> {

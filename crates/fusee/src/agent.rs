@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fusee_engine::agent::{JsonAnswer, Limits};
-use fusee_engine::approval::{ApprovalMode, Approver, NonInteractive};
+use fusee_engine::agent::{JsonAnswer, Limits, ReviewPolicy};
+use fusee_engine::approval::{AnsweredOutside, ApprovalMode, Approver, NonInteractive};
 use fusee_engine::journal::event::TaskStatus;
 use fusee_engine::journal::{Journal, JournalOptions, RunId};
 use fusee_engine::model::{
@@ -20,12 +20,11 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use tokio::sync::OnceCell;
 
-use crate::approvals::PendingApprovals;
 use crate::run::{Run, ended};
 use crate::system::{SystemClock, jitter, new_run_id, now};
 use crate::task::{Task, UNNAMED, parse};
 use crate::tool::schema_of;
-use crate::{AgentTask, Error, Outcome};
+use crate::{AgentTask, Error, EventEmitter, Outcome, Session, TurnContext};
 
 /// A model with its tools, a workspace and a journal. Cheap to clone; clones share all of them.
 #[derive(Clone)]
@@ -40,9 +39,7 @@ struct Shared {
     workspace: PathBuf,
     tools: Vec<Arc<dyn Tool>>,
     templates: TemplateSource,
-    limits: Limits,
-    options: RequestOptions,
-    approve: ApprovalMode,
+    context: TurnContext,
     approver: Option<Arc<dyn Approver>>,
     sandbox_mode: SandboxMode,
     sandbox_options: SandboxOptions,
@@ -65,7 +62,7 @@ impl Agent {
 
     /// Starts a run: a request in plain words, or any [`Task`].
     pub async fn start(&self, task: impl Into<Task>) -> Result<Run, Error> {
-        self.start_with(task.into(), None).await
+        self.start_with(task.into(), None, self.turn_context()).await
     }
 
     /// Runs a task to its end and returns its answer as a value of type `T`. The model is told the JSON Schema of
@@ -74,7 +71,8 @@ impl Agent {
         let schema = schema_of::<T>();
         let check = JsonAnswer::new(&schema)
             .map_err(|problem| Error::WrongAnswer { answer: String::new(), problem })?;
-        let outcome = self.start_with(task.into(), Some(schema)).await?.outcome().await?;
+        let outcome =
+            self.start_with(task.into(), Some(schema), self.turn_context()).await?.outcome().await?;
         if outcome.status != TaskStatus::Completed {
             return Err(Error::NoAnswer(Box::new(outcome)));
         }
@@ -84,9 +82,21 @@ impl Agent {
         value.map_err(|problem| Error::WrongAnswer { answer: outcome.answer, problem })
     }
 
-    /// A task with listeners, in the words of the agent specification. It starts with [`AgentTask::run`].
-    pub fn task(&self, task: impl Into<Task>) -> AgentTask {
-        AgentTask::new(self.clone(), task.into())
+    /// A task with listeners, in a session of its own. It starts with [`AgentTask::run`].
+    pub fn task(&self, task: impl Into<Task>) -> Result<AgentTask, Error> {
+        let task = task.into();
+        let id = task.run_id.clone().map_or_else(new_run_id, Ok).map_err(Error::RunId)?;
+        Ok(AgentTask::of(Session::new(self.clone()), id, task, EventEmitter::new()))
+    }
+
+    /// What the turns of the agent's tasks are asked with.
+    pub fn turn_context(&self) -> &TurnContext {
+        &self.shared.context
+    }
+
+    /// The directory that the tools work in.
+    pub fn workspace(&self) -> &Path {
+        &self.shared.workspace
     }
 
     /// Resumes a run after its last journaled step, with the settings it was started with and this agent's model,
@@ -95,8 +105,8 @@ impl Agent {
         let Shared { journal, model, .. } = &*self.shared;
         let spec = run::settings_of(journal, run)?;
         let builder = RunBuilder::new(spec, journal.clone(), Arc::clone(model));
-        let (builder, approvals) = self.add_agent_parts(builder).await;
-        Ok(Run::new(builder.resume(run)?, approvals))
+        let builder = self.add_agent_parts(builder, self.turn_context().approval).await;
+        Ok(Run::new(builder.resume(run)?))
     }
 
     /// Replays a run from its journal alone, without the model and without any effect, and returns its outcome.
@@ -112,36 +122,42 @@ impl Agent {
         &self.shared.journal
     }
 
-    async fn start_with(&self, task: Task, schema: Option<serde_json::Value>) -> Result<Run, Error> {
-        let Shared { resolved, model, journal, workspace, limits, options, .. } = &*self.shared;
+    pub(crate) async fn start_with(
+        &self,
+        task: Task,
+        schema: Option<serde_json::Value>,
+        context: &TurnContext,
+    ) -> Result<Run, Error> {
+        let Shared { resolved, model, journal, workspace, .. } = &*self.shared;
+        let TurnContext { limits, options, approval, review } = context;
         let (journal, model) = (journal.clone(), Arc::clone(model));
         let builder = RunBuilder::resolved(workspace, resolved, *limits, options.clone(), journal, model);
-        let (mut builder, approvals) = self.add_agent_parts(builder).await;
+        let mut builder = self.add_agent_parts(builder, *approval).await;
+        builder.spec.review = task.review.then(|| review.clone());
         builder.spec.output_schema = schema;
         let run = task.run_id.clone().map_or_else(new_run_id, Ok).map_err(Error::RunId)?;
         task.add_to(&mut builder)?;
-        Ok(Run::new(builder.start(&run).await?, approvals))
+        Ok(Run::new(builder.start(&run).await?))
     }
 
     /// Adds what the agent contributes to every run.
-    async fn add_agent_parts(&self, builder: RunBuilder) -> (RunBuilder, Arc<PendingApprovals>) {
-        let Shared { tools, templates, approve, approver, commands, .. } = &*self.shared;
+    async fn add_agent_parts(&self, builder: RunBuilder, approval: ApprovalMode) -> RunBuilder {
+        let Shared { tools, templates, approver, commands, .. } = &*self.shared;
         let sandbox = self.shared.sandbox.get_or_init(|| {
             let Shared { sandbox_mode, sandbox_options, workspace, .. } = &*self.shared;
             ActiveSandbox::activate(*sandbox_mode, sandbox_options.clone(), workspace, commands.clone(), &[])
         });
         let mut builder = builder.with_sandbox(sandbox.await);
-        let approvals = Arc::new(PendingApprovals::default());
-        builder.spec.approve = *approve;
+        builder.spec.approve = approval;
         builder.deps.extra_tools.clone_from(tools);
         builder.deps.templates.clone_from(templates);
         builder.deps.jitter = jitter;
         builder.deps.approver = match approver {
             Some(approver) => Arc::clone(approver),
-            None if *approve == ApprovalMode::Never => Arc::new(NonInteractive),
-            None => Arc::clone(&approvals) as Arc<dyn Approver>,
+            None if approval == ApprovalMode::Never => Arc::new(NonInteractive),
+            None => Arc::new(AnsweredOutside),
         };
-        (builder, approvals)
+        builder
     }
 }
 
@@ -169,9 +185,7 @@ pub struct AgentBuilder {
     journal_file: Option<PathBuf>,
     tools: Vec<Arc<dyn Tool>>,
     templates: Vec<String>,
-    limits: Limits,
-    options: RequestOptions,
-    approve: ApprovalMode,
+    context: TurnContext,
     approver: Option<Arc<dyn Approver>>,
     sandbox_mode: SandboxMode,
     sandbox_options: SandboxOptions,
@@ -189,9 +203,7 @@ impl AgentBuilder {
             journal_file: None,
             tools: Vec::new(),
             templates: Vec::new(),
-            limits: Limits::default(),
-            options: RequestOptions::default(),
-            approve: ApprovalMode::Never,
+            context: TurnContext::default(),
             approver: None,
             sandbox_mode: SandboxMode::default(),
             sandbox_options: SandboxOptions::default(),
@@ -273,14 +285,14 @@ impl AgentBuilder {
     /// Sets the limits on turns, tokens, cost and time.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
+        self.context.limits = limits;
         self
     }
 
     /// Sets temperature and other options of each model request [default: from the model's profile].
     #[must_use]
     pub fn options(mut self, options: RequestOptions) -> Self {
-        self.options = options;
+        self.context.options = options;
         self
     }
 
@@ -288,7 +300,15 @@ impl AgentBuilder {
     /// refused]. Without an answer the call is refused after [`Limits::approval_timeout_s`].
     #[must_use]
     pub fn approval(mut self, mode: ApprovalMode) -> Self {
-        self.approve = mode;
+        self.context.approval = mode;
+        self
+    }
+
+    /// Sets the restrictions of tasks in review mode [default: calls that change nothing are allowed, others need
+    /// approval, 100 calls].
+    #[must_use]
+    pub fn review(mut self, restrictions: ReviewPolicy) -> Self {
+        self.context.review = restrictions;
         self
     }
 
@@ -361,9 +381,7 @@ impl AgentBuilder {
                 workspace,
                 tools: self.tools,
                 templates,
-                limits: self.limits,
-                options: self.options,
-                approve: self.approve,
+                context: self.context,
                 approver: self.approver,
                 sandbox_mode: self.sandbox_mode,
                 sandbox_options: self.sandbox_options,

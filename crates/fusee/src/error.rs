@@ -1,6 +1,6 @@
 //! Why an agent could not be built, or a run not started or finished.
 
-use fusee_engine::journal::{JournalError, RunAborted};
+use fusee_engine::journal::{JournalError, RunAborted, RunId};
 use fusee_engine::model::{OpenError, ResolveError};
 use fusee_engine::run::StartError;
 
@@ -39,6 +39,12 @@ pub enum Error {
     /// A run id is malformed.
     #[error("{0}")]
     RunId(String),
+    /// The task has no request, or its last input item is not a message of the user.
+    #[error("the task has no request: its last input item must be a message of the user")]
+    NoRequest,
+    /// An [`AgentTask`](crate::AgentTask) runs once.
+    #[error("task {0} was run already")]
+    AlreadyRun(RunId),
     /// The journal failed during the run, or does not match it. The run stays open and can be resumed.
     #[error(transparent)]
     Stopped(RunAborted),

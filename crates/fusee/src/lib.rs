@@ -40,7 +40,8 @@
 //! request, a [workflow](Task::workflow) or a [template](Task::template). A run is a stream of [`Event`]s, and can
 //! be cancelled, asked for its progress, and answered when a call [needs approval](Run::approve).
 //! [`Agent::resume`] continues an interrupted run, [`Agent::replay`] checks a recorded one, and [`Agent::ask`]
-//! returns an answer of your own type. [`AgentTask`] offers the same as the agent specification words it.
+//! returns an answer of your own type. [`AgentTask`] is one task of a [`Session`], with listeners by
+//! event; a [`TaskRunner`] makes them from submissions.
 //!
 //! Tools are async functions of a typed argument ([`tool()`]) or implementations of [`tools::Tool`]; a model may be
 //! any implementation of [`model::Model`].
@@ -53,25 +54,30 @@
 
 mod agent;
 mod agent_task;
-mod approvals;
 mod error;
+mod event_emitter;
 mod run;
+mod session;
 pub mod system;
 mod task;
+mod task_runner;
 mod tool;
 
 pub use agent::{Agent, AgentBuilder};
-pub use agent_task::{AgentTask, TaskEvent};
+pub use agent_task::{AgentTask, ResponseItem, TaskState};
 pub use error::Error;
+pub use event_emitter::{CompactionEvent, EventEmitter, TaskError, TaskEvent, Turn, task_event};
 pub use run::Run;
+pub use session::{Session, TurnContext};
 pub use task::Task;
+pub use task_runner::{Submission, TaskRunner};
 pub use tool::{Effects, FnTool, ToolError, tool};
 
 /// Outcome of a run.
 pub use fusee_engine::agent::TaskOutcome as Outcome;
 pub use fusee_engine::agent::{Limits, ReviewPolicy};
 pub use fusee_engine::approval::{ApprovalMode, Approver};
-pub use fusee_engine::journal::event::{Event, TaskStatus};
+pub use fusee_engine::journal::event::{ErrorCode, Event, TaskComplete, TaskStatus};
 pub use fusee_engine::journal::{EventRecord, Journal, JournalOptions, RunId};
 pub use fusee_engine::model::{Model, RequestOptions, Wire};
 pub use fusee_engine::run::{SandboxMode, SandboxOptions};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use fusee_engine::journal::RunId;
 use fusee_engine::lang::compile;
+use fusee_engine::model::Message;
 use fusee_engine::prompt::{Prompt, RenderProblem, TaskFields};
 use fusee_engine::run::{PromptText, RunBuilder, RunKind, RunSpec, TemplateRun, WorkflowRun, callable};
 use fusee_engine::task_system::{SubtaskRequest, ready};
@@ -22,8 +23,11 @@ pub struct Task {
     kind: TaskKind,
     inputs: Map<String, Value>,
     background: Option<String>,
+    /// Messages that precede the request.
+    conversation: Vec<Message>,
     prompt: Option<PromptText>,
-    continues: Option<RunId>,
+    pub(crate) continues: Option<RunId>,
+    pub(crate) review: bool,
     pub(crate) run_id: Option<RunId>,
 }
 
@@ -38,6 +42,18 @@ impl Task {
     /// A request in plain words.
     pub fn request(text: impl Into<String>) -> Self {
         Self::new(TaskKind::Request(text.into()))
+    }
+
+    /// A request at the end of a conversation: the last item is the user's message.
+    pub fn conversation(mut items: Vec<Message>) -> Self {
+        let request = match items.pop() {
+            Some(Message::User { text }) => text,
+            other => {
+                items.extend(other);
+                String::new()
+            }
+        };
+        Self { conversation: items, ..Self::request(request) }
     }
 
     /// A workflow from its text: a program of tasks and tool calls. It may call the agent's templates.
@@ -59,8 +75,16 @@ impl Task {
     }
 
     fn new(kind: TaskKind) -> Self {
-        let (background, prompt, continues, run_id) = (None, None, None, None);
-        Self { kind, inputs: Map::new(), background, prompt, continues, run_id }
+        Self {
+            kind,
+            inputs: Map::new(),
+            background: None,
+            conversation: Vec::new(),
+            prompt: None,
+            continues: None,
+            review: false,
+            run_id: None,
+        }
     }
 
     /// Sets an input of a template or a parameter of a workflow.
@@ -74,6 +98,13 @@ impl Task {
     #[must_use]
     pub fn background(mut self, text: impl Into<String>) -> Self {
         self.background = Some(text.into());
+        self
+    }
+
+    /// Puts the task in review mode: it reads and explains, and every other call needs approval.
+    #[must_use]
+    pub fn review(mut self) -> Self {
+        self.review = true;
         self
     }
 
@@ -94,9 +125,11 @@ impl Task {
     /// Adds the task to a run, checking workflows and templates completely.
     pub(crate) fn add_to(self, builder: &mut RunBuilder) -> Result<(), Error> {
         builder.spec.background = self.background;
+        builder.spec.input = self.conversation;
         builder.spec.prompt = self.prompt;
         builder.spec.continues = self.continues;
         match self.kind {
+            TaskKind::Request(text) if text.trim().is_empty() => return Err(Error::NoRequest),
             TaskKind::Request(text) => builder.spec.request = text,
             TaskKind::Workflow(text) => {
                 let work = workflow(&text, self.inputs, builder)?;

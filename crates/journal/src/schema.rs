@@ -181,7 +181,7 @@ fn without_runs() -> rusqlite::Result<Vec<u8>> {
 fn inspect(path: &Path) -> Result<(), JournalError> {
     match std::fs::metadata(path) {
         Ok(file) if file.is_dir() => Err(JournalError::from_io(path, &ErrorKind::IsADirectory.into())),
-        Ok(file) if (1..512).contains(&file.len()) => Err(JournalError::no_journal(path)),
+        Ok(file) if (1..512).contains(&file.len()) => Err(JournalError::NoHeader { path: path.to_owned() }),
         _ => Ok(()),
     }
 }

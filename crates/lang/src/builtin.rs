@@ -23,6 +23,21 @@ use crate::machine::NativeStart;
 use crate::runtime_error::UnlocatedError;
 use crate::value::{Text, Value, brief};
 
+/// Declares the table of a section. A row is signature, arity, description `=>` implementation; the signature
+/// begins with the function's name.
+macro_rules! builtins {
+    ($($signature:literal $arity:ident($($count:literal),*) $doc:literal => $run:expr;)*) => {
+        pub(super) const TABLE: &[super::Builtin] = &[$(super::Builtin {
+            name: super::head($signature),
+            signature: $signature,
+            doc: $doc,
+            arity: super::Arity::$arity($($count),*),
+            run: $run,
+        }),*];
+    };
+}
+use builtins;
+
 /// A library function.
 pub struct Builtin {
     /// The name it is called by.
@@ -120,21 +135,19 @@ impl Builtin {
     }
 }
 
+/// The first word of a signature, which is the function's name.
+const fn head(signature: &'static str) -> &'static str {
+    let (bytes, mut end) = (signature.as_bytes(), 1);
+    while bytes[end] != b' ' && bytes[end] != b')' {
+        end += 1;
+    }
+    signature.split_at(end).0.split_at(1).1
+}
+
 impl std::fmt::Debug for Builtin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name)
     }
-}
-
-/// A table entry for a function that is computed directly.
-const fn pure(
-    name: &'static str,
-    arity: Arity,
-    signature: &'static str,
-    doc: &'static str,
-    run: fn(&mut Fuel, &[Value]) -> Result<Value, UnlocatedError>,
-) -> Builtin {
-    Builtin { name, signature, doc, arity, run: Run::Pure(run) }
 }
 
 /// A type error: "`name` needs a string, not a list (1 2 3)".

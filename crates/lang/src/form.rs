@@ -75,273 +75,81 @@ impl SpecialForm {
     }
 }
 
-const fn form(
-    group: &'static str,
-    name: &'static str,
-    special: Special,
-    indent: Indent,
-    signature: &'static str,
-    doc: &'static str,
-) -> SpecialForm {
-    SpecialForm { name, signature, doc, group, indent, special }
+/// Declares the table: groups of rows with name, handler, indentation, syntax and description.
+macro_rules! forms {
+    ($([$group:literal] $($name:literal $special:ident $indent:ident$(($count:literal))? $signature:literal $doc:literal;)*)*) => {
+        &[$($(SpecialForm {
+            name: $name,
+            signature: $signature,
+            doc: $doc,
+            group: $group,
+            indent: Indent::$indent$(($count))?,
+            special: Special::$special,
+        }),*),*]
+    };
 }
 
-use Indent::{Align, Body};
-
-static FORMS: &[SpecialForm] = &[
-    form(
-        "bind",
-        "let",
-        Special::Let,
-        Body(1),
-        "(let ((name expr) …) body …)",
-        "Binds names in parallel: the expressions do not see each other's names.",
-    ),
-    form(
-        "bind",
-        "let*",
-        Special::LetStar,
-        Body(1),
-        "(let* ((name expr) …) body …)",
-        "Binds names in sequence: each expression sees the names before it.",
-    ),
-    form(
-        "bind",
-        "letrec",
-        Special::Letrec,
-        Body(1),
-        "(letrec ((name expr) …) body …)",
-        "Binds names that are visible to functions in all the expressions.",
-    ),
-    form(
-        "bind",
-        "define",
-        Special::Define,
-        Body(1),
-        "(define name expr)",
-        "Binds a name in the enclosing body, or globally at the top level.",
-    ),
-    form("bind", "bind", Special::Define, Body(1), "(bind name expr)", "Same as define."),
-    form("bind", "set!", Special::Set, Body(1), "(set! name expr)", "Assigns to a bound name."),
-    form("bind", "lambda", Special::Lambda, Body(1), "(lambda (name …) body …)", "Creates a function."),
-    form("bind", "defun", Special::Defun, Body(2), "(defun name (name …) body …)", "Defines a function."),
-    form(
-        "bind",
-        "quote",
-        Special::Quote,
-        Align,
-        "(quote x), 'x",
-        "Returns the expression as data, unevaluated.",
-    ),
-    form(
-        "choose",
-        "if",
-        Special::If,
-        Align,
-        "(if test then else)",
-        "Evaluates one of two expressions; nil if the test is false and there is no else.",
-    ),
-    form(
-        "choose",
-        "cond",
-        Special::Cond,
-        Body(0),
-        "(cond (test body …) … (else body …))",
-        "Evaluates the body of the first clause whose test is true.",
-    ),
-    form(
-        "choose",
-        "when",
-        Special::When,
-        Body(1),
-        "(when test body …)",
-        "Evaluates the body if the test is true, else returns nil.",
-    ),
-    form(
-        "choose",
-        "unless",
-        Special::Unless,
-        Body(1),
-        "(unless test body …)",
-        "Evaluates the body if the test is false, else returns nil.",
-    ),
-    form(
-        "choose",
-        "and",
-        Special::And,
-        Align,
-        "(and expr …)",
-        "Returns the first false value, else the last; true without arguments.",
-    ),
-    form(
-        "choose",
-        "or",
-        Special::Or,
-        Align,
-        "(or expr …)",
-        "Returns the first true value, else the last; false without arguments.",
-    ),
-    form(
-        "choose",
-        "match",
-        Special::Match,
-        Body(1),
-        "(match expr (pattern body …) …)",
-        "Evaluates the body of the first matching pattern: a tag, list, map, literal or name.",
-    ),
-    form(
-        "sequence",
-        "progn",
-        Special::Progn,
-        Body(0),
-        "(progn expr …)",
-        "Evaluates expressions in order and returns the last value.",
-    ),
-    form("sequence", "begin", Special::Progn, Body(0), "(begin expr …)", "Same as progn."),
-    form(
-        "sequence",
-        "loop",
-        Special::Loop,
-        Body(1),
-        "(loop n body …)",
-        "Evaluates the body n times and returns the last value.",
-    ),
-    form(
-        "sequence",
-        "while",
-        Special::While,
-        Body(1),
-        "(while test :max n body …)",
-        "Repeats the body while the test is true; raises after n iterations.",
-    ),
-    form(
-        "tasks",
-        "call",
-        Special::Call,
-        Body(1),
-        "(call name (key expr) …)",
-        "Calls a task, workflow or tool by name.",
-    ),
-    form(
-        "tasks",
-        "call-atomic-task",
-        Special::CallAtomicTask,
-        Body(1),
-        "(call-atomic-task name (key expr) …)",
-        "Calls a task by name, or the one that best matches a description.",
-    ),
-    form(
-        "tasks",
-        "atomic-task",
-        Special::AtomicTask,
-        Body(0),
-        "(atomic-task (instructions s) (key expr) …)",
-        "Runs a task defined inline.",
-    ),
-    form(
-        "tasks",
-        "direct-tool",
-        Special::DirectTool,
-        Body(1),
-        "(direct-tool name (key expr) …)",
-        "Calls a tool by name.",
-    ),
-    form(
-        "tasks",
-        "defatom",
-        Special::Defatom,
-        Body(1),
-        "(defatom name (params (p type) …) (instructions s) …)",
-        "Defines a task.",
-    ),
-    form(
-        "tasks",
-        "get-context",
-        Special::GetContext,
-        Body(0),
-        "(get-context (query s) …)",
-        "Queries the project's file index: { summary, matches }.",
-    ),
-    form(
-        "tasks",
-        "get_context",
-        Special::GetContext,
-        Body(0),
-        "(get_context (query s) …)",
-        "Same as get-context.",
-    ),
-    form("tasks", "spawn", Special::Spawn, Body(1), "(spawn description (key expr) …)", "Runs a subtask."),
-    form(
-        "tasks",
-        "params",
-        Special::Params,
-        Body(0),
-        "(params (name type :default v :doc s) …)",
-        "Declares the parameters of the workflow.",
-    ),
-    form(
-        "tasks",
-        "load",
-        Special::Load,
-        Align,
-        "(load \"file\")",
-        "Loads the definitions of another workflow file.",
-    ),
-    form(
-        "work",
-        "director-evaluator-loop",
-        Special::DirectorLoop,
-        Body(0),
-        "(director-evaluator-loop (max-iterations n) (initial-director-input e) (director f) (executor f) (evaluator f) (controller f))",
-        "Repeats director, executor, evaluator and controller until the controller stops.",
-    ),
-    form(
-        "work",
-        "iterative-loop",
-        Special::IterativeLoop,
-        Body(0),
-        "(iterative-loop (max-iterations n) (initial-input e) (test-command e) (executor f) (validator f) (controller f))",
-        "Repeats executor, validator and controller until the controller stops.",
-    ),
-    form(
-        "failure",
-        "try",
-        Special::Try,
-        Body(0),
-        "(try body … (catch (e) …) (finally …))",
-        "Evaluates the body, the catch if it fails, and always the finally.",
-    ),
-    form(
-        "failure",
-        "catch",
-        Special::Clause,
-        Body(1),
-        "(catch (e) body …)",
-        "Inside try: handles the error e.",
-    ),
-    form("failure", "finally", Special::Clause, Body(0), "(finally body …)", "Inside try: always evaluated."),
-    form(
-        "failure",
-        "retry",
-        Special::Retry,
-        Body(1),
-        "(retry n :backoff s expr)",
-        "Evaluates the expression up to n times until it succeeds, waiting s, 2s, 4s … seconds in between.",
-    ),
-    form(
-        "failure",
-        "assert",
-        Special::Assert,
-        Align,
-        "(assert test message)",
-        "Fails unless the test is true.",
-    ),
-    form(
-        "failure",
-        "with-limits",
-        Special::WithLimits,
-        Body(1),
-        "(with-limits (:turns n :tokens n :seconds n :usd n) expr …)",
-        "Evaluates the expressions within these limits.",
-    ),
-];
+static FORMS: &[SpecialForm] = forms! {
+    ["bind"]
+    "let" Let Body(1) "(let ((name expr) …) body …)"
+        "Binds names in parallel: the expressions do not see each other's names.";
+    "let*" LetStar Body(1) "(let* ((name expr) …) body …)"
+        "Binds names in sequence: each expression sees the names before it.";
+    "letrec" Letrec Body(1) "(letrec ((name expr) …) body …)"
+        "Binds names that are visible to functions in all the expressions.";
+    "define" Define Body(1) "(define name expr)"
+        "Binds a name in the enclosing body, or globally at the top level.";
+    "bind" Define Body(1) "(bind name expr)" "Same as define.";
+    "set!" Set Body(1) "(set! name expr)" "Assigns to a bound name.";
+    "lambda" Lambda Body(1) "(lambda (name …) body …)" "Creates a function.";
+    "defun" Defun Body(2) "(defun name (name …) body …)" "Defines a function.";
+    "quote" Quote Align "(quote x), 'x" "Returns the expression as data, unevaluated.";
+    ["choose"]
+    "if" If Align "(if test then else)"
+        "Evaluates one of two expressions; nil if the test is false and there is no else.";
+    "cond" Cond Body(0) "(cond (test body …) … (else body …))"
+        "Evaluates the body of the first clause whose test is true.";
+    "when" When Body(1) "(when test body …)" "Evaluates the body if the test is true, else returns nil.";
+    "unless" Unless Body(1) "(unless test body …)"
+        "Evaluates the body if the test is false, else returns nil.";
+    "and" And Align "(and expr …)" "Returns the first false value, else the last; true without arguments.";
+    "or" Or Align "(or expr …)" "Returns the first true value, else the last; false without arguments.";
+    "match" Match Body(1) "(match expr (pattern body …) …)"
+        "Evaluates the body of the first matching pattern: a tag, list, map, literal or name.";
+    ["sequence"]
+    "progn" Progn Body(0) "(progn expr …)" "Evaluates expressions in order and returns the last value.";
+    "begin" Progn Body(0) "(begin expr …)" "Same as progn.";
+    "loop" Loop Body(1) "(loop n body …)" "Evaluates the body n times and returns the last value.";
+    "while" While Body(1) "(while test :max n body …)"
+        "Repeats the body while the test is true; raises after n iterations.";
+    ["tasks"]
+    "call" Call Body(1) "(call name (key expr) …)" "Calls a task, workflow or tool by name.";
+    "call-atomic-task" CallAtomicTask Body(1) "(call-atomic-task name (key expr) …)"
+        "Calls a task by name, or the one that best matches a description.";
+    "atomic-task" AtomicTask Body(0) "(atomic-task (instructions s) (key expr) …)"
+        "Runs a task defined inline.";
+    "direct-tool" DirectTool Body(1) "(direct-tool name (key expr) …)" "Calls a tool by name.";
+    "defatom" Defatom Body(1) "(defatom name (params (p type) …) (instructions s) …)" "Defines a task.";
+    "get-context" GetContext Body(0) "(get-context (query s) …)"
+        "Queries the project's file index: { summary, matches }.";
+    "get_context" GetContext Body(0) "(get_context (query s) …)" "Same as get-context.";
+    "spawn" Spawn Body(1) "(spawn description (key expr) …)" "Runs a subtask.";
+    "params" Params Body(0) "(params (name type :default v :doc s) …)"
+        "Declares the parameters of the workflow.";
+    "load" Load Align "(load \"file\")" "Loads the definitions of another workflow file.";
+    ["work"]
+    "director-evaluator-loop" DirectorLoop Body(0) "(director-evaluator-loop (max-iterations n) (initial-director-input e) (director f) (executor f) (evaluator f) (controller f))"
+        "Repeats director, executor, evaluator and controller until the controller stops.";
+    "iterative-loop" IterativeLoop Body(0) "(iterative-loop (max-iterations n) (initial-input e) (test-command e) (executor f) (validator f) (controller f))"
+        "Repeats executor, validator and controller until the controller stops.";
+    ["failure"]
+    "try" Try Body(0) "(try body … (catch (e) …) (finally …))"
+        "Evaluates the body, the catch if it fails, and always the finally.";
+    "catch" Clause Body(1) "(catch (e) body …)" "Inside try: handles the error e.";
+    "finally" Clause Body(0) "(finally body …)" "Inside try: always evaluated.";
+    "retry" Retry Body(1) "(retry n :backoff s expr)"
+        "Evaluates the expression up to n times until it succeeds, waiting s, 2s, 4s … seconds in between.";
+    "assert" Assert Align "(assert test message)" "Fails unless the test is true.";
+    "with-limits" WithLimits Body(1) "(with-limits (:turns n :tokens n :seconds n :usd n) expr …)"
+        "Evaluates the expressions within these limits.";
+};

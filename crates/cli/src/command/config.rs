@@ -8,7 +8,7 @@ use fusee::engine::text::suggest;
 use serde_json::{Value, json};
 
 use crate::config::flags::DirectoryFlag;
-use crate::config::{Config, KEYS, Key, ValueOrigin};
+use crate::config::{Config, KEYS, Key, KeyScope, Kind, ValueOrigin};
 use crate::process::Process;
 use crate::process::error::CliError;
 use crate::process::stdio;
@@ -21,7 +21,8 @@ mod tests;
 /// Show the effective settings and where each comes from.
 ///
 /// Settings are built in, or come from your own file, the project's fusee.toml, an agent file, FUSEE_*
-/// variables or flags, each overriding the ones before. With KEY, show the details of that key.
+/// variables or flags, each overriding the ones before. With KEY, show the details of that key. With --all, print
+/// every key with its description and default as a commented file, to copy from.
 #[derive(Args)]
 pub(crate) struct ConfigArgs {
     /// Show the details of this key
@@ -30,6 +31,9 @@ pub(crate) struct ConfigArgs {
     /// Print the settings as JSON
     #[arg(long)]
     json: bool,
+    /// Print every key, commented out, in the format of fusee.toml
+    #[arg(long, conflicts_with_all = ["key", "json", "agent"])]
+    all: bool,
     /// Include the settings of this agent file
     #[arg(long, value_name = "FILE")]
     agent: Option<PathBuf>,
@@ -39,6 +43,10 @@ pub(crate) struct ConfigArgs {
 
 /// Runs the command.
 pub(crate) fn config(args: &ConfigArgs, process: &Process) -> Result<ExitStatus, CliError> {
+    if args.all {
+        stdio::print(&commented_file())?;
+        return Ok(ExitStatus::Completed);
+    }
     let environment = &process.environment;
     let project = Project::find(args.place.directory.as_deref(), environment)?;
     let agent = args.agent.as_deref();
@@ -61,6 +69,24 @@ pub(crate) fn config(args: &ConfigArgs, process: &Process) -> Result<ExitStatus,
     };
     stdio::print(&text)?;
     Ok(ExitStatus::Completed)
+}
+
+/// Every key with its description and default, commented out.
+fn commented_file() -> String {
+    let mut text = String::from(
+        "# Every key of fusee.toml and ~/.config/fusee/config.toml. A value is the default; … stands for a value of your\n\
+         # own. Keys marked [needs trust] take effect in a project only after `fusee trust`.\n",
+    );
+    for key in KEYS {
+        let value = match (key.default, key.kind) {
+            (None, kind) => format!("…  # {kind}"),
+            (Some(default), Kind::Text | Kind::Url | Kind::Word(_)) => format!("\"{default}\""),
+            (Some(default), _) => default.to_owned(),
+        };
+        let trust = if key.reach == KeyScope::Outside { " [needs trust]" } else { "" };
+        text.push_str(&format!("\n# {}{trust}\n# {} = {value}\n", key.doc, key.name));
+    }
+    text
 }
 
 fn listing(config: &Config, keys: &[&Key]) -> String {

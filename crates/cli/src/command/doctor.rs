@@ -4,7 +4,7 @@ mod journal;
 mod models;
 mod probe;
 mod programs;
-mod sandbox;
+pub(crate) mod sandbox;
 
 use clap::Args;
 use fusee::engine::run::ExitStatus;

@@ -7,8 +7,8 @@ use std::path::Path;
 use clap::Args;
 use fusee::engine::run::ExitStatus;
 
+use crate::config::Key;
 use crate::config::flags::DirectoryFlag;
-use crate::config::{KEYS, KeyScope};
 use crate::process::Process;
 use crate::process::error::CliError;
 use crate::process::stdio;
@@ -20,7 +20,8 @@ mod tests;
 /// Create a project in this directory.
 ///
 /// Creates a `.fusee` folder for the journal and your own files (templates, prompts, agents), and a
-/// `fusee.toml` with every key that a project may set, commented out. Existing files are kept.
+/// `fusee.toml` with the five keys that most projects set, commented out. Existing files are kept. For all
+/// other keys, see `fusee config --all`.
 #[derive(Args)]
 pub(crate) struct InitArgs {
     #[command(flatten)]
@@ -73,26 +74,25 @@ fn make(directory: &Path) -> io::Result<String> {
     Ok(told)
 }
 
-/// Every key a project may set, with its default, commented out.
+/// The keys that most projects set, each with an example value; all keys are in `fusee config --all`.
+const USEFUL: [(&str, &str); 5] = [
+    ("model", "\"ollama:qwen2.5-coder:7b\""),
+    ("verify", "\"make test\""),
+    ("task_flow_mode", "\"staged\""),
+    ("max_turns", "30"),
+    ("task_timeout_s", "900"),
+];
+
+/// The useful keys with their descriptions, commented out.
 fn template() -> String {
     let mut text = String::from(
-        "# Fusee settings of this project. `fusee config` shows the effective settings and where they come from.\n\
-         # Keys that reach outside the project (base_url, approve, sandbox, [models]) belong in your own file,\n\
-         # ~/.config/fusee/config.toml; here they take effect only after `fusee trust`.\n",
+        "# Fusee settings of this project. `fusee config --all` lists every key, `fusee config KEY` explains one.\n\
+         # Keys that reach outside the project (base_url, approve, sandbox, [models], [mcp], rules) take effect\n\
+         # here only after `fusee trust`; your own file is ~/.config/fusee/config.toml.\n",
     );
-    for key in KEYS.iter().filter(|key| key.reach == KeyScope::Workspace) {
-        let value = match (key.default, key.kind) {
-            (None, crate::config::Kind::Text) => "\"\"".to_owned(),
-            (None, kind) => format!("…  # {kind}"),
-            (
-                Some(default),
-                crate::config::Kind::Text | crate::config::Kind::Url | crate::config::Kind::Word(_),
-            ) => {
-                format!("\"{default}\"")
-            }
-            (Some(default), _) => default.to_owned(),
-        };
-        text.push_str(&format!("\n# {}\n# {} = {value}\n", key.doc, key.name));
+    for (name, value) in USEFUL {
+        let doc = Key::named(name).map_or("", |key| key.doc);
+        text.push_str(&format!("\n# {doc}\n# {name} = {value}\n"));
     }
     text
 }

@@ -59,6 +59,7 @@ mod secrets;
 mod sections;
 mod shipped_workflows;
 mod soak;
+mod spec_sections;
 mod specs;
 mod stopping;
 mod subtasks;

@@ -1,18 +1,30 @@
-//! Runs every example of the manuals of templates, prompts and flows: `spec/template`, `spec/prompt`, `spec/flow`.
+//! Runs every example of the manuals of tasks, templates, prompts and flows (`spec/agent`, `spec/template`, `spec/prompt`,
+//! `spec/flow`) and every command of the README and the guides (`docs/*.md`).
 //!
-//! Each heading is an example in a new project. A block marked `LANGUAGE PATH` is a file of the project. A block
-//! marked `console` holds commands (`$ fusee …`, run by a shell with the real binary) and what they print on
-//! stdout; an exit code other than 0 is a last line `[exit code N]`. `| json PATH …` prints these fields of a JSON
-//! object, `| events TYPE(FIELD,…) …` the events of these types with these fields. Any difference fails the test;
-//! `UPDATE_SPECS=1` corrects the pages instead, to be read again before they are committed.
+//! In a manual, each heading is an example in a new project; a guide has one project from its beginning to its end. A
+//! block marked `LANGUAGE PATH` is a file of the project. A block marked `console` holds commands (`$ fusee …`, run by a
+//! shell with the real binary) and what they print on stdout; an exit code other than 0 is a last line `[exit code N]`.
+//! `| json PATH …` prints these fields of a JSON object, `| events TYPE(FIELD,…) …` the events of these types with these
+//! fields. Any difference fails the test; `UPDATE_SPECS=1` corrects the pages instead, to be read again before they are
+//! committed.
+//!
+//! In a guide, a block marked `sh` is run as a script that must succeed; its output is not compared. A block marked
+//! `sh model` needs a real model, a network or other software: its `fusee` commands are only parsed, like those of a
+//! `yaml` file.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 
-use fusee_testkit::project::Project;
+use fusee_testkit::project::{Outcome, Project};
 use serde_json::{Map, Value};
 
 use crate::support::binary;
+
+#[test]
+fn every_example_of_the_agent_manual_does_what_the_manual_says() {
+    check_pages("agent");
+}
 
 #[test]
 fn every_example_of_the_template_manual_does_what_the_manual_says() {
@@ -29,22 +41,77 @@ fn every_example_of_the_flow_manual_does_what_the_manual_says() {
     check_pages("flow");
 }
 
+#[test]
+fn every_command_of_the_guides_does_what_they_say() {
+    let commands = check(&guides(), Scope::Page);
+    assert!(commands > 80, "only {commands} commands were found");
+}
+
+/// Commands in a block without a mark would not be checked by anything.
+#[test]
+fn every_block_of_commands_in_the_guides_is_marked() {
+    for page in guides() {
+        let text = std::fs::read_to_string(&page).unwrap();
+        let mut mark = None;
+        for (index, line) in text.lines().enumerate() {
+            match (line.trim_start().strip_prefix("```"), &mark) {
+                (Some(opened), None) => mark = Some(opened.to_owned()),
+                (Some(_), Some(_)) => mark = None,
+                (None, Some(mark)) => {
+                    let is_command = line.trim_start().trim_start_matches("$ ").starts_with("fusee ");
+                    let is_unchecked = ["", "bash", "shell", "yaml"].contains(&mark.as_str());
+                    assert!(!(is_command && is_unchecked), "{}:{}: {line}", page.display(), index + 1);
+                }
+                (None, None) => {}
+            }
+        }
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The README and the guides.
+fn guides() -> Vec<PathBuf> {
+    let mut pages = markdown_files(&root().join("docs"));
+    pages.push(root().join("README.md"));
+    pages
+}
+
+fn markdown_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()
+}
+
 fn check_pages(folder: &str) {
-    let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../spec").join(folder);
+    let pages = markdown_files(&root().join("spec").join(folder));
+    assert!(check(&pages, Scope::Heading) >= pages.len(), "a page without a command");
+}
+
+/// What shares a project.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    Heading,
+    Page,
+}
+
+/// Runs the pages, fails on any difference, and returns the number of commands.
+fn check(pages: &[PathBuf], scope: Scope) -> usize {
     let mut wrong = Vec::new();
     let mut count = 0;
-    for page in std::fs::read_dir(&pages).unwrap().map(|entry| entry.unwrap().path()) {
-        let written = std::fs::read_to_string(&page).unwrap();
-        let actual = rewritten(&written);
-        count += 1;
+    for page in pages {
+        let written = std::fs::read_to_string(page).unwrap();
+        let (actual, commands) = rewritten(&written, scope);
+        count += commands;
         if actual != written && std::env::var_os("UPDATE_SPECS").is_some() {
-            std::fs::write(&page, &actual).unwrap();
+            std::fs::write(page, &actual).unwrap();
         } else if actual != written {
             wrong.push(format!("{}: {}", page.display(), first_difference(&written, &actual)));
         }
     }
-    assert!(count > 0, "no pages in {}", pages.display());
     assert!(wrong.is_empty(), "{}\nUPDATE_SPECS=1 corrects the pages", wrong.join("\n"));
+    count
 }
 
 fn first_difference(written: &str, actual: &str) -> String {
@@ -55,14 +122,14 @@ fn first_difference(written: &str, actual: &str) -> String {
     }
 }
 
-/// The page with the actual output of each command.
-fn rewritten(page: &str) -> String {
+/// The page with the actual output of each command, and the number of commands.
+fn rewritten(page: &str, scope: Scope) -> (String, usize) {
     let mut out = String::new();
     let mut example = Example::default();
     let mut commands = 0;
     let mut lines = page.split_inclusive('\n');
     while let Some(line) = lines.next() {
-        if line.starts_with('#') {
+        if line.starts_with('#') && scope == Scope::Heading {
             example.assert_run();
             example = Example::default();
         }
@@ -70,7 +137,14 @@ fn rewritten(page: &str) -> String {
         let Some(mark) = line.trim_end().strip_prefix("```") else { continue };
         let body: String = lines.by_ref().take_while(|line| line.trim_end() != "```").collect();
         match mark.split_once(' ') {
-            Some((_, path)) => {
+            Some(("sh", "model")) => {
+                commands += example.parse(&body);
+                out.push_str(&body);
+            }
+            Some((language, path)) => {
+                if language == "yaml" {
+                    commands += example.parse(&body);
+                }
                 example.project.write(path, &body);
                 example.files_unused = true;
                 out.push_str(&body);
@@ -81,13 +155,17 @@ fn rewritten(page: &str) -> String {
                     commands += 1;
                 }
             }
+            None if mark == "sh" && scope == Scope::Page => {
+                example.run_script(&body);
+                commands += 1;
+                out.push_str(&body);
+            }
             None => out.push_str(&body),
         }
         out.push_str("```\n");
     }
     example.assert_run();
-    assert!(commands > 0, "a page without a command:\n{page}");
-    out
+    (out, commands)
 }
 
 /// The project under one heading.
@@ -107,9 +185,7 @@ impl Example {
             }
             _ => (command, ""),
         };
-        let path = std::env::var("PATH").unwrap();
-        let path = format!("{}:{path}", Path::new(binary()).parent().unwrap().display());
-        let outcome = self.project.command("sh").args(["-c", command]).env("PATH", path).run();
+        let outcome = self.shell(command, Path::new(binary()).parent().unwrap());
         let mut shown = match filter.split_once(' ') {
             Some(("json", paths)) => fields(paths, &outcome.stdout),
             Some((_, wanted)) => only(wanted, &outcome.events()),
@@ -123,6 +199,37 @@ impl Example {
             let _ = writeln!(shown, "[exit code {code}]");
         }
         shown
+    }
+
+    fn shell(&self, script: &str, programs: &Path) -> Outcome {
+        let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+        self.project.command("sh").args(["-c", script]).env("PATH", path).run()
+    }
+
+    /// Runs a block whose output is not compared.
+    fn run_script(&mut self, script: &str) {
+        self.files_unused = false;
+        let outcome = self.shell(&format!("set -e\n{script}"), Path::new(binary()).parent().unwrap());
+        assert_eq!(outcome.code, Some(0), "{script}\n{}\n{}", outcome.stdout, outcome.stderr);
+    }
+
+    /// Parses the commands of a block without running them, and returns their number.
+    fn parse(&self, block: &str) -> usize {
+        // --help is handled after the arguments before it are parsed, and nothing is executed.
+        let programs = self.project.scratch("parse-only");
+        std::fs::create_dir(&programs).unwrap();
+        let fusee = programs.join("fusee");
+        std::fs::write(&fusee, format!("#!/bin/sh\nexec {} \"$@\" --help\n", binary())).unwrap();
+        std::fs::set_permissions(&fusee, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let joined = block.replace("\\\n", " ");
+        let commands = joined.lines().filter(|line| !line.starts_with('#'));
+        let commands: Vec<&str> =
+            commands.filter_map(|line| line.find("fusee ").map(|start| &line[start..])).collect();
+        for command in &commands {
+            let outcome = self.shell(command, &programs);
+            assert_eq!(outcome.code, Some(0), "{command}\n{}", outcome.stderr);
+        }
+        commands.len()
     }
 
     fn assert_run(&self) {

@@ -13,8 +13,8 @@ use super::facts::{Facts, ReportedEnd};
 use super::interrupt::TurnInterrupt;
 use super::machine::TaskEnd;
 use super::plan::Plan;
-use super::runner::TaskRunner;
 use super::session::Session;
+use super::turn_manager::TurnManager;
 use crate::agent::completion::answer_check::AnswerCheck;
 use crate::agent::completion::finalize::concluded;
 use crate::agent::conversation::carry_over::PriorConversation;
@@ -341,7 +341,7 @@ impl AgentTask {
     /// Like [`Self::run`], but returns everything known about the task.
     pub(crate) async fn run_to_end(&self, started_ms: i64) -> Result<FinishedTask, RunAborted> {
         self.announce(started_ms);
-        let mut runner = TaskRunner::new(self, started_ms);
+        let mut runner = TurnManager::new(self, started_ms);
         runner.run.meter.spend(&self.spent_before);
         let end = runner.drive().await?;
         runner.runtime().postload().await?;
@@ -361,7 +361,7 @@ impl AgentTask {
     /// Fails the task before any model request, still emitting its start and end events.
     pub(crate) fn fail(&self, started_ms: i64, error: ErrorDetail) -> TaskOutcome {
         self.announce(started_ms);
-        let runner = TaskRunner::new(self, started_ms);
+        let runner = TurnManager::new(self, started_ms);
         let outcome = outcome(TaskEnd::Failed { error, unreachable: false }, &runner);
         self.end(&runner, outcome)
     }
@@ -409,7 +409,7 @@ impl AgentTask {
         [started].into_iter().chain(self.earlier.compaction(started_ms))
     }
 
-    fn end(&self, runner: &TaskRunner<'_>, outcome: TaskOutcome) -> TaskOutcome {
+    fn end(&self, runner: &TurnManager<'_>, outcome: TaskOutcome) -> TaskOutcome {
         self.report(runner, &outcome);
         if self.rules.parent.is_none() {
             *self.progress.status.lock() = Some(outcome.status);
@@ -417,7 +417,7 @@ impl AgentTask {
         outcome
     }
 
-    fn report(&self, runner: &TaskRunner<'_>, outcome: &TaskOutcome) {
+    fn report(&self, runner: &TurnManager<'_>, outcome: &TaskOutcome) {
         let end = ReportedEnd {
             status: outcome.status,
             plan_steps: u32::try_from(runner.flow.plan.tasks().len()).unwrap_or(u32::MAX),
@@ -441,7 +441,7 @@ impl AgentTask {
     }
 }
 
-fn outcome(ending: TaskEnd, runner: &TaskRunner<'_>) -> TaskOutcome {
+fn outcome(ending: TaskEnd, runner: &TurnManager<'_>) -> TaskOutcome {
     let (machine, meter) = (&runner.machine, &runner.run.meter);
     let base = TaskOutcome {
         status: TaskStatus::Failed,

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::Limits;
-use crate::agent::conversation::compaction::validity::legal;
+use crate::agent::conversation::compaction::validity::check_conversation;
 use crate::run::{RunBuilder, RunOutcome, RunSpec, SandboxMode};
 
 struct Ticking(AtomicI64);
@@ -48,7 +48,7 @@ impl Model for Judge {
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
         let messages = conversation.messages();
         let mut complaints = self.complaints.lock();
-        complaints.extend(legal(messages).err());
+        complaints.extend(check_conversation(messages).err());
         if !matches!(messages.first(), Some(Message::User { text }) if text == "the goal") {
             complaints.push("the goal is not first".to_owned());
         }

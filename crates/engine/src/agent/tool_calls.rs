@@ -8,7 +8,6 @@ pub(crate) mod control_tools;
 pub(crate) mod read_cache;
 pub(crate) mod subtask_tool;
 pub(crate) mod tool_executor;
-pub(crate) mod user_wait;
 
 use std::sync::Arc;
 
@@ -25,8 +24,9 @@ use super::execution::Execution;
 use super::facts::change_of;
 use super::flow::Feedback;
 use super::machine::{CallResults, CallVerdict, FinishCall, GuardedCall};
-use super::runner::TaskRunner;
 use super::session::Session;
+use super::turn_manager::TurnManager;
+use crate::approval::ASK_USER;
 use call_gate::CallHistory;
 use tool_executor::CallRecord;
 
@@ -58,7 +58,7 @@ impl CallRoute {
     }
 }
 
-impl TaskRunner<'_> {
+impl TurnManager<'_> {
     /// Executes all calls and returns what the turn machine needs to know about them.
     pub(super) async fn make_calls(&mut self, calls: Vec<GuardedCall>) -> Result<CallResults, RunAborted> {
         let mut results = CallResults::default();
@@ -126,7 +126,7 @@ impl TaskRunner<'_> {
     fn control(&mut self, name: &str, arguments: Value) -> CallRoute {
         let flow = &mut self.flow;
         match name {
-            control_tools::ASK_USER => {
+            ASK_USER => {
                 return CallRoute::Question(arguments["question"].as_str().unwrap_or_default().to_owned());
             }
             "flow_stage_done" => {

@@ -4,11 +4,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use fusee_model::Message;
 use serde_json::{Map, Value};
 
 use super::{RunSpec, StartError, review_setup};
 use crate::agent::{
-    AgentTask, AnswerCheck, JsonAnswer, Plan, PriorConversation, SectionedPrompt, json_wanted,
+    AgentTask, AnswerCheck, JsonAnswer, Plan, PriorConversation, SectionedPrompt, check_conversation,
+    json_wanted,
 };
 use crate::prompt::{
     AnyTask, DefaultPrompt, EnvironmentSnapshot, FileProblem, Outlined, Prompt, PromptFile, PromptKind,
@@ -16,9 +18,12 @@ use crate::prompt::{
 };
 use crate::review::ReviewContext;
 
-/// Checks that the prompt renders with this task and that the answer check is valid; reports all problems at
-/// once.
+/// Checks that the prompt renders with this task and that the answer check and the input are valid; reports all
+/// problems at once.
 pub(super) fn check(settings: &RunSpec) -> Result<(), StartError> {
+    let request = Message::User { text: settings.request.clone() };
+    let input: Vec<Message> = settings.input.iter().cloned().chain([request]).collect();
+    check_conversation(&input).map_err(|problem| StartError::Prompt(format!("invalid input: {problem}")))?;
     answer_check(settings).map_err(StartError::Prompt)?;
     disclosure(settings, None, BTreeSet::new()).map(drop).map_err(StartError::Prompt)
 }
@@ -49,8 +54,10 @@ pub(super) fn configure_prompt(
     if let Some(plan) = &settings.plan {
         task = task.append_request(&changed_plan(plan));
     }
-    if let Some(earlier) = earlier {
-        task = task.with_prior(earlier);
+    if earlier.is_some() || !settings.input.is_empty() {
+        let mut prior = earlier.unwrap_or_default();
+        prior.messages.extend(settings.input.iter().cloned());
+        task = task.with_prior(prior);
     }
     Ok(match &settings.plan {
         Some(plan) => task.planned(plan.clone()),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use fusee_journal::RunId;
-use fusee_model::{ModelTraits, Price, RequestOptions, ResolvedModel, Wire};
+use fusee_model::{Message, ModelTraits, Price, RequestOptions, ResolvedModel, Wire};
 use fusee_tools::mcp::OfferedTool;
 use fusee_tools::sandbox::{Network, ResourceLimits};
 use serde::{Deserialize, Serialize};
@@ -38,6 +38,9 @@ pub struct RunSpec {
     /// Additional context for the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background: Option<String>,
+    /// Messages that precede the request.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub input: Vec<Message>,
     /// The run whose conversation this one continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<RunId>,
@@ -200,6 +203,7 @@ impl RunSpec {
             work: RunKind::Request,
             json_form: JsonOutput::Events,
             background: None,
+            input: Vec::new(),
             continues: None,
             carry: CarryOver::Whole,
             prompt: None,

@@ -11,7 +11,7 @@ const RUNS: usize = 500;
 const TURNS: usize = 4;
 
 async fn one(journal: Journal, name: String) -> Vec<Arc<EventRecord>> {
-    let engine = SqliteRun::begin(&journal, &run(&name), &name, None).await.expect("a new run");
+    let engine = SqliteRun::begin(&journal, &run(&name), &name).await.expect("a new run");
     let mut events = engine.events();
     let reading = tokio::spawn(async move {
         let mut seen = Vec::new();

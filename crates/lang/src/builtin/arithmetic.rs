@@ -1,89 +1,54 @@
 //! Numbers. Integer arithmetic never wraps; a result that cannot be represented is an error, not infinity.
 
-use super::{Arity, Builtin, pure, text_of, type_error};
+use super::{Run, builtins, text_of, type_error};
 use crate::runtime_error::UnlocatedError;
 use crate::value::{Value, brief};
 
-pub(super) const TABLE: &[Builtin] = &[
-    pure("+", Arity::at_least(0), "(+ a …)", "The sum; 0 without arguments.", |_, args| {
-        fold(args, Value::Int(0), add)
-    }),
-    pure(
-        "-",
-        Arity::at_least(1),
-        "(- a b …)",
-        "The difference; with one argument its negation.",
-        |_, args| match args {
+builtins! {
+    "(+ a …)" at_least(0) "The sum; 0 without arguments."
+        => Run::Pure(|_, args| fold(args, Value::Int(0), add));
+    "(- a b …)" at_least(1) "The difference; with one argument its negation."
+        => Run::Pure(|_, args| match args {
             [one] => subtract(&Value::Int(0), one),
             [first, rest @ ..] => fold(rest, first.clone(), subtract),
             [] => Ok(Value::Nil),
-        },
-    ),
-    pure("*", Arity::at_least(0), "(* a …)", "The product; 1 without arguments.", |_, args| {
-        fold(args, Value::Int(1), multiply)
-    }),
-    pure(
-        "/",
-        Arity::at_least(1),
-        "(/ a b …)",
-        "The quotient, an integer if exact; with one argument its reciprocal.",
-        |_, args| match args {
+        });
+    "(* a …)" at_least(0) "The product; 1 without arguments."
+        => Run::Pure(|_, args| fold(args, Value::Int(1), multiply));
+    "(/ a b …)" at_least(1) "The quotient, an integer if exact; with one argument its reciprocal."
+        => Run::Pure(|_, args| match args {
             [one] => divide(&Value::Int(1), one),
             [first, rest @ ..] => fold(rest, first.clone(), divide),
             [] => Ok(Value::Nil),
-        },
-    ),
-    pure(
-        "quotient",
-        Arity::exactly(2),
-        "(quotient a b)",
-        "The integer quotient of a and b, rounded toward zero.",
-        |_, args| integers("quotient", args, i64::checked_div),
-    ),
-    pure(
-        "remainder",
-        Arity::exactly(2),
-        "(remainder a b)",
-        "The remainder of integer division, with the sign of a.",
-        |_, args| integers("remainder", args, i64::checked_rem),
-    ),
-    pure("mod", Arity::exactly(2), "(mod a b)", "The modulus, with the sign of b.", |_, args| {
-        integers("mod", args, |a, b| {
-            a.checked_rem(b).map(|rest| if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest })
-        })
-    }),
-    pure("abs", Arity::exactly(1), "(abs a)", "The absolute value.", |_, args| match args {
-        [Value::Int(value)] => value.checked_abs().map(Value::Int).ok_or_else(|| overflow("abs", args)),
-        [Value::Float(value)] => Ok(Value::Float(value.abs())),
-        other => Err(not_a_number("abs", other)),
-    }),
-    pure("min", Arity::at_least(1), "(min a …)", "The smallest number.", |_, args| {
-        extreme("min", args, less)
-    }),
-    pure("max", Arity::at_least(1), "(max a …)", "The largest number.", |_, args| {
-        extreme("max", args, |one, two| less(two, one))
-    }),
-    pure("floor", Arity::exactly(1), "(floor a)", "The number rounded down to an integer.", |_, args| {
-        whole("floor", args, f64::floor)
-    }),
-    pure("ceil", Arity::exactly(1), "(ceil a)", "The number rounded up to an integer.", |_, args| {
-        whole("ceil", args, f64::ceil)
-    }),
-    pure(
-        "round",
-        Arity::exactly(1),
-        "(round a)",
-        "The nearest integer; halves round away from zero.",
-        |_, args| whole("round", args, f64::round),
-    ),
-    pure(
-        "string->number",
-        Arity::exactly(1),
-        "(string->number s)",
-        "Parses a number; nil if the string is not one.",
-        |_, args| parse(args),
-    ),
-];
+        });
+    "(quotient a b)" exactly(2) "The integer quotient of a and b, rounded toward zero."
+        => Run::Pure(|_, args| integers("quotient", args, i64::checked_div));
+    "(remainder a b)" exactly(2) "The remainder of integer division, with the sign of a."
+        => Run::Pure(|_, args| integers("remainder", args, i64::checked_rem));
+    "(mod a b)" exactly(2) "The modulus, with the sign of b."
+        => Run::Pure(|_, args| {
+            integers("mod", args, |a, b| {
+                a.checked_rem(b).map(|rest| if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest })
+            })
+        });
+    "(abs a)" exactly(1) "The absolute value."
+        => Run::Pure(|_, args| match args {
+            [Value::Int(value)] => value.checked_abs().map(Value::Int).ok_or_else(|| overflow("abs", args)),
+            [Value::Float(value)] => Ok(Value::Float(value.abs())),
+            other => Err(not_a_number("abs", other)),
+        });
+    "(min a …)" at_least(1) "The smallest number." => Run::Pure(|_, args| extreme("min", args, less));
+    "(max a …)" at_least(1) "The largest number."
+        => Run::Pure(|_, args| extreme("max", args, |one, two| less(two, one)));
+    "(floor a)" exactly(1) "The number rounded down to an integer."
+        => Run::Pure(|_, args| whole("floor", args, f64::floor));
+    "(ceil a)" exactly(1) "The number rounded up to an integer."
+        => Run::Pure(|_, args| whole("ceil", args, f64::ceil));
+    "(round a)" exactly(1) "The nearest integer; halves round away from zero."
+        => Run::Pure(|_, args| whole("round", args, f64::round));
+    "(string->number s)" exactly(1) "Parses a number; nil if the string is not one."
+        => Run::Pure(|_, args| parse(args));
+}
 
 /// Adds two numbers.
 pub(crate) fn add(one: &Value, two: &Value) -> Result<Value, UnlocatedError> {

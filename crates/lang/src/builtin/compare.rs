@@ -2,85 +2,57 @@
 
 use std::cmp::Ordering;
 
-use super::{Arity, Builtin, pure, text_of, type_error};
+use super::{Run, builtins, text_of, type_error};
 use crate::fuel::Fuel;
 use crate::runtime_error::UnlocatedError;
 use crate::value::{self, Value, ValueOrder};
 
-pub(super) const TABLE: &[Builtin] = &[
-    pure("=", Arity::at_least(1), "(= a b …)", "Whether all values are equal; 1 equals 1.0.", all_equal),
-    pure("eq?", Arity::exactly(2), "(eq? a b)", "Same as `=` for two values.", all_equal),
-    pure("equal?", Arity::exactly(2), "(equal? a b)", "Same as `=` for two values.", all_equal),
-    pure("<", Arity::at_least(1), "(< a b …)", "Whether each value is less than the next.", |_, args| {
-        ordered("<", args, Ordering::is_lt)
-    }),
-    pure(
-        ">",
-        Arity::at_least(1),
-        "(> a b …)",
-        "Whether each value is greater than the next.",
-        |_, args| ordered(">", args, Ordering::is_gt),
-    ),
-    pure(
-        "<=",
-        Arity::at_least(1),
-        "(<= a b …)",
-        "Whether no value is greater than the next.",
-        |_, args| ordered("<=", args, Ordering::is_le),
-    ),
-    pure(">=", Arity::at_least(1), "(>= a b …)", "Whether no value is less than the next.", |_, args| {
-        ordered(">=", args, Ordering::is_ge)
-    }),
-    pure("string=?", Arity::exactly(2), "(string=? a b)", "Whether two strings are equal.", |_, args| {
-        match args {
-            [one, two] => Ok(Value::Bool(text_of("string=?", one)? == text_of("string=?", two)?)),
-            _ => Ok(Value::Nil),
-        }
-    }),
-    pure("not", Arity::exactly(1), "(not a)", "Whether a is false or nil.", |_, args| {
-        is(args, |a| !a.is_true())
-    }),
-    pure("nil?", Arity::exactly(1), "(nil? a)", "Whether a is nil.", |_, args| {
-        is(args, |a| matches!(a, Value::Nil))
-    }),
-    pure("null?", Arity::exactly(1), "(null? a)", "Whether a is nil or the empty list.", |_, args| {
-        is(args, |a| matches!(a, Value::Nil) || matches!(a, Value::List(list) if list.is_empty()))
-    }),
-    pure("boolean?", Arity::exactly(1), "(boolean? a)", "Whether a is true or false.", |_, args| {
-        is(args, |a| matches!(a, Value::Bool(_)))
-    }),
-    pure("number?", Arity::exactly(1), "(number? a)", "Whether a is a number.", |_, args| {
-        is(args, |a| matches!(a, Value::Int(_) | Value::Float(_)))
-    }),
-    pure("integer?", Arity::exactly(1), "(integer? a)", "Whether a is an integer.", |_, args| {
-        is(args, |a| matches!(a, Value::Int(_)))
-    }),
-    pure("string?", Arity::exactly(1), "(string? a)", "Whether a is a string.", |_, args| {
-        is(args, |a| matches!(a, Value::Text(_)))
-    }),
-    pure("symbol?", Arity::exactly(1), "(symbol? a)", "Whether a is a symbol.", |_, args| {
-        is(args, |a| matches!(a, Value::Symbol(_)))
-    }),
-    pure("list?", Arity::exactly(1), "(list? a)", "Whether a is a list.", |_, args| {
-        is(args, |a| matches!(a, Value::List(_)))
-    }),
-    pure("map?", Arity::exactly(1), "(map? a)", "Whether a is a map.", |_, args| {
-        is(args, |a| matches!(a, Value::Map(_)))
-    }),
-    pure("function?", Arity::exactly(1), "(function? a)", "Whether a can be called.", |_, args| {
-        is(args, |a| matches!(a, Value::Function(_) | Value::Builtin(_)))
-    }),
-    pure(
-        "result?",
-        Arity::exactly(1),
-        "(result? a)",
-        "Whether a is the result of a task or tool.",
-        |_, args| is(args, |a| matches!(a, Value::Result(_))),
-    ),
-    pure("error?", Arity::exactly(1), "(error? a)", "Whether a is a caught error.", |_, args| {
-        is(args, |a| matches!(a, Value::Error(_)))
-    }),
-];
+builtins! {
+    "(= a b …)" at_least(1) "Whether all values are equal; 1 equals 1.0." => Run::Pure(all_equal);
+    "(eq? a b)" exactly(2) "Same as `=` for two values." => Run::Pure(all_equal);
+    "(equal? a b)" exactly(2) "Same as `=` for two values." => Run::Pure(all_equal);
+    "(< a b …)" at_least(1) "Whether each value is less than the next."
+        => Run::Pure(|_, args| ordered("<", args, Ordering::is_lt));
+    "(> a b …)" at_least(1) "Whether each value is greater than the next."
+        => Run::Pure(|_, args| ordered(">", args, Ordering::is_gt));
+    "(<= a b …)" at_least(1) "Whether no value is greater than the next."
+        => Run::Pure(|_, args| ordered("<=", args, Ordering::is_le));
+    "(>= a b …)" at_least(1) "Whether no value is less than the next."
+        => Run::Pure(|_, args| ordered(">=", args, Ordering::is_ge));
+    "(string=? a b)" exactly(2) "Whether two strings are equal."
+        => Run::Pure(|_, args| {
+            match args {
+                [one, two] => Ok(Value::Bool(text_of("string=?", one)? == text_of("string=?", two)?)),
+                _ => Ok(Value::Nil),
+            }
+        });
+    "(not a)" exactly(1) "Whether a is false or nil." => Run::Pure(|_, args| is(args, |a| !a.is_true()));
+    "(nil? a)" exactly(1) "Whether a is nil." => Run::Pure(|_, args| is(args, |a| matches!(a, Value::Nil)));
+    "(null? a)" exactly(1) "Whether a is nil or the empty list."
+        => Run::Pure(|_, args| {
+            is(args, |a| matches!(a, Value::Nil) || matches!(a, Value::List(list) if list.is_empty()))
+        });
+    "(boolean? a)" exactly(1) "Whether a is true or false."
+        => Run::Pure(|_, args| is(args, |a| matches!(a, Value::Bool(_))));
+    "(number? a)" exactly(1) "Whether a is a number."
+        => Run::Pure(|_, args| is(args, |a| matches!(a, Value::Int(_) | Value::Float(_))));
+    "(integer? a)" exactly(1) "Whether a is an integer."
+        => Run::Pure(|_, args| is(args, |a| matches!(a, Value::Int(_))));
+    "(string? a)" exactly(1) "Whether a is a string."
+        => Run::Pure(|_, args| is(args, |a| matches!(a, Value::Text(_))));
+    "(symbol? a)" exactly(1) "Whether a is a symbol."
+        => Run::Pure(|_, args| is(args, |a| matches!(a, Value::Symbol(_))));
+    "(list? a)" exactly(1) "Whether a is a list."
+        => Run::Pure(|_, args| is(args, |a| matches!(a, Value::List(_))));
+    "(map? a)" exactly(1) "Whether a is a map."
+        => Run::Pure(|_, args| is(args, |a| matches!(a, Value::Map(_))));
+    "(function? a)" exactly(1) "Whether a can be called."
+        => Run::Pure(|_, args| is(args, |a| matches!(a, Value::Function(_) | Value::Builtin(_))));
+    "(result? a)" exactly(1) "Whether a is the result of a task or tool."
+        => Run::Pure(|_, args| is(args, |a| matches!(a, Value::Result(_))));
+    "(error? a)" exactly(1) "Whether a is a caught error."
+        => Run::Pure(|_, args| is(args, |a| matches!(a, Value::Error(_))));
+}
 
 /// Number of pairs of values compared per step.
 const PAIRS_A_STEP: u64 = 4;

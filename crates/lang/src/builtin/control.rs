@@ -1,6 +1,6 @@
 //! Functions that call functions, raise errors, or yield effects.
 
-use super::{Arity, Builtin, Run, list_of, pure, text, text_of, type_error};
+use super::{Run, builtins, list_of, text, text_of, type_error};
 use crate::effect::EffectKind;
 use crate::fuel::Fuel;
 use crate::machine::{HigherOrderCall, ItemAction, NativeStart};
@@ -10,48 +10,20 @@ use crate::value::{Text, Value, brief};
 /// Maximum bytes of a raised non-string value shown in the error message.
 const LONGEST_MESSAGE: usize = 1000;
 
-pub(super) const TABLE: &[Builtin] = &[
-    native(
-        "map",
-        Arity::exactly(2),
-        "(map f list)",
-        "Applies f to each item and returns the list of results.",
-        |meter, args| each(meter, "map", ItemAction::Map, args),
-    ),
-    native(
-        "filter",
-        Arity::exactly(2),
-        "(filter f list)",
-        "The items for which f is true.",
-        |meter, args| each(meter, "filter", ItemAction::Filter, args),
-    ),
-    native(
-        "for-each",
-        Arity::exactly(2),
-        "(for-each f list)",
-        "Calls f with each item in order and returns nil.",
-        |meter, args| each(meter, "for-each", ItemAction::Only, args),
-    ),
-    native(
-        "any?",
-        Arity::exactly(2),
-        "(any? f list)",
-        "Whether f is true for any item; stops at the first one.",
-        |meter, args| each(meter, "any?", ItemAction::Any, args),
-    ),
-    native(
-        "all?",
-        Arity::exactly(2),
-        "(all? f list)",
-        "Whether f is true for every item; stops at the first where it is not.",
-        |meter, args| each(meter, "all?", ItemAction::All, args),
-    ),
-    native(
-        "reduce",
-        Arity::exactly(3),
-        "(reduce f init list)",
-        "Folds the list: f of init and the first item, f of that and the second item, …",
-        |meter, args| {
+builtins! {
+    "(map f list)" exactly(2) "Applies f to each item and returns the list of results."
+        => Run::Native(|meter, args| each(meter, "map", ItemAction::Map, args));
+    "(filter f list)" exactly(2) "The items for which f is true."
+        => Run::Native(|meter, args| each(meter, "filter", ItemAction::Filter, args));
+    "(for-each f list)" exactly(2) "Calls f with each item in order and returns nil."
+        => Run::Native(|meter, args| each(meter, "for-each", ItemAction::Only, args));
+    "(any? f list)" exactly(2) "Whether f is true for any item; stops at the first one."
+        => Run::Native(|meter, args| each(meter, "any?", ItemAction::Any, args));
+    "(all? f list)" exactly(2) "Whether f is true for every item; stops at the first where it is not."
+        => Run::Native(|meter, args| each(meter, "all?", ItemAction::All, args));
+    "(reduce f init list)" exactly(3)
+        "Folds the list: f of init and the first item, f of that and the second item, …"
+        => Run::Native(|meter, args| {
             let [function, init, list] = args else { return Ok(NativeStart::Value(Value::Nil)) };
             let items = packed(meter, "reduce", list)?;
             Ok(NativeStart::Native(HigherOrderCall::reduce(
@@ -59,59 +31,28 @@ pub(super) const TABLE: &[Builtin] = &[
                 init.clone(),
                 items,
             )))
-        },
-    ),
-    native(
-        "sort",
-        Arity::between(1, 2),
-        "(sort list less?)",
-        "Sorts the list, stably; numbers or strings, unless less? defines the order.",
-        sort,
-    ),
-    Builtin {
-        name: "pmap",
-        signature: "(pmap f list :limit n)",
-        doc: "Like map, but concurrent, at most n items at a time; results keep their order, the first failure cancels the rest.",
-        arity: Arity::between(2, 3),
-        run: Run::FanOut,
-    },
-    pure(
-        "raise",
-        Arity::between(1, 2),
-        "(raise value message)",
-        "Raises an error with a message or any value, or raises a caught error again.",
-        |meter, args| Err(raised(meter, args)?),
-    ),
-    pure(
-        "stop",
-        Arity::exactly(1),
-        "(stop v)",
-        "The list (stop v), with which a controller ends the loop with value v.",
-        |meter, args| tagged(meter, "stop", args),
-    ),
-    pure(
-        "continue",
-        Arity::exactly(1),
-        "(continue x)",
-        "The list (continue x), with which a controller starts another round with input x.",
-        |meter, args| tagged(meter, "continue", args),
-    ),
-    effect(
-        "ask-user",
-        Arity::exactly(1),
-        "(ask-user question)",
-        "Asks the user and returns the answer.",
-        |_, args| {
+        });
+    "(sort list less?)" between(1, 2)
+        "Sorts the list, stably; numbers or strings, unless less? defines the order."
+        => Run::Native(sort);
+    "(pmap f list :limit n)" between(2, 3)
+        "Like map, but concurrent, at most n items at a time; results keep their order, the first failure cancels the rest."
+        => Run::FanOut;
+    "(raise value message)" between(1, 2)
+        "Raises an error with a message or any value, or raises a caught error again."
+        => Run::Pure(|meter, args| Err(raised(meter, args)?));
+    "(stop v)" exactly(1) "The list (stop v), with which a controller ends the loop with value v."
+        => Run::Pure(|meter, args| tagged(meter, "stop", args));
+    "(continue x)" exactly(1)
+        "The list (continue x), with which a controller starts another round with input x."
+        => Run::Pure(|meter, args| tagged(meter, "continue", args));
+    "(ask-user question)" exactly(1) "Asks the user and returns the answer."
+        => Run::Effect(|_, args| {
             let question = text_of("ask-user", args.first().unwrap_or(&Value::Nil))?;
             Ok(EffectKind::AskUser { question: question.to_string() })
-        },
-    ),
-    effect(
-        "log-message",
-        Arity::at_least(1),
-        "(log-message a …)",
-        "Logs the values separated by spaces and returns nil.",
-        |meter, args| {
+        });
+    "(log-message a …)" at_least(1) "Logs the values separated by spaces and returns nil."
+        => Run::Effect(|meter, args| {
             let mut message = String::new();
             for (index, value) in args.iter().enumerate() {
                 let shown = match value {
@@ -124,28 +65,7 @@ pub(super) const TABLE: &[Builtin] = &[
                 message.push_str(&shown);
             }
             Ok(EffectKind::Log { message })
-        },
-    ),
-];
-
-const fn native(
-    name: &'static str,
-    arity: Arity,
-    signature: &'static str,
-    doc: &'static str,
-    run: fn(&mut Fuel, &[Value]) -> Result<NativeStart, UnlocatedError>,
-) -> Builtin {
-    Builtin { name, signature, doc, arity, run: Run::Native(run) }
-}
-
-const fn effect(
-    name: &'static str,
-    arity: Arity,
-    signature: &'static str,
-    doc: &'static str,
-    run: fn(&mut Fuel, &[Value]) -> Result<EffectKind, UnlocatedError>,
-) -> Builtin {
-    Builtin { name, signature, doc, arity, run: Run::Effect(run) }
+        });
 }
 
 /// Checks that a value can be called.

@@ -2,35 +2,25 @@
 
 use serde_json::Value as Json;
 
-use super::{Arity, Builtin, pure, text_of};
+use super::{Run, builtins, text_of};
 use crate::fuel::Fuel;
 use crate::runtime_error::UnlocatedError;
 use crate::value::{JsonProblem, Value};
 
-pub(super) const TABLE: &[Builtin] = &[
-    pure(
-        "json-parse",
-        Arity::exactly(1),
-        "(json-parse s)",
-        "Parses JSON text; raises if it is invalid.",
-        |meter, args| {
+builtins! {
+    "(json-parse s)" exactly(1) "Parses JSON text; raises if it is invalid."
+        => Run::Pure(|meter, args| {
             let text = text_of("json-parse", args.first().unwrap_or(&Value::Nil))?;
             parse(meter, text)
-        },
-    ),
-    pure(
-        "json-encode",
-        Arity::exactly(1),
-        "(json-encode a)",
-        "Encodes the value as JSON text.",
-        |meter, args| {
+        });
+    "(json-encode a)" exactly(1) "Encodes the value as JSON text."
+        => Run::Pure(|meter, args| {
             let json = args.first().unwrap_or(&Value::Nil).to_json().map_err(not_json)?;
             let text = json.to_string();
             meter.text(text.len())?;
             Ok(Value::text(text))
-        },
-    ),
-];
+        });
+}
 
 /// Parses JSON text.
 pub(super) fn parse(meter: &mut Fuel, text: &str) -> Result<Value, UnlocatedError> {

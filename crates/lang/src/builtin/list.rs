@@ -1,106 +1,70 @@
 //! List functions. The ones that call functions (`map`, `sort` and so on) are in [`super::control`].
 
-use super::{Arity, Builtin, compare, int_of, list_of, pure, type_error};
+use super::{Run, builtins, compare, int_of, list_of, type_error};
 use crate::fuel::Fuel;
 use crate::runtime_error::UnlocatedError;
 use crate::value::{List, Value};
 
 const SIZE: usize = size_of::<Value>();
 
-pub(super) const TABLE: &[Builtin] = &[
-    pure("list", Arity::at_least(0), "(list a …)", "A list of the values.", |meter, args| {
-        new_list(meter, args.iter())
-    }),
-    pure("cons", Arity::exactly(2), "(cons a list)", "The list with a prepended.", |meter, args| {
-        let [head, tail] = args else { return Ok(Value::Nil) };
-        let tail = list_of("cons", tail)?;
-        meter.allocate(64)?;
-        Ok(Value::List(List::cons(head.clone(), tail.clone())))
-    }),
-    pure(
-        "first",
-        Arity::exactly(1),
-        "(first list)",
-        "The first item; raises if the list is empty.",
-        |_, args| item("first", args, 0),
-    ),
-    pure("second", Arity::exactly(1), "(second list)", "The second item.", |_, args| item("second", args, 1)),
-    pure("last", Arity::exactly(1), "(last list)", "The last item.", |meter, args| {
-        let list = list_of("last", args.first().unwrap_or(&Value::Nil))?;
-        meter.visit(list.len())?;
-        item("last", args, list.len().saturating_sub(1))
-    }),
-    pure("rest", Arity::exactly(1), "(rest list)", "The list without its first item.", |meter, args| {
-        let list = list_of("rest", args.first().unwrap_or(&Value::Nil))?;
-        meter.allocate(48)?;
-        list.rest()
-            .map(Value::List)
-            .ok_or_else(|| UnlocatedError::new("out-of-range", "`rest` of an empty list"))
-    }),
-    pure(
-        "nth",
-        Arity::exactly(2),
-        "(nth list i)",
-        "The item at index i, from 0; raises if out of range.",
-        nth,
-    ),
-    pure(
-        "length",
-        Arity::exactly(1),
-        "(length a)",
-        "Number of items of a list, entries of a map or characters of a string.",
-        length,
-    ),
-    pure(
-        "empty?",
-        Arity::exactly(1),
-        "(empty? a)",
-        "Whether a list, map or string is empty.",
-        |meter, args| Ok(Value::Bool(length(meter, args)? == Value::Int(0))),
-    ),
-    pure("append", Arity::at_least(0), "(append list …)", "Concatenates lists.", append),
-    pure("reverse", Arity::exactly(1), "(reverse list)", "The list in reverse order.", |meter, args| {
-        let list = list_of("reverse", args.first().unwrap_or(&Value::Nil))?;
-        meter.items(list.len(), SIZE)?;
-        let mut items: Vec<Value> = list.iter().cloned().collect();
-        items.reverse();
-        Ok(Value::list(items))
-    }),
-    pure(
-        "range",
-        Arity::between(1, 3),
-        "(range from to step)",
-        "The integers from from up to but excluding to; with one argument, starting at 0.",
-        range,
-    ),
-    pure(
-        "zip",
-        Arity::at_least(1),
-        "(zip list …)",
-        "Lists of the first items, the second items, …; as long as the shortest list.",
-        zip,
-    ),
-    pure(
-        "take",
-        Arity::exactly(2),
-        "(take list n)",
-        "The first n items, or all if there are fewer.",
-        |meter, args| {
+builtins! {
+    "(list a …)" at_least(0) "A list of the values." => Run::Pure(|meter, args| new_list(meter, args.iter()));
+    "(cons a list)" exactly(2) "The list with a prepended."
+        => Run::Pure(|meter, args| {
+            let [head, tail] = args else { return Ok(Value::Nil) };
+            let tail = list_of("cons", tail)?;
+            meter.allocate(64)?;
+            Ok(Value::List(List::cons(head.clone(), tail.clone())))
+        });
+    "(first list)" exactly(1) "The first item; raises if the list is empty."
+        => Run::Pure(|_, args| item("first", args, 0));
+    "(second list)" exactly(1) "The second item." => Run::Pure(|_, args| item("second", args, 1));
+    "(last list)" exactly(1) "The last item."
+        => Run::Pure(|meter, args| {
+            let list = list_of("last", args.first().unwrap_or(&Value::Nil))?;
+            meter.visit(list.len())?;
+            item("last", args, list.len().saturating_sub(1))
+        });
+    "(rest list)" exactly(1) "The list without its first item."
+        => Run::Pure(|meter, args| {
+            let list = list_of("rest", args.first().unwrap_or(&Value::Nil))?;
+            meter.allocate(48)?;
+            list.rest()
+                .map(Value::List)
+                .ok_or_else(|| UnlocatedError::new("out-of-range", "`rest` of an empty list"))
+        });
+    "(nth list i)" exactly(2) "The item at index i, from 0; raises if out of range." => Run::Pure(nth);
+    "(length a)" exactly(1) "Number of items of a list, entries of a map or characters of a string."
+        => Run::Pure(length);
+    "(empty? a)" exactly(1) "Whether a list, map or string is empty."
+        => Run::Pure(|meter, args| Ok(Value::Bool(length(meter, args)? == Value::Int(0))));
+    "(append list …)" at_least(0) "Concatenates lists." => Run::Pure(append);
+    "(reverse list)" exactly(1) "The list in reverse order."
+        => Run::Pure(|meter, args| {
+            let list = list_of("reverse", args.first().unwrap_or(&Value::Nil))?;
+            meter.items(list.len(), SIZE)?;
+            let mut items: Vec<Value> = list.iter().cloned().collect();
+            items.reverse();
+            Ok(Value::list(items))
+        });
+    "(range from to step)" between(1, 3)
+        "The integers from from up to but excluding to; with one argument, starting at 0."
+        => Run::Pure(range);
+    "(zip list …)" at_least(1) "Lists of the first items, the second items, …; as long as the shortest list."
+        => Run::Pure(zip);
+    "(take list n)" exactly(2) "The first n items, or all if there are fewer."
+        => Run::Pure(|meter, args| {
             let (list, count) = counted("take", args)?;
             new_list(meter, list.iter().take(count))
-        },
-    ),
-    pure("drop", Arity::exactly(2), "(drop list n)", "The list without its first n items.", |meter, args| {
-        let (list, count) = counted("drop", args)?;
-        meter.visit(count.min(list.len()))?;
-        new_list(meter, list.iter_from(count.min(list.len())))
-    }),
-    pure(
-        "member?",
-        Arity::exactly(2),
-        "(member? a list)",
-        "Whether a is an item of the list.",
-        |meter, args| {
+        });
+    "(drop list n)" exactly(2) "The list without its first n items."
+        => Run::Pure(|meter, args| {
+            let (list, count) = counted("drop", args)?;
+            meter.visit(count.min(list.len()))?;
+            new_list(meter, list.iter_from(count.min(list.len())))
+        });
+    "(member? a list)" exactly(2) "Whether a is an item of the list."
+        => Run::Pure(|meter, args| {
             let [value, list] = args else { return Ok(Value::Nil) };
             for item in list_of("member?", list)? {
                 if compare::equal(meter, value, item)? {
@@ -108,16 +72,10 @@ pub(super) const TABLE: &[Builtin] = &[
                 }
             }
             Ok(Value::Bool(false))
-        },
-    ),
-    pure(
-        "flatten",
-        Arity::exactly(1),
-        "(flatten list)",
-        "Replaces items that are lists by their items, one level deep.",
-        flatten,
-    ),
-];
+        });
+    "(flatten list)" exactly(1) "Replaces items that are lists by their items, one level deep."
+        => Run::Pure(flatten);
+}
 
 fn new_list<'v>(meter: &mut Fuel, items: impl Iterator<Item = &'v Value>) -> Result<Value, UnlocatedError> {
     let (count, _) = items.size_hint();

@@ -1,71 +1,62 @@
 //! Maps, and field access on maps, results, errors and (by index) lists.
 
-use super::{Arity, Builtin, key_of, list_of, pure, type_error};
+use super::{Run, builtins, key_of, list_of, type_error};
 use crate::fuel::Fuel;
 use crate::runtime_error::UnlocatedError;
 use crate::value::{Map, Text, Value};
 
 const ENTRY: usize = size_of::<(u64, Text, Value)>() + 8;
 
-pub(super) const TABLE: &[Builtin] = &[
-    pure("dict", Arity::at_least(0), "(dict key value …)", "A map with these entries.", dict),
-    pure(
-        "get",
-        Arity::between(2, 3),
-        "(get map key)",
-        "The value of key, else nil or a third argument; also the item of a list by index.",
-        |_, args| {
+builtins! {
+    "(dict key value …)" at_least(0) "A map with these entries." => Run::Pure(dict);
+    "(get map key)" between(2, 3)
+        "The value of key, else nil or a third argument; also the item of a list by index."
+        => Run::Pure(|_, args| {
             let [from, key, ..] = args else { return Ok(Value::Nil) };
             Ok(field("get", from, key)?.or_else(|| args.get(2).cloned()).unwrap_or_default())
-        },
-    ),
-    pure(
-        "get-in",
-        Arity::exactly(2),
-        "(get-in map keys)",
-        "Follows a list of keys into nested values; nil if one is missing.",
-        get_in,
-    ),
-    pure(
-        "get-field",
-        Arity::exactly(2),
-        "(get-field x name)",
-        "The field of a map, result or error, or nil.",
-        |_, args| {
+        });
+    "(get-in map keys)" exactly(2) "Follows a list of keys into nested values; nil if one is missing."
+        => Run::Pure(get_in);
+    "(get-field x name)" exactly(2) "The field of a map, result or error, or nil."
+        => Run::Pure(|_, args| {
             let [from, key] = args else { return Ok(Value::Nil) };
             Ok(field("get-field", from, key)?.unwrap_or_default())
-        },
-    ),
-    pure("put", Arity::exactly(3), "(put map key value)", "The map with key set to value.", |meter, args| {
-        let [map, key, value] = args else { return Ok(Value::Nil) };
-        let map = map_of("put", map)?;
-        let key = Text::from(key_of("put", key)?);
-        meter.items(map.len() + 1, ENTRY)?;
-        Ok(Value::Map(map.clone().with(key, value.clone())))
-    }),
-    pure("remove", Arity::exactly(2), "(remove map key)", "The map without key.", |meter, args| {
-        let [map, key] = args else { return Ok(Value::Nil) };
-        let (map, key) = (map_of("remove", map)?, key_of("remove", key)?);
-        meter.items(map.len(), ENTRY)?;
-        let kept = map.iter().filter(|(name, _)| &***name != key);
-        Ok(Value::Map(kept.map(|(name, value)| (name.clone(), value.clone())).collect()))
-    }),
-    pure("merge", Arity::at_least(0), "(merge map …)", "Merges maps; later entries win.", merge),
-    pure("has-key?", Arity::exactly(2), "(has-key? map key)", "Whether the map has the key.", |_, args| {
-        let [map, key] = args else { return Ok(Value::Nil) };
-        Ok(Value::Bool(map_of("has-key?", map)?.get(key_of("has-key?", key)?).is_some()))
-    }),
-    pure("keys", Arity::exactly(1), "(keys map)", "The keys in order.", |meter, args| {
-        let map = map_of("keys", args.first().unwrap_or(&Value::Nil))?;
-        meter.items(map.len(), 16)?;
-        Ok(Value::List(map.iter().map(|(key, _)| Value::Text(key.clone())).collect()))
-    }),
-    pure("values", Arity::exactly(1), "(values map)", "The values in order.", |meter, args| {
-        let map = map_of("values", args.first().unwrap_or(&Value::Nil))?;
-        meter.items(map.len(), 16)?;
-        Ok(Value::List(map.iter().map(|(_, value)| value.clone()).collect()))
-    }),
-];
+        });
+    "(put map key value)" exactly(3) "The map with key set to value."
+        => Run::Pure(|meter, args| {
+            let [map, key, value] = args else { return Ok(Value::Nil) };
+            let map = map_of("put", map)?;
+            let key = Text::from(key_of("put", key)?);
+            meter.items(map.len() + 1, ENTRY)?;
+            Ok(Value::Map(map.clone().with(key, value.clone())))
+        });
+    "(remove map key)" exactly(2) "The map without key."
+        => Run::Pure(|meter, args| {
+            let [map, key] = args else { return Ok(Value::Nil) };
+            let (map, key) = (map_of("remove", map)?, key_of("remove", key)?);
+            meter.items(map.len(), ENTRY)?;
+            let kept = map.iter().filter(|(name, _)| &***name != key);
+            Ok(Value::Map(kept.map(|(name, value)| (name.clone(), value.clone())).collect()))
+        });
+    "(merge map …)" at_least(0) "Merges maps; later entries win." => Run::Pure(merge);
+    "(has-key? map key)" exactly(2) "Whether the map has the key."
+        => Run::Pure(|_, args| {
+            let [map, key] = args else { return Ok(Value::Nil) };
+            Ok(Value::Bool(map_of("has-key?", map)?.get(key_of("has-key?", key)?).is_some()))
+        });
+    "(keys map)" exactly(1) "The keys in order."
+        => Run::Pure(|meter, args| {
+            let map = map_of("keys", args.first().unwrap_or(&Value::Nil))?;
+            meter.items(map.len(), 16)?;
+            Ok(Value::List(map.iter().map(|(key, _)| Value::Text(key.clone())).collect()))
+        });
+    "(values map)" exactly(1) "The values in order."
+        => Run::Pure(|meter, args| {
+            let map = map_of("values", args.first().unwrap_or(&Value::Nil))?;
+            meter.items(map.len(), 16)?;
+            Ok(Value::List(map.iter().map(|(_, value)| value.clone()).collect()))
+        });
+}
 
 /// Looks up a field of a map, result or error, or an item of a list; `None` if there is none of that name.
 ///

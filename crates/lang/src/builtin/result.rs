@@ -1,56 +1,28 @@
 //! Functions on results and errors.
 
-use super::{Arity, Builtin, json, map, pure, type_error};
+use super::{Run, builtins, json, map, type_error};
 use crate::fuel::Fuel;
 use crate::runtime_error::UnlocatedError;
 use crate::value::Value;
 
-pub(super) const TABLE: &[Builtin] = &[
-    pure(
-        "ok?",
-        Arity::exactly(1),
-        "(ok? r)",
-        "Whether a result did not fail; false for an error and for an exhausted loop.",
-        |_, args| Ok(Value::Bool(args.first().is_some_and(is_ok))),
-    ),
-    pure(
-        "content",
-        Arity::exactly(1),
-        "(content r)",
-        "The text of a result; raises if it failed.",
-        |_, args| match args.first().unwrap_or(&Value::Nil) {
+builtins! {
+    "(ok? r)" exactly(1) "Whether a result did not fail; false for an error and for an exhausted loop."
+        => Run::Pure(|_, args| Ok(Value::Bool(args.first().is_some_and(is_ok))));
+    "(content r)" exactly(1) "The text of a result; raises if it failed."
+        => Run::Pure(|_, args| match args.first().unwrap_or(&Value::Nil) {
             Value::Result(result) => Ok(Value::Text(result.content()?.clone())),
             Value::Text(text) => Ok(Value::Text(text.clone())),
             other => Err(type_error("content", "a result", other)),
-        },
-    ),
-    pure(
-        "parsed",
-        Arity::exactly(1),
-        "(parsed r)",
-        "The data of a result, else its text parsed as JSON; raises if it failed.",
-        parsed,
-    ),
-    pure(
-        "error-reason",
-        Arity::exactly(1),
-        "(error-reason r)",
-        "The reason of a failed result or an error, else its type; nil for anything else.",
-        |_, args| error_field(args.first().unwrap_or(&Value::Nil), &["reason", "type"]),
-    ),
-    pure(
-        "error-message",
-        Arity::exactly(1),
-        "(error-message r)",
-        "The message of a failed result or an error.",
-        |_, args| error_field(args.first().unwrap_or(&Value::Nil), &["message"]),
-    ),
-    pure(
-        "exit-code",
-        Arity::exactly(1),
-        "(exit-code r)",
-        "The exit code of a command's result, or nil.",
-        |_, args| {
+        });
+    "(parsed r)" exactly(1) "The data of a result, else its text parsed as JSON; raises if it failed."
+        => Run::Pure(parsed);
+    "(error-reason r)" exactly(1)
+        "The reason of a failed result or an error, else its type; nil for anything else."
+        => Run::Pure(|_, args| error_field(args.first().unwrap_or(&Value::Nil), &["reason", "type"]));
+    "(error-message r)" exactly(1) "The message of a failed result or an error."
+        => Run::Pure(|_, args| error_field(args.first().unwrap_or(&Value::Nil), &["message"]));
+    "(exit-code r)" exactly(1) "The exit code of a command's result, or nil."
+        => Run::Pure(|_, args| {
             let result = args.first().unwrap_or(&Value::Nil);
             for name in ["exit_code", "exitCode"] {
                 if let Some(code) = map::field("exit-code", result, &Value::from(name))? {
@@ -58,9 +30,8 @@ pub(super) const TABLE: &[Builtin] = &[
                 }
             }
             Ok(Value::Nil)
-        },
-    ),
-];
+        });
+}
 
 /// Whether a value counts as success.
 pub(crate) fn is_ok(value: &Value) -> bool {

@@ -1,111 +1,50 @@
 //! String functions. Where a string is expected, a symbol stands for its name and a result for its content.
 
-use super::{Arity, Builtin, int_of, list_of, pure, text_of};
+use super::{Run, builtins, int_of, list_of, text_of};
 use crate::fuel::Fuel;
 use crate::runtime_error::UnlocatedError;
 use crate::value::{List, Value, show_within};
 
-pub(super) const TABLE: &[Builtin] = &[
-    pure("string-append", Arity::at_least(0), "(string-append s …)", "Concatenates strings.", append),
-    pure(
-        "string-join",
-        Arity::between(1, 2),
-        "(string-join list sep)",
-        "Joins the strings of a list with sep.",
-        join,
-    ),
-    pure(
-        "string-split",
-        Arity::between(1, 2),
-        "(string-split s sep)",
-        "Splits s at sep; without sep, at white space.",
-        split,
-    ),
-    pure(
-        "string-trim",
-        Arity::exactly(1),
-        "(string-trim s)",
-        "Removes leading and trailing white space.",
-        |meter, args| changed(meter, "string-trim", args, |text| text.trim().to_owned()),
-    ),
-    pure(
-        "string-replace",
-        Arity::exactly(3),
-        "(string-replace s from to)",
-        "Replaces every occurrence of from with to.",
-        replace,
-    ),
-    pure(
-        "string-contains?",
-        Arity::exactly(2),
-        "(string-contains? s part)",
-        "Whether s contains part.",
-        |_, args| asked("string-contains?", args, |text, part| text.contains(part)),
-    ),
-    pure(
-        "string-starts-with?",
-        Arity::exactly(2),
-        "(string-starts-with? s part)",
-        "Whether s starts with part.",
-        |_, args| asked("string-starts-with?", args, |text, part| text.starts_with(part)),
-    ),
-    pure(
-        "string-ends-with?",
-        Arity::exactly(2),
-        "(string-ends-with? s part)",
-        "Whether s ends with part.",
-        |_, args| asked("string-ends-with?", args, |text, part| text.ends_with(part)),
-    ),
-    pure(
-        "string-upper",
-        Arity::exactly(1),
-        "(string-upper s)",
-        "The string in upper case.",
-        |meter, args| changed(meter, "string-upper", args, str::to_uppercase),
-    ),
-    pure(
-        "string-lower",
-        Arity::exactly(1),
-        "(string-lower s)",
-        "The string in lower case.",
-        |meter, args| changed(meter, "string-lower", args, str::to_lowercase),
-    ),
-    pure("string-length", Arity::exactly(1), "(string-length s)", "Number of characters.", |meter, args| {
-        let text = one("string-length", args)?;
-        meter.spend((text.len() / 256) as u64)?;
-        Ok(Value::Int(text.chars().count() as i64))
-    }),
-    pure(
-        "substring",
-        Arity::between(2, 3),
-        "(substring s from to)",
-        "The characters from index from up to but excluding index to.",
-        substring,
-    ),
-    pure(
-        "format",
-        Arity::at_least(1),
-        "(format \"{} and {}\" a b)",
-        "Replaces each {} with the next value.",
-        format,
-    ),
-    pure("to-string", Arity::exactly(1), "(to-string a)", "The printed form of the value.", |meter, args| {
-        let shown = shown(meter, args.first().unwrap_or(&Value::Nil))?;
-        meter.text(shown.len())?;
-        Ok(Value::text(shown))
-    }),
-    pure(
-        "string->symbol",
-        Arity::exactly(1),
-        "(string->symbol s)",
-        "The symbol with this name.",
-        |meter, args| {
+builtins! {
+    "(string-append s …)" at_least(0) "Concatenates strings." => Run::Pure(append);
+    "(string-join list sep)" between(1, 2) "Joins the strings of a list with sep." => Run::Pure(join);
+    "(string-split s sep)" between(1, 2) "Splits s at sep; without sep, at white space." => Run::Pure(split);
+    "(string-trim s)" exactly(1) "Removes leading and trailing white space."
+        => Run::Pure(|meter, args| changed(meter, "string-trim", args, |text| text.trim().to_owned()));
+    "(string-replace s from to)" exactly(3) "Replaces every occurrence of from with to."
+        => Run::Pure(replace);
+    "(string-contains? s part)" exactly(2) "Whether s contains part."
+        => Run::Pure(|_, args| asked("string-contains?", args, |text, part| text.contains(part)));
+    "(string-starts-with? s part)" exactly(2) "Whether s starts with part."
+        => Run::Pure(|_, args| asked("string-starts-with?", args, |text, part| text.starts_with(part)));
+    "(string-ends-with? s part)" exactly(2) "Whether s ends with part."
+        => Run::Pure(|_, args| asked("string-ends-with?", args, |text, part| text.ends_with(part)));
+    "(string-upper s)" exactly(1) "The string in upper case."
+        => Run::Pure(|meter, args| changed(meter, "string-upper", args, str::to_uppercase));
+    "(string-lower s)" exactly(1) "The string in lower case."
+        => Run::Pure(|meter, args| changed(meter, "string-lower", args, str::to_lowercase));
+    "(string-length s)" exactly(1) "Number of characters."
+        => Run::Pure(|meter, args| {
+            let text = one("string-length", args)?;
+            meter.spend((text.len() / 256) as u64)?;
+            Ok(Value::Int(text.chars().count() as i64))
+        });
+    "(substring s from to)" between(2, 3) "The characters from index from up to but excluding index to."
+        => Run::Pure(substring);
+    "(format \"{} and {}\" a b)" at_least(1) "Replaces each {} with the next value." => Run::Pure(format);
+    "(to-string a)" exactly(1) "The printed form of the value."
+        => Run::Pure(|meter, args| {
+            let shown = shown(meter, args.first().unwrap_or(&Value::Nil))?;
+            meter.text(shown.len())?;
+            Ok(Value::text(shown))
+        });
+    "(string->symbol s)" exactly(1) "The symbol with this name."
+        => Run::Pure(|meter, args| {
             let text = one("string->symbol", args)?;
             meter.text(text.len())?;
             Ok(Value::symbol(text))
-        },
-    ),
-];
+        });
+}
 
 /// The value as interpolated into text: strings unquoted, results as their content.
 pub(crate) fn shown(meter: &mut Fuel, value: &Value) -> Result<String, UnlocatedError> {

@@ -32,3 +32,27 @@ fn json_has_the_same() {
         ])
     );
 }
+
+#[test]
+fn the_file_of_all_keys_names_each_once_and_its_defaults_are_valid() {
+    let text = commented_file();
+    let lines: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("# ")).collect();
+    let entries: Vec<&str> = KEYS
+        .iter()
+        .map(|key| {
+            let start = format!("{} = ", key.name);
+            let named: Vec<&&str> = lines.iter().filter(|line| line.starts_with(&start)).collect();
+            assert_eq!(named.len(), 1, "{}", key.name);
+            *named[0]
+        })
+        .collect();
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("fusee.toml");
+    // `sandbox` is a word here and a table in `sandbox.network`: a file has one or the other.
+    let with_default: Vec<&str> =
+        entries.into_iter().filter(|line| !line.contains('…') && !line.starts_with("sandbox = ")).collect();
+    std::fs::write(&file, with_default.join("\n")).unwrap();
+    let environment = Environment::made_of(&[], place.path());
+    let config = Config::gather(Some(&file), &environment, Vec::new());
+    assert!(config.is_ok(), "{}\n{config:?}", with_default.join("\n"));
+}

@@ -16,20 +16,23 @@ fn a_project_is_made_once_and_never_overwritten() {
 }
 
 #[test]
-fn the_template_is_a_valid_configuration_and_so_is_each_default_in_it() {
+fn the_template_is_a_valid_configuration_and_so_are_the_five_examples_in_it() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("fusee.toml");
     let environment = Environment::made_of(&[], place.path());
     fs::write(&file, template()).unwrap();
     assert!(Config::gather(Some(&file), &environment, Vec::new()).is_ok());
-    let uncommented: String = template()
+    let examples: Vec<String> = template()
         .lines()
         .filter_map(|line| line.strip_prefix("# "))
-        .filter(|line| KEYS.iter().any(|key| line.starts_with(&format!("{} = ", key.name))))
-        .filter(|line| !line.contains('…') && !line.ends_with("\"\""))
-        .map(|line| format!("{line}\n"))
+        .filter(|line| USEFUL.iter().any(|(name, _)| line.starts_with(&format!("{name} = "))))
+        .map(str::to_owned)
         .collect();
-    fs::write(&file, &uncommented).unwrap();
-    let config = Config::gather(Some(&file), &environment, Vec::new());
-    assert!(config.is_ok(), "{uncommented}\n{config:?}");
+    assert_eq!(examples.len(), 5, "{}", template());
+    fs::write(&file, examples.join("\n")).unwrap();
+    let config = Config::gather(Some(&file), &environment, Vec::new()).unwrap();
+    for (name, _) in USEFUL {
+        let (_, origin) = config.value(name).unwrap();
+        assert!(origin.to_string().contains("fusee.toml"), "{name} comes from {origin}");
+    }
 }

@@ -11,7 +11,7 @@ async fn journal_with(folder: &std::path::Path, names: &[(&str, Option<RunStatus
         Journal::open(&folder.join("journal.db"), JournalOptions::default(), Arc::new(FixedClock(0)))
             .unwrap();
     for (name, status) in names {
-        let run = SqliteRun::begin(&journal, &name.parse().unwrap(), "a title", None).await.unwrap();
+        let run = SqliteRun::begin(&journal, &name.parse().unwrap(), "a title").await.unwrap();
         if let Some(status) = status {
             run.finish(*status).await.unwrap();
         }

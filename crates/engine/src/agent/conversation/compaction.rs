@@ -15,7 +15,6 @@ mod turns;
 mod properties;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
 pub(crate) mod validity;
 
 use std::ops::Range;

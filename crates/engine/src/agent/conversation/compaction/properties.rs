@@ -4,7 +4,7 @@ use fusee_model::{Message, ToolCall};
 use proptest::prelude::*;
 
 use super::rule_summary::is_summary;
-use super::validity::legal;
+use super::validity::check_conversation;
 use super::{Compacted, CompactionRetention, compact};
 
 fn tokens(message: &Message) -> u64 {
@@ -153,7 +153,7 @@ proptest! {
         recent_tokens in 0..4_000u64,
         share in 0..100u64,
     ) {
-        prop_assert_eq!(legal(&messages), Ok(()));
+        prop_assert_eq!(check_conversation(&messages), Ok(()));
         let keep = CompactionRetention { first_user_messages: goals, recent_tokens, request: None };
         let target = messages.iter().map(tokens).sum::<u64>() * share / 100;
         let compacted = compact(&messages, &keep, target, &tokens);
@@ -161,7 +161,7 @@ proptest! {
         let Some(compacted) = compacted else { return Ok(()) };
         let Compacted { messages: left, tokens_before, tokens_after, items_removed, .. } = &compacted;
 
-        prop_assert_eq!(legal(left), Ok(()));
+        prop_assert_eq!(check_conversation(left), Ok(()));
         let users = messages.iter().filter(|message| matches!(message, Message::User { .. }));
         let mut rest = left.iter();
         for goal in users.take(goals) {
@@ -195,13 +195,13 @@ proptest! {
                 if compacted.tokens_after <= target {
                     prop_assert_eq!(again, None);
                 } else if let Some(again) = again {
-                    prop_assert_eq!(legal(&again.messages), Ok(()));
+                    prop_assert_eq!(check_conversation(&again.messages), Ok(()));
                     prop_assert!(again.tokens_after < compacted.tokens_after);
                 }
                 messages = compacted.messages;
             }
             append(&mut messages, 100 + index, turn);
-            prop_assert_eq!(legal(&messages), Ok(()));
+            prop_assert_eq!(check_conversation(&messages), Ok(()));
         }
     }
 
@@ -284,7 +284,7 @@ fn a_large_conversation_reaches_the_target() {
     let messages = large();
     let keep = CompactionRetention { first_user_messages: 1, recent_tokens: 20_000, request: None };
     let compacted = compact(&messages, &keep, 40_000, &tokens).expect("it gets smaller");
-    assert_eq!(legal(&compacted.messages), Ok(()));
+    assert_eq!(check_conversation(&compacted.messages), Ok(()));
     assert!(compacted.tokens_before >= 100_000);
     assert!((30_000..=40_000).contains(&compacted.tokens_after), "{}", compacted.tokens_after);
 }

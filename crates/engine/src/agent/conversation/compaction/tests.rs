@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use fusee_model::{Image, Message, ToolCall};
 
-use super::validity::legal;
+use super::validity::check_conversation;
 use super::{Compacted, CompactionRetention, compact};
 
 const GOAL_ONLY: CompactionRetention =
@@ -102,7 +102,7 @@ impl Talk {
 
     fn to(&self, target: u64, keep: CompactionRetention) -> Option<Compacted> {
         let compacted = compact(&self.messages, &keep, target, &bytes)?;
-        assert_eq!(legal(&compacted.messages), Ok(()));
+        assert_eq!(check_conversation(&compacted.messages), Ok(()));
         assert_eq!(compacted.tokens_before, total(&self.messages));
         assert_eq!(compacted.tokens_after, total(&compacted.messages));
         Some(compacted)

@@ -1,4 +1,4 @@
-//! The task runner: performs the actions of the turn machine and reports what came of them. It owns the parts
+//! The turn manager: executes the turns of a task. It performs the actions of the turn machine and reports what came of them. It owns the parts
 //! of a running task. Model requests (`model_request.rs`), tool calls (`tool_calls.rs`), compaction
 //! (`conversation.rs`) and the runtime's own actions (`completion`) are journal steps.
 
@@ -21,8 +21,8 @@ use super::model_request::{self, TurnContext};
 use super::phase_tracker::PhaseTracker;
 use super::task::{AgentTask, FinishedTask, TaskOutcome};
 
-/// A running task.
-pub(crate) struct TaskRunner<'t> {
+/// Executes the turns of a running task.
+pub(crate) struct TurnManager<'t> {
     pub(super) run: Execution<'t>,
     pub(super) machine: TurnMachine,
     pub(super) conversation: Conversation<'t>,
@@ -33,7 +33,7 @@ pub(crate) struct TaskRunner<'t> {
     loading: Option<ServerLoading>,
 }
 
-impl<'t> TaskRunner<'t> {
+impl<'t> TurnManager<'t> {
     pub(crate) fn new(task: &'t AgentTask, started_ms: i64) -> Self {
         let run = Execution::new(task, started_ms);
         let flow = FlowState::new(&task.rules, task.earlier.plan.clone());
