@@ -63,6 +63,15 @@ impl Sandbox {
         Self::Namespaces(Arc::new(NamespaceSandbox::new(policy)))
     }
 
+    /// Watches for repositories in the workspace; `None` without a sandbox.
+    fn repositories(&self) -> Option<&Arc<protected_paths::repository_watch::RepositoryWatch>> {
+        match self {
+            Self::Off => None,
+            Self::Namespaces(sandbox) => sandbox.repositories(),
+            Self::Landlock(sandbox) => sandbox.repositories(),
+        }
+    }
+
     /// Creates a Landlock sandbox with this policy.
     #[must_use]
     pub fn landlock(policy: Policy) -> Self {

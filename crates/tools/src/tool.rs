@@ -205,9 +205,21 @@ impl std::fmt::Debug for CallContext {
     }
 }
 
+/// Who wants a command to be run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CommandSource {
+    /// The model, in a call that the user's approval policy covers.
+    #[default]
+    Model,
+    /// The configuration of the project.
+    Project,
+}
+
 /// Limits of single calls. Content over a limit is cut, and the answer says so and how to get the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallLimits {
+    /// Who wants a command to be run.
+    pub source: CommandSource,
     /// Maximum lines shown by one read.
     pub read_lines: usize,
     /// Maximum bytes of text in one answer of a read tool.
@@ -248,6 +260,7 @@ impl CallLimits {
 impl Default for CallLimits {
     fn default() -> Self {
         Self {
+            source: CommandSource::Model,
             read_lines: 2000,
             answer_bytes: 50 * 1024,
             line_characters: 2000,

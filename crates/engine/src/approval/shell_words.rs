@@ -28,8 +28,8 @@ pub(crate) struct CommandLine {
     pub(crate) opaque: bool,
 }
 
-/// Shell keywords that a command follows.
-const BEFORE_A_COMMAND: [&str; 10] = ["if", "then", "elif", "else", "while", "until", "do", "{", "!", "time"];
+/// Shell keywords that a command follows. `time` is treated as a program, which some shells have too.
+const BEFORE_A_COMMAND: [&str; 9] = ["if", "then", "elif", "else", "while", "until", "do", "{", "!"];
 
 /// Other shell keywords, which do not start a simple command.
 const KEYWORDS: [&str; 10] = ["fi", "for", "done", "case", "esac", "function", "select", "coproc", "}", "in"];

@@ -119,9 +119,7 @@ impl ForkServer {
         output: impl FnMut(&[u8]),
         stop: impl Future<Output = ()>,
     ) -> Result<FinishedCommand, CommandFailure> {
-        let after = AfterSupervisor::of(&request)?;
-        let ended = self.start(request, None).await?.wait_to_end(output, stop).await;
-        self.checked(ended, after).await
+        self.run_watched(request, None, output, stop).await
     }
 
     /// Like [`Self::run`], with an input that is written to while the command runs.
@@ -132,9 +130,31 @@ impl ForkServer {
         output: impl FnMut(&[u8]),
         stop: impl Future<Output = ()>,
     ) -> Result<FinishedCommand, CommandFailure> {
+        self.run_watched(request, Some(input), output, stop).await
+    }
+
+    async fn run_watched(
+        &self,
+        request: CommandRequest<'_>,
+        input: Option<OwnedFd>,
+        output: impl FnMut(&[u8]),
+        stop: impl Future<Output = ()>,
+    ) -> Result<FinishedCommand, CommandFailure> {
         let after = AfterSupervisor::of(&request)?;
-        let ended = self.start(request, Some(input)).await?.wait_to_end(output, stop).await;
-        self.checked(ended, after).await
+        let watched = match request.sandbox.repositories() {
+            Some(repositories) => Some(repositories.begin().await),
+            None => None,
+        };
+        let ended = self.start(request, input).await?.wait_to_end(output, stop).await;
+        let mut ended = self.checked(ended, after).await;
+        if let (
+            Ok(FinishedCommand { protection, .. }) | Err(CommandFailure::SupervisorGone(protection)),
+            Some(watched),
+        ) = (&mut ended, watched)
+        {
+            protection.add(watched.end().await);
+        }
+        ended
     }
 
     /// Checks the protected paths if the supervisor died before it did.
@@ -278,7 +298,7 @@ enum AfterSupervisor<'r> {
     /// Existing paths were mounted read-only; only what was created has to be reverted.
     Namespaces(&'r NamespaceSandbox),
     /// Existing paths could be changed as well.
-    Landlock(SettingsBackup<'r>, &'r Policy),
+    Landlock(SettingsBackup, &'r Policy),
 }
 
 impl<'r> AfterSupervisor<'r> {

@@ -257,6 +257,12 @@ impl Policy {
         Ok(self)
     }
 
+    /// The work tree whose repositories are watched.
+    pub(super) fn workspace(&self) -> Option<&Path> {
+        let tree = self.guarded.iter().find(|guarded| guarded.made == CreatedPathAction::Linking);
+        tree.map(|guarded| guarded.path.as_path())
+    }
+
     /// The minimal policy that can run a program: the system readable, nothing writable.
     #[must_use]
     pub fn minimal() -> Self {

@@ -6,9 +6,11 @@
 //! while a command runs, and what the command creates there is set aside (`revert`).
 
 pub(crate) mod entry;
+mod git_references;
 mod git_settings;
 mod nested_repos;
 pub(crate) mod report;
+pub(crate) mod repository_watch;
 mod revert;
 pub(crate) mod submodules;
 

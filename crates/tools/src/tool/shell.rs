@@ -136,6 +136,10 @@ impl Shell {
     }
 
     async fn wait_to_end(&self, plan: CheckedCommand, context: &CallContext) -> ToolOutput {
+        let sandbox = match self.settings.sandbox_for(context.limits.source) {
+            Ok(sandbox) => sandbox,
+            Err(failure) => return ToolOutput::error(failure.to_string()),
+        };
         let (head, tail) = (context.limits.output_head, context.limits.output_tail);
         let spool = Spool::create(context.workspace.held(), &context.call_id, head + tail);
         let capture = Mutex::new(Capture::new(head, tail).saved_to(spool));
@@ -152,7 +156,7 @@ impl Shell {
             directory: plan.directory,
             input: plan.input.as_deref().map(str::as_bytes),
             environment: &self.settings.environment,
-            sandbox: &self.settings.sandbox,
+            sandbox,
             allowance: self.settings.allowance,
         };
         let push = |bytes: &[u8]| capture.lock().push(bytes);

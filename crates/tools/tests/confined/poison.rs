@@ -32,6 +32,23 @@ macro_rules! nested {
     };
 }
 
+/// A bare repository in the current directory that is its own work tree.
+macro_rules! bare {
+    () => {
+        concat!("git init -q --bare .; git config core.bare false; git config core.worktree ..; ", evil!())
+    };
+}
+
+/// A repository whose settings execute and include files of the work tree.
+fn with_references(stage: &Stage) -> Option<Box<dyn std::any::Any>> {
+    stage.bare("git init -q .; git config core.hooksPath .husky; git config include.path ../.gitsettings; git config alias.st '!sh tools/st.sh'");
+    stage.write(".husky/pre-commit", "#!/bin/sh\ntrue\n");
+    stage.write(".gitsettings", "[user]\n\tname = a\n");
+    stage.write("tools/st.sh", "true\n");
+    stage.bare("chmod +x .husky/pre-commit");
+    None
+}
+
 pub(crate) fn attempts() -> Vec<Attempt> {
     let runs = |name, command| attempt(name, command, Success::Seen(ran));
     let linked = |name, command| runs(name, command).after(submodule);
@@ -52,6 +69,23 @@ pub(crate) fn attempts() -> Vec<Attempt> {
             stage.path("fusee.toml").exists()
         })).needing_root(),
         linked("hooks_with_taken_names", "for n in '' 2 3 4 5 6 7 8 9; do mkdir -p n/.git/hooks/pre-commit.refused$n; done; cd n; git init -q; printf '#!/bin/sh\\ntouch $OUTSIDE/ran\\n' > .git/hooks/pre-commit; chmod 755 .git/hooks/pre-commit; echo x > x; git add x; git commit -qnm x; cd ..; git add n; chmod 555 n/.git/hooks"),
+        runs("bare_repository_at_the_root", concat!("mkdir x; cd x; ", bare!(), "; mv * ..")),
+        runs("bare_repository_in_a_directory", concat!("mkdir -p a/b; cd a/b; ", bare!())),
+        runs("bare_repository_in_an_ignored_directory", concat!("mkdir -p node_modules/b; echo node_modules > .gitignore; cd node_modules/b; ", bare!())),
+        runs("unlinked_repository", concat!("mkdir n; cd n; git init -q; ", evil!())),
+        runs("unlinked_repository_that_can_only_be_entered", concat!("mkdir n; cd n; git init -q; ", evil!(), "; cd ..; chmod 111 n")),
+        runs("unlinked_repository_in_a_repository", concat!("mkdir -p a/n; cd a/n; git init -q; ", evil!())).after(repository),
+        runs("unlinked_repository_with_a_hook", "mkdir n; cd n; git init -q; printf '#!/bin/sh\ntouch $OUTSIDE/ran\n' > .git/hooks/pre-commit; chmod 755 .git/hooks/pre-commit"),
+        runs("pointer_to_a_repository", concat!("mkdir n bad; cd bad; ", bare!(), "; git config core.worktree ../n; cd ..; echo 'gitdir: ../bad' > n/.git")),
+        runs("link_to_a_repository", concat!("mkdir n bad; cd bad; ", bare!(), "; git config core.worktree ../n; cd ..; ln -s ../bad n/.git")),
+        runs("common_directory_without_a_head", concat!("mkdir n; cd n; git init -q; ", evil!(), "; mv .git ../bad; mkdir .git; cp ../bad/HEAD .git; rm ../bad/HEAD; echo ../../bad > .git/commondir")),
+        runs("hook_in_the_work_tree", "echo 'touch $OUTSIDE/ran' >> .husky/pre-commit").after(with_references),
+        runs("new_hook_in_the_work_tree", "printf '#!/bin/sh\ntouch $OUTSIDE/ran\n' > .husky/post-commit; chmod 755 .husky/post-commit").after(with_references),
+        runs("included_settings", "printf '[core]\n\tfsmonitor = touch $OUTSIDE/ran; false\n' >> .gitsettings").after(with_references),
+        attempt("program_in_the_work_tree", "echo 'touch $OUTSIDE/ran' > tools/st.sh", Success::Seen(|stage| {
+            stage.bare("git st");
+            stage.outside("ran").exists()
+        })).after(with_references),
         does("limit_its_supervisor", "prlimit --pid $PPID --core=0:0 && echo done"),
         does("move_its_supervisor", "ABOVE=$PPID python3 -c 'import os; os.sched_setaffinity(int(os.environ[\"ABOVE\"]), os.sched_getaffinity(int(os.environ[\"ABOVE\"]))); print(\"done\")'"),
         does("slow_its_supervisor", "ABOVE=$PPID python3 -c 'import os; os.setpriority(os.PRIO_PROCESS, int(os.environ[\"ABOVE\"]), os.getpriority(os.PRIO_PROCESS, int(os.environ[\"ABOVE\"]))); print(\"done\")'"),

@@ -4,7 +4,6 @@
 //! `protected_paths::revert` does the same for paths that did not exist before.
 #![deny(clippy::let_underscore_must_use, clippy::unused_result_ok)]
 
-use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -29,16 +28,16 @@ const HOOKS: &str = "hooks";
 
 /// The protected paths as they were before a command.
 #[derive(Debug, Default)]
-pub(crate) struct SettingsBackup<'p> {
+pub(crate) struct SettingsBackup {
     files: Vec<SettingsFile>,
     /// Hook directories, in which no hook may be added.
     hooks: Vec<PathBuf>,
     /// Paths that did not exist, and directories that must not be replaced by anything else.
-    absent: Vec<(&'p Path, CreatedPathAction)>,
+    absent: Vec<(PathBuf, CreatedPathAction)>,
     /// Work trees whose index may link to repositories.
-    trees: Vec<&'p Path>,
+    trees: Vec<PathBuf>,
     /// All protected paths.
-    guarded: Vec<&'p Path>,
+    guarded: Vec<PathBuf>,
     bytes: u64,
     entries: usize,
 }
@@ -50,26 +49,30 @@ struct SettingsFile {
     content: Vec<u8>,
 }
 
-impl<'p> SettingsBackup<'p> {
+impl SettingsBackup {
     /// Records the protected paths before a command.
-    pub(crate) fn of(guarded: &[(&'p Path, CreatedPathAction)]) -> io::Result<Self> {
-        let mut kept = Self { guarded: guarded.iter().map(|(path, _)| *path).collect(), ..Self::default() };
+    pub(crate) fn of(guarded: &[(&Path, CreatedPathAction)]) -> io::Result<Self> {
+        let mut kept =
+            Self { guarded: guarded.iter().map(|(path, _)| path.to_path_buf()).collect(), ..Self::default() };
         for &(path, made) in guarded {
             if made == CreatedPathAction::Linking {
-                kept.trees.push(path);
+                kept.trees.push(path.to_owned());
                 continue;
             }
             let Some(entry) = Entry::at(path)? else {
-                kept.absent.push((path, made));
+                kept.absent.push((path.to_owned(), made));
                 continue;
             };
             match entry.kind()? {
-                None => kept.absent.push((path, made)),
+                None => kept.absent.push((path.to_owned(), made)),
                 Some(FileType::RegularFile) => kept.keep_file(&entry, path)?,
                 Some(FileType::Directory) if made == CreatedPathAction::UnlessDirectory => {
-                    kept.absent.push((path, made));
+                    kept.absent.push((path.to_owned(), made));
                 }
-                Some(FileType::Directory) => kept.keep_directory(&entry, path)?,
+                Some(FileType::Directory) => {
+                    let is_hooks = made == CreatedPathAction::WithoutHooks;
+                    kept.keep_directory(&entry, path, is_hooks)?;
+                }
                 // A link stays one, and its target is outside the workspace or not protected.
                 Some(_) => {}
             }
@@ -77,8 +80,7 @@ impl<'p> SettingsBackup<'p> {
         Ok(kept)
     }
 
-    fn keep_directory(&mut self, directory: &Entry, path: &Path) -> io::Result<()> {
-        let is_hooks = path.file_name() == Some(OsStr::new(HOOKS));
+    fn keep_directory(&mut self, directory: &Entry, path: &Path, is_hooks: bool) -> io::Result<()> {
         if is_hooks {
             self.hooks.push(path.to_owned());
         }
@@ -97,7 +99,7 @@ impl<'p> SettingsBackup<'p> {
             }
             let Some(entry) = directory.child(&name)? else { continue };
             if kind == FileType::Directory {
-                self.keep_directory(&entry, &inner)?;
+                self.keep_directory(&entry, &inner, is_hooks || name == HOOKS)?;
             } else {
                 self.keep_file(&entry, &inner)?;
             }
@@ -119,8 +121,8 @@ impl<'p> SettingsBackup<'p> {
     /// command is left.
     pub(crate) fn restore(&self) -> ProtectionReport {
         let mut report = ProtectionReport::default();
-        for &(path, made) in &self.absent {
-            revert_at(path, made, &mut report);
+        for (path, made) in &self.absent {
+            revert_at(path, *made, &mut report);
         }
         for file in &self.files {
             match file.restore() {
@@ -133,7 +135,7 @@ impl<'p> SettingsBackup<'p> {
             self.revert_added_hooks(hooks, &mut report);
         }
         // Last, because the backed-up files are restored by now.
-        let is_guarded = |git: &Path| self.guarded.contains(&git);
+        let is_guarded = |git: &Path| self.guarded.iter().any(|guarded| guarded == git);
         self.trees.iter().for_each(|tree| sanitize_nested(tree, &is_guarded, &mut report));
         report
     }

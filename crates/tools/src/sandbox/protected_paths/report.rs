@@ -45,6 +45,12 @@ impl ProtectionReport {
         Self { reverted: self.reverted, unrestored: later.unrestored }
     }
 
+    /// Adds what another check found.
+    pub(in crate::sandbox) fn add(&mut self, other: Self) {
+        other.reverted.iter().for_each(|path| self.note_reverted(path));
+        self.unrestored.extend(other.unrestored);
+    }
+
     /// Encodes the report: NUL-terminated strings, each path preceded by its kind.
     pub(in crate::sandbox) fn encode(&self, message: &mut Vec<u8>) {
         let mut push = |mark: u8, text: &[u8]| {
