@@ -152,6 +152,8 @@ pub(crate) struct Config {
     mcp: Vec<McpEntry>,
     /// The files that were looked for, and whether each exists.
     pub(crate) files: Vec<(PathBuf, bool)>,
+    /// Files of the project that the user has not trusted.
+    untrusted: Vec<PathBuf>,
     warnings: Vec<Diagnostic>,
     sources: Vec<Source>,
 }
@@ -180,8 +182,14 @@ impl Config {
             config.add_file(path, |_| FileOwner::User, Layer::UserFile, &mut problems);
         }
         if let Some(path) = project_file {
-            let whose = |text: &str| Trust::read(environment).owner(path, text);
+            let mut untrusted = false;
+            let whose = |text: &str| {
+                let owner = Trust::read(environment).owner(path, text);
+                untrusted = owner == FileOwner::Project;
+                owner
+            };
             config.add_file(path, whose, Layer::ProjectFile, &mut problems);
+            config.untrusted.extend(untrusted.then(|| path.to_owned()));
         }
         if let Some(path) = agent_file {
             let path = environment.directory().join(path);
@@ -189,6 +197,12 @@ impl Config {
                 return Err(CliError::usage(format!("agent file {} not found", path.display())));
             }
             config.add_file(&path, |_| FileOwner::Agent, Layer::AgentFile, &mut problems);
+            // It may set everything because the user named it, but a file of the project still is the project's.
+            let folder = project_file.and_then(Path::parent).and_then(|folder| folder.canonicalize().ok());
+            let is_inside = |folder: PathBuf| path.canonicalize().is_ok_and(|real| real.starts_with(folder));
+            if folder.is_some_and(is_inside) && !project_file.is_some_and(|file| trusts(environment, file)) {
+                config.untrusted.push(path);
+            }
         }
         config.add_variables(environment, &mut problems);
         for (name, value) in flags {
@@ -211,9 +225,19 @@ impl Config {
             rules: Vec::new(),
             mcp: Vec::new(),
             files: Vec::new(),
+            untrusted: Vec::new(),
             warnings: Vec::new(),
             sources: Vec::new(),
         }
+    }
+
+    /// Whether a file of the project that the user has not trusted configures commands for the runtime.
+    fn has_untrusted_commands(&self) -> bool {
+        self.values.iter().any(|(name, (value, origin))| {
+            let is_foreign =
+                matches!(origin, ValueOrigin::File { path, .. } if self.untrusted.contains(path));
+            is_foreign && (COMMAND_KEYS.contains(name) || matches!(value, Value::Stages(_)))
+        })
     }
 
     fn add_file(
@@ -458,6 +482,7 @@ impl Config {
                 processes: self.whole("sandbox.processes").unwrap_or(usual.processes),
                 file_bytes: self.whole("sandbox.file_mb").map_or(usual.file_bytes, |mb| mb << 20),
             },
+            untrusted_flow: self.has_untrusted_commands(),
         }
     }
 
@@ -527,6 +552,15 @@ pub(crate) fn check_file(path: &Path, name: &str, whose: FileOwner) -> (Diagnost
     };
     let problems = problems.into_sorted().into_iter().map(named).collect();
     (problems, source.map(|source| Source::new(name, source.text())))
+}
+
+/// Keys whose value is a command that the runtime runs; stages contain them as well.
+const COMMAND_KEYS: [&str; 3] = ["verify", "before.run", "after.run"];
+
+/// Whether the user has trusted a project's file as it is now.
+fn trusts(environment: &Environment, file: &Path) -> bool {
+    let text = fusee::engine::tools::workspace::bounded_read::read_text(file, MOST_BYTES);
+    text.is_ok_and(|text| Trust::read(environment).covers(file, &text))
 }
 
 fn built_in() -> BTreeMap<&'static str, (Value, ValueOrigin)> {

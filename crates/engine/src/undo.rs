@@ -7,9 +7,10 @@
 mod git;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
 
 use fusee_journal::{Journal, JournalError, RunId, StepKind, StepRow};
-use fusee_tools::workspace::{Backup, BackupContent, FileState, RestoreStep};
+use fusee_tools::workspace::{Backup, BackupContent, FileState, RestoreStep, bounded_read};
 use fusee_tools::{ContentHash, DirectoryChange, FileChange, ToolOutput, Workspace};
 use serde_json::Value;
 
@@ -35,6 +36,9 @@ pub struct UndoPlan {
     pub emptied: Vec<String>,
     /// Directories removed by the run that no restored file recreates; they are created again.
     pub missing: Vec<String>,
+    /// Those of `files` that changed while a command ran. Someone else may have changed them at that time, so
+    /// their current content is kept.
+    pub uncertain: Vec<String>,
     /// Commands that were run. Their effects outside the tracked files (ignored files, `.git`, permissions,
     /// anything outside the workspace) are unknown.
     pub commands: Vec<String>,
@@ -93,6 +97,7 @@ impl UndoPlan {
         }
         let mut pending = Vec::new();
         for (path, trail) in std::mem::take(&mut found.trails) {
+            undo.uncertain.extend(trail.by_command.then(|| path.clone()));
             let kept = found.kept.remove(&path).unwrap_or_default();
             if let Some((now, source)) = undo.judge(&path, &trail, &kept, workspace) {
                 pending.push((path, now, source));
@@ -102,6 +107,8 @@ impl UndoPlan {
         undo.fetch(pending, workspace);
         undo.drop_second_names(workspace);
         undo.judge_directories(&found.directories, workspace);
+        let is_lost = |path: &String| undo.files.iter().any(|file| file.path == *path && file.now.is_some());
+        undo.uncertain.retain(is_lost);
         Ok(undo)
     }
 
@@ -242,8 +249,12 @@ impl UndoPlan {
         self.files.is_empty() && self.emptied.is_empty() && self.missing.is_empty()
     }
 
-    /// Executes the plan, for all files or none. A directory that is no longer empty stays.
-    pub fn carry_out(&self, workspace: &Workspace, run: &RunId) -> Result<(), String> {
+    /// Executes the plan, for all files or none. A directory that is no longer empty stays. The content of
+    /// uncertain files is copied to the directory `copies` first.
+    pub fn carry_out(&self, workspace: &Workspace, run: &RunId, copies: &Path) -> Result<(), String> {
+        for path in &self.uncertain {
+            keep_copy(workspace, path, copies).map_err(|error| format!("cannot copy {path}: {error}"))?;
+        }
         workspace.restore(&self.files, &format!("undo-{run}"), MOST_BYTES)?;
         for path in &self.emptied {
             workspace.remove_empty_directory(path);
@@ -302,6 +313,23 @@ impl RecordedChanges {
             self.directories.entry(path).or_insert(before);
         }
     }
+}
+
+/// Copies a file of the workspace to a directory, under its own path. A link is copied as a link.
+fn keep_copy(workspace: &Workspace, path: &str, copies: &Path) -> std::io::Result<()> {
+    let (from, to) = (workspace.root().join(path), copies.join(path));
+    if let Some(parent) = to.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
+    // An earlier undo of the same run may have left one.
+    match std::fs::remove_file(&to) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    if from.symlink_metadata()?.is_symlink() {
+        return std::os::unix::fs::symlink(std::fs::read_link(&from)?, &to);
+    }
+    std::fs::write(&to, bounded_read::read(&from, MOST_BYTES)?)
 }
 
 /// The source of a file's original content, or why it is unavailable.

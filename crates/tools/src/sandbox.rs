@@ -41,6 +41,7 @@ pub use policy::{
     CreatedPathAction, Network, Owner, PlacedFile, Policy, PolicyError, ProtectedPath, SandboxInputs,
 };
 pub use probe::{SandboxLayer, SandboxProbe, SandboxStrength, probe};
+pub use protected_paths::report::ProtectionReport;
 
 /// The sandbox that commands run in, chosen once per run.
 #[derive(Clone, Debug, Default)]
@@ -60,6 +61,15 @@ impl Sandbox {
     #[must_use]
     pub fn namespaces(policy: Policy) -> Self {
         Self::Namespaces(Arc::new(NamespaceSandbox::new(policy)))
+    }
+
+    /// Watches for repositories in the workspace; `None` without a sandbox.
+    fn repositories(&self) -> Option<&Arc<protected_paths::repository_watch::RepositoryWatch>> {
+        match self {
+            Self::Off => None,
+            Self::Namespaces(sandbox) => sandbox.repositories(),
+            Self::Landlock(sandbox) => sandbox.repositories(),
+        }
     }
 
     /// Creates a Landlock sandbox with this policy.

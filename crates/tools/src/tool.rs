@@ -206,9 +206,21 @@ impl std::fmt::Debug for CallContext {
     }
 }
 
+/// Who wants a command to be run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CommandSource {
+    /// The model, in a call that the user's approval policy covers.
+    #[default]
+    Model,
+    /// The configuration of the project.
+    Project,
+}
+
 /// Limits of single calls. Content over a limit is cut, and the answer says so and how to get the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallLimits {
+    /// Who wants a command to be run.
+    pub source: CommandSource,
     /// Maximum lines shown by one read.
     pub read_lines: usize,
     /// Maximum bytes of text in one answer of a read tool.
@@ -249,6 +261,7 @@ impl CallLimits {
 impl Default for CallLimits {
     fn default() -> Self {
         Self {
+            source: CommandSource::Model,
             read_lines: 2000,
             answer_bytes: 50 * 1024,
             line_characters: 2000,
@@ -294,6 +307,10 @@ pub struct ToolOutput {
     /// Whether the call was cancelled before it completed.
     #[serde(default, skip_serializing_if = "is_false")]
     pub aborted: bool,
+    /// Whether the task cannot go on after this call, because the state of the machine is not safe or not
+    /// known. The last line of `content` says why.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub stops_task: bool,
     /// Images shown to the model along with `content`.
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub images: Box<[ToolImage]>,

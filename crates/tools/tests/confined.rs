@@ -17,6 +17,8 @@ mod fence;
 mod limits;
 #[path = "confined/machines.rs"]
 mod machines;
+#[path = "confined/poison.rs"]
+mod poison;
 #[path = "confined/stage.rs"]
 mod stage;
 #[path = "confined/toolchains.rs"]
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
             "--abstract" => {
                 return machines::say_what_is_connected(&Stage::at(fork_server, directory.as_ref()));
             }
+            "--attempts" => return escapes::all_fail(&Stage::at(fork_server, directory.as_ref())),
             "--machine" => return machines::say_what_holds(&Stage::at(fork_server, directory.as_ref())),
             _ => {}
         }

@@ -197,7 +197,10 @@ fn what_confined_commands_may_use_and_reach_comes_from_the_users_file() {
     let confine = place.gather(Vec::new()).unwrap().sandbox_options(&environment);
     let allowance = ResourceLimits { cpu_s: 8, memory_bytes: 64 << 20, processes: 9, file_bytes: 7 << 20 };
     let (read, write) = (vec!["/opt/x".into()], vec!["/home/me/y".into()]);
-    assert_eq!(confine, SandboxOptions { network: Network::Machine, read, write, allowance });
+    assert_eq!(
+        confine,
+        SandboxOptions { network: Network::Machine, read, write, allowance, untrusted_flow: false }
+    );
 }
 
 #[test]

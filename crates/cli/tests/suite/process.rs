@@ -83,3 +83,19 @@ fn commands_keep_the_users_limit_of_open_files_and_fusee_takes_what_it_may() {
     let words: Vec<&str> = result.split_whitespace().collect();
     assert_eq!(words[..6], ["64", "Max", "open", "files", "512", "512"], "{result}");
 }
+
+#[test]
+fn without_the_process_that_starts_commands_the_task_fails() {
+    let project = Project::new();
+    let kill = "kill -9 $(ps -o ppid= -p $PPID)";
+    let script = project.script(&[
+        Line::call("shell", json!({"command": kill})),
+        Line::call("shell", json!({"command": "echo again"})),
+        Line::text("Done."),
+    ]);
+    let ran =
+        fusee(&project).args(["run", "x", "--json", "--sandbox", "off", "--model", &script]).run().exits(1);
+    let ends = of_type(&ran.events(), "task_complete").len();
+    assert_eq!(ends, 1, "{ran:#?}");
+    assert!(ran.stdout.contains("The process that starts commands is gone"), "{ran:#?}");
+}

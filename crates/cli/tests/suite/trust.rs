@@ -321,3 +321,38 @@ fn settings_that_need_trust_are_checked_before_it_and_known_to_config() {
     let near = fusee(&project).args(["config", "rule"]).run().exits(2).stderr;
     assert!(near.contains("did you mean `rules`"), "{near}");
 }
+
+#[test]
+fn commands_that_an_untrusted_project_configures_are_sandboxed_whatever_the_flags() {
+    for (file, flags) in [("fusee.toml", vec![]), ("agents/a.toml", vec!["--agent", "agents/a.toml"])] {
+        let project = Project::new();
+        let command = |name: &str| {
+            format!("echo {name} > ../{name}; echo {name} > {name}", name = name.replace('.', "-"))
+        };
+        project.write(
+            file,
+            &format!(
+                "verify = \"{}\"\n[before]\nrun = \"{}\"\n[after]\nrun = \"{}\"\n",
+                command("verify"),
+                command("before.run"),
+                command("after.run")
+            ),
+        );
+        let script = project
+            .script(&[Line::call("write_file", json!({"path": "a", "content": "a"})), Line::text("Done.")]);
+        let args = ["run", "x", "--sandbox", "off", "--model", &script];
+        let ran = fusee(&project).args(args).args(&flags).run().exits(0);
+        for name in ["verify", "before-run", "after-run"] {
+            assert!(!project.dir().join("..").join(name).exists(), "{file}: {name} got out: {ran:#?}");
+            assert_eq!(project.read(name), format!("{name}\n"), "{file}: {name} was not run: {ran:#?}");
+        }
+        // A flag is the user's own.
+        let own = ["--verify", "echo own > ../own"];
+        project.write(file, "");
+        let script = project
+            .script(&[Line::call("write_file", json!({"path": "b", "content": "b"})), Line::text("Done.")]);
+        fusee(&project).args(["run", "x", "--sandbox", "off", "--model", &script]).args(own).run().exits(0);
+        assert!(project.dir().join("../own").exists());
+        std::fs::remove_file(project.dir().join("../own")).unwrap();
+    }
+}

@@ -311,3 +311,25 @@ fn directories_that_the_run_made_go_and_those_it_took_away_come_back() {
     sh(&project, "rm used/theirs.txt; rmdir used");
     assert_eq!(state(&project), before);
 }
+
+/// A file that the user writes while a command runs cannot be told from one that the command writes.
+#[test]
+fn what_the_user_wrote_while_a_command_ran_is_kept() {
+    let project = Project::new().with("notes.txt", "before\n");
+    let command = "touch started; while ! [ -e go ]; do sleep 0.01; done; echo by the command > made.txt";
+    let model = project.script(&[Line::call("shell", json!({"command": command})), Line::text("Done.")]);
+    let running = run_json(&project, &model).args(["--run-id", "r"]).start();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !project.dir().join("started").exists() {
+        assert!(std::time::Instant::now() < deadline, "the command did not start");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    project.write("notes.txt", "by the user\n");
+    project.write("go", "");
+    running.wait().exits(0);
+    let undone = fusee(&project).args(["runs", "undo", "r"]).run().exits(0);
+    assert_eq!(project.read("notes.txt"), "before\n");
+    let copies = project.journal().with_file_name("undone").join("r");
+    assert_eq!(std::fs::read_to_string(copies.join("notes.txt")).unwrap(), "by the user\n");
+    assert!(undone.stderr.contains(&copies.display().to_string()), "{undone:#?}");
+}

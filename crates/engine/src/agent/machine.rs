@@ -354,6 +354,9 @@ impl TurnMachine {
 
     fn answered(&mut self, results: CallResults, usage: LimitUsage, warnings: &mut Vec<Event>) -> Action {
         match results {
+            CallResults { failure: Some(reason), .. } => {
+                Action::End(fail(ErrorCode::TurnFailed, "tool_execution_error", reason))
+            }
             CallResults { aborted: true, .. } if self.time_is_up(usage) => Action::End(self.out_of_time()),
             CallResults { aborted: true, .. } => Action::Pause,
             CallResults { stage_answer: Some(answer), .. } => {

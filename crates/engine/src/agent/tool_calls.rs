@@ -67,7 +67,7 @@ impl TurnManager<'_> {
             let call = as_ours(&self.run.session().toolbox, call);
             self.refresh_policy();
             emit_call(&self.run, &call);
-            if results.aborted {
+            if results.aborted || results.failure.is_some() {
                 let (called, recorded) = self.run.answer(&call, CallRecord::stopped()).await?;
                 self.conclude_call(call, called, recorded.duration_ms, false);
                 continue;
@@ -84,6 +84,10 @@ impl TurnManager<'_> {
             let (called, recorded) = self.make(&call, route, &mut results).await?;
             self.run.meter.record(&recorded);
             let ran = verdict == CallVerdict::Run;
+            if called.output.stops_task {
+                let reason = called.output.content.lines().last().unwrap_or_default();
+                results.failure = Some(reason.trim_matches(['[', ']']).to_owned());
+            }
             results.aborted |= self.conclude_call(call, called, recorded.duration_ms, ran);
             self.advance_flow();
             self.phases().follow();

@@ -73,7 +73,9 @@ impl ApprovalRule {
         let read = CommandLine::read(line);
         match &self.about {
             RuleSubject::Prefix(prefix) => {
-                read.commands.iter().any(|command| begins(command, prefix, self.then))
+                let commands =
+                    if self.then == RuleDecision::Allow { &read.commands } else { &read.effective };
+                commands.iter().any(|command| begins(command, prefix, self.then))
             }
             RuleSubject::Line(known) => known == line,
             RuleSubject::Tool(_) | RuleSubject::File { .. } | RuleSubject::Call { .. } => false,
@@ -173,18 +175,22 @@ impl ApprovalRules {
         (!paths.is_empty() && paths.iter().all(approved)).then_some(RuleDecision::Allow)
     }
 
-    /// The strictest decision about any command of the line; an approval counts only if every command is
-    /// allowed.
+    /// The strictest decision about any command of the line, in whatever position. An approval counts only if
+    /// the line is understood completely and every command of it is allowed. If there are denied commands and
+    /// it cannot be told what the line runs, the user is asked.
     fn decide_line(&self, line: &str) -> Option<RuleDecision> {
         let read = CommandLine::read(line);
-        let decisions: Vec<Option<RuleDecision>> =
-            read.commands.iter().map(|command| self.decide_command(command)).collect();
-        match decisions.iter().flatten().max() {
+        let strictest = read.effective.iter().filter_map(|command| self.decide_command(command)).max();
+        let denies = |rule: &ApprovalRule| rule.then == RuleDecision::Deny;
+        match strictest {
+            Some(RuleDecision::Deny) => Some(RuleDecision::Deny),
+            _ if read.opaque && self.0.iter().any(denies) => Some(RuleDecision::Ask),
             Some(RuleDecision::Allow) => {
-                let all = read.whole && decisions.iter().all(Option::is_some);
+                let is_allowed = |command: &Vec<String>| self.decide_command(command).is_some();
+                let all = read.whole && read.commands.iter().all(is_allowed);
                 all.then_some(RuleDecision::Allow)
             }
-            other => other.copied(),
+            other => other,
         }
     }
 
@@ -201,13 +207,30 @@ impl ApprovalRules {
 }
 
 /// Whether a command begins with these words. A rule that does not allow also matches the program by its full
-/// path.
+/// path, and its further words behind options: `git -C . push` is a `git push`.
 fn begins(command: &[String], prefix: &[String], then: RuleDecision) -> bool {
-    let (Some(program), Some(first)) = (command.first(), prefix.first()) else { return false };
+    let (Some((program, arguments)), Some((first, wanted))) = (command.split_first(), prefix.split_first())
+    else {
+        return false;
+    };
+    if then == RuleDecision::Allow {
+        return program == first && arguments.starts_with(wanted);
+    }
     let named = program.rsplit('/').next().unwrap_or(program);
-    (program == first || (then != RuleDecision::Allow && named == first))
-        && command.len() >= prefix.len()
-        && command.iter().zip(prefix).skip(1).all(|(word, wanted)| word == wanted)
+    let mut wanted = wanted.iter().peekable();
+    let mut after_option = false;
+    for word in arguments {
+        let Some(next) = wanted.peek() else { break };
+        let is_option = word.starts_with('-');
+        if word == *next {
+            wanted.next();
+        } else if !is_option && !after_option {
+            // An argument that is neither an option nor an option's own.
+            break;
+        }
+        after_option = is_option;
+    }
+    (program == first || named == first) && wanted.next().is_none()
 }
 
 /// The rules that a lasting approval adds. None for a wider extent that does not exist, as for a command line

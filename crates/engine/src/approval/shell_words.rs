@@ -1,152 +1,117 @@
 //! Splits a command line into simple commands and words, as far as that is possible without running it.
 //!
-//! Approval rules match these commands. Anything only a shell can evaluate (variables, substitutions, loops,
-//! redirections to files) is not guessed: a line that uses it is not `whole`, and no rule allows it. This is
-//! not a security boundary; the sandbox confines what runs.
+//! Approval rules match these commands, in two ways. What is allowed must be understood completely: a line is
+//! `whole` only if it is a list of plain words, joined by operators that every shell reads alike. What is
+//! denied is looked for everywhere: in substitutions, behind assignments and keywords, and behind programs
+//! that run others (`effective`). A line whose programs are only known to a shell that runs it is `opaque`.
+//! `lexer` reads the words. This is not a security boundary; the sandbox confines what runs.
+
+mod effective;
+mod lexer;
+
+use lexer::{Lexer, Token};
+
+/// Maximum depth of commands inside of commands. Deeper ones make a line opaque.
+const MAX_DEPTH: usize = 8;
 
 /// The commands of a line.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct CommandLine {
-    /// Each recognised command, as words.
+    /// The commands of the line itself, as words.
     pub(crate) commands: Vec<Vec<String>>,
+    /// Every command that the line runs in any position, as far as it can be told: those above, those inside
+    /// of them, and those that programs among them run.
+    pub(crate) effective: Vec<Vec<String>>,
     /// Whether `commands` is everything the line does.
     pub(crate) whole: bool,
+    /// Whether the line runs something that cannot be told.
+    pub(crate) opaque: bool,
 }
 
-/// Shell keywords, which do not start a simple command.
-const KEYWORDS: [&str; 19] = [
-    "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac", "function",
-    "select", "time", "coproc", "{", "}", "!",
-];
+/// Shell keywords that a command follows. `time` is treated as a program, which some shells have too.
+const BEFORE_A_COMMAND: [&str; 9] = ["if", "then", "elif", "else", "while", "until", "do", "{", "!"];
 
-/// Redirections that write no file.
-const HARMLESS: [&str; 7] =
-    ["2>&1", ">/dev/null", "1>/dev/null", "2>/dev/null", "&>/dev/null", "</dev/null", "1>&2"];
+/// Other shell keywords, which do not start a simple command.
+const KEYWORDS: [&str; 10] = ["fi", "for", "done", "case", "esac", "function", "select", "coproc", "}", "in"];
 
 impl CommandLine {
     pub(crate) fn read(text: &str) -> Self {
-        let mut reading =
-            WordReader { line: Self { whole: true, ..Self::default() }, ..WordReader::default() };
-        let mut rest = text;
-        while let Some(next) = rest.chars().next() {
-            rest = reading.next(next, rest);
-        }
-        reading.end_command();
-        let mut line = reading.line;
-        for command in &line.commands {
-            let first = command.first().map(String::as_str).unwrap_or_default();
-            line.whole &= !KEYWORDS.contains(&first) && !is_assignment(first);
-        }
+        let mut line = Self { whole: true, ..Self::default() };
+        line.read_script(text, 0);
+        line.whole &= !line.opaque;
         line
     }
-}
 
-#[derive(Default)]
-struct WordReader {
-    line: CommandLine,
-    command: Vec<String>,
-    /// The current word; `Some("")` if it is an empty quoted word.
-    word: Option<String>,
-}
-
-impl WordReader {
-    /// Consumes the start of `rest` and returns the remainder.
-    fn next<'t>(&mut self, next: char, rest: &'t str) -> &'t str {
-        if self.word.is_none()
-            && let Some(harmless) = HARMLESS.iter().find(|known| stands_alone(rest, known))
-        {
-            return &rest[harmless.len()..];
+    /// Reads a script; one that is inside of another makes the line not whole.
+    fn read_script(&mut self, text: &str, depth: usize) {
+        if depth > MAX_DEPTH {
+            self.opaque = true;
+            return;
         }
-        let after = &rest[next.len_utf8()..];
-        match next {
-            ' ' | '\t' | '\r' => self.end_word(),
-            '\n' | ';' | '|' | '&' => self.end_command(),
-            '\'' => return self.quoted(after),
-            '"' => return self.quoted_twice(after),
-            '\\' => {
-                let Some(escaped) = after.chars().next() else {
-                    self.line.whole = false;
-                    return after;
-                };
-                // An escaped newline continues the line.
-                if escaped != '\n' {
-                    self.word.get_or_insert_default().push(escaped);
+        self.whole &= depth == 0;
+        let read = Lexer::read(text);
+        self.whole &= read.plain;
+        for command in read.tokens.split(|token| *token == Token::Operator) {
+            let words = command.iter().filter_map(|token| match token {
+                Token::Word(word) => Some(word),
+                Token::Operator => None,
+            });
+            let mut words: Vec<&lexer::Word> = words.collect();
+            // A name that `for` gives to words is not a command, and neither are the words.
+            if words.first().is_some_and(|word| word.is_bare("for") || word.is_bare("select")) {
+                self.whole = false;
+                continue;
+            }
+            while let Some(first) = words.first() {
+                let keyword = BEFORE_A_COMMAND.iter().chain(&KEYWORDS).any(|known| first.is_bare(known));
+                if !keyword && !is_assignment(&first.text) {
+                    break;
                 }
-                return &after[escaped.len_utf8()..];
+                self.whole = false;
+                words.remove(0);
             }
-            '$' | '`' | '(' | ')' | '<' | '>' => {
-                self.line.whole = false;
-                self.end_word();
-            }
-            '#' if self.word.is_none() => {
-                return after.find('\n').map_or("", |at| &after[at..]);
-            }
-            other => self.word.get_or_insert_default().push(other),
+            let Some(program) = words.first() else { continue };
+            self.whole &= !program.is_bare("time");
+            self.opaque |= !program.fixed;
+            let words: Vec<String> = words.iter().map(|word| word.text.clone()).collect();
+            self.add(words, &read.documents, depth);
         }
-        after
-    }
-
-    fn quoted<'t>(&mut self, rest: &'t str) -> &'t str {
-        match rest.split_once('\'') {
-            Some((inside, after)) => {
-                self.word.get_or_insert_default().push_str(inside);
-                after
-            }
-            None => self.unended(),
+        for inner in &read.inner {
+            self.read_script(inner, depth + 1);
         }
     }
 
-    fn quoted_twice<'t>(&mut self, rest: &'t str) -> &'t str {
-        let word = self.word.get_or_insert_default();
-        let mut escaped = false;
-        for (at, c) in rest.char_indices() {
-            match c {
-                _ if escaped => {
-                    // Before any other character, a backslash is literal.
-                    if !matches!(c, '"' | '\\' | '$' | '`' | '\n') {
-                        word.push('\\');
-                    }
-                    word.push(c);
-                    escaped = false;
+    /// Adds a command, and the commands that its program runs.
+    fn add(&mut self, words: Vec<String>, documents: &[String], depth: usize) {
+        if depth == 0 {
+            self.commands.push(words.clone());
+        }
+        let mut ahead = vec![words];
+        // Every round removes at least one word, so this ends.
+        while let Some(words) = ahead.pop() {
+            self.opaque |= words.first().is_some_and(|program| program.contains(['$', '`', '*', '?']));
+            match effective::run_by(&words) {
+                effective::RunBy::Nothing => {}
+                effective::RunBy::Commands(inner) => ahead.extend(inner),
+                effective::RunBy::Script(script) => self.read_script(&script, depth + 1),
+                effective::RunBy::Input if documents.is_empty() => self.opaque = true,
+                effective::RunBy::Input => {
+                    documents.iter().for_each(|document| self.read_script(document, depth + 1));
                 }
-                '\\' => escaped = true,
-                '"' => return &rest[at + 1..],
-                '$' | '`' => {
-                    self.line.whole = false;
-                    word.push(c);
-                }
-                _ => word.push(c),
+                effective::RunBy::Unknown => self.opaque = true,
             }
-        }
-        self.unended()
-    }
-
-    fn unended(&mut self) -> &'static str {
-        self.line.whole = false;
-        ""
-    }
-
-    fn end_word(&mut self) {
-        self.command.extend(self.word.take());
-    }
-
-    fn end_command(&mut self) {
-        self.end_word();
-        if !self.command.is_empty() {
-            self.line.commands.push(std::mem::take(&mut self.command));
+            self.effective.push(words);
         }
     }
-}
-
-fn stands_alone(rest: &str, word: &str) -> bool {
-    rest.strip_prefix(word).is_some_and(|after| {
-        after.chars().next().is_none_or(|c| c.is_whitespace() || matches!(c, ';' | '|' | '&'))
-    })
 }
 
 fn is_assignment(word: &str) -> bool {
-    let name = word.split_once('=').map(|(name, _)| name).unwrap_or_default();
-    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    let name = word.split_once('=').map(|(name, _)| name.strip_suffix('+').unwrap_or(name));
+    name.is_some_and(|name| {
+        !name.is_empty()
+            && !name.starts_with(|c: char| c.is_ascii_digit())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    })
 }
 
 #[cfg(test)]

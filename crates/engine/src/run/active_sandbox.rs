@@ -42,7 +42,14 @@ impl ActiveSandbox {
         let commands = CommandSettings { sandbox, allowance, ..commands };
         let none = Self { mode, options, state: "none", preapproved: false, commands, problem: None };
         if mode == SandboxMode::Off {
-            let commands = CommandSettings { allowance: ResourceLimits::default(), ..none.commands };
+            let project_sandbox = match none.options.untrusted_flow {
+                true => {
+                    Some(strongest(workspace, &none.options, &none.commands, own).await.map(|(made, _)| made))
+                }
+                false => None,
+            };
+            let allowance = ResourceLimits::default();
+            let commands = CommandSettings { allowance, project_sandbox, ..none.commands };
             return Self { state: "off", preapproved: true, commands, ..none };
         }
         match strongest(workspace, &none.options, &none.commands, own).await {

@@ -168,6 +168,10 @@ pub struct SandboxOptions {
     pub write: Vec<PathBuf>,
     /// Resource limits.
     pub allowance: ResourceLimits,
+    /// Whether the commands of the flow (verify, before, after) come from a project that the user has not
+    /// trusted. They are sandboxed even if the sandbox is off.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub untrusted_flow: bool,
 }
 
 /// Sandbox mode chosen by the user.

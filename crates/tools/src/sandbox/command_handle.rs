@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::future::Future;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::time::Duration;
 
@@ -14,13 +14,14 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use tokio::io::unix::AsyncFd;
 use tokio::net::unix::pipe;
 
-use super::error::SandboxError;
+use super::error::{SandboxError, SetupStep};
 use super::fork_server::receive_with_descriptors;
 use super::limits::{ExceededLimit, ResourceLimits};
-use super::protected_paths::Undone;
-use super::{CommandEnvironment, ForkServer, Policy, Sandbox};
+use super::protected_paths::{self, report::ProtectionReport};
+use super::{CommandEnvironment, ForkServer, NamespaceSandbox, Policy, Sandbox};
 use crate::sandbox::fork_server::exit_report::ExitReport;
 use crate::sandbox::fork_server::protocol::{self, EncodedConfinement, NamespaceJoin};
+use crate::sandbox::landlock::sandbox::SettingsBackup;
 use crate::sandbox::sys::process;
 
 /// Number of attempts, 1 ms apart, to send to a busy fork server. It needs less than a millisecond per
@@ -74,9 +75,9 @@ pub enum CommandFailure {
     /// Its sandbox could not be set up.
     #[error("The command was not run, because its sandbox could not be set up: {0}.")]
     NotConfined(String),
-    /// Its supervisor disappeared, so its result is unknown.
+    /// Its supervisor disappeared, so its result is unknown. The protected paths were checked all the same.
     #[error("The command's supervisor was killed, and the command with it; its effects are unknown.")]
-    SupervisorGone,
+    SupervisorGone(ProtectionReport),
     /// Creating a pipe or socket for it failed.
     #[error("The command could not be set up: {0}.")]
     Setup(#[from] io::Error),
@@ -92,7 +93,7 @@ pub enum CommandEnd {
 }
 
 /// Result of a command that has ended, with everything it had started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FinishedCommand {
     /// How the command ended.
     pub ending: CommandEnd,
@@ -102,8 +103,8 @@ pub struct FinishedCommand {
     pub ended: u32,
     /// Number of processes that could not be killed.
     pub left: u32,
-    /// Whether it had changed or created a protected path, which was reverted.
-    pub undone: bool,
+    /// What it had done to protected paths.
+    pub protection: ProtectionReport,
     /// The limit it exceeded, if it was killed for that.
     pub exceeded: Option<ExceededLimit>,
 }
@@ -118,7 +119,7 @@ impl ForkServer {
         output: impl FnMut(&[u8]),
         stop: impl Future<Output = ()>,
     ) -> Result<FinishedCommand, CommandFailure> {
-        self.start(request, None).await?.wait_to_end(output, stop).await
+        self.run_watched(request, None, output, stop).await
     }
 
     /// Like [`Self::run`], with an input that is written to while the command runs.
@@ -129,7 +130,48 @@ impl ForkServer {
         output: impl FnMut(&[u8]),
         stop: impl Future<Output = ()>,
     ) -> Result<FinishedCommand, CommandFailure> {
-        self.start(request, Some(input)).await?.wait_to_end(output, stop).await
+        self.run_watched(request, Some(input), output, stop).await
+    }
+
+    async fn run_watched(
+        &self,
+        request: CommandRequest<'_>,
+        input: Option<OwnedFd>,
+        output: impl FnMut(&[u8]),
+        stop: impl Future<Output = ()>,
+    ) -> Result<FinishedCommand, CommandFailure> {
+        let after = AfterSupervisor::of(&request)?;
+        let watched = match request.sandbox.repositories() {
+            Some(repositories) => Some(repositories.begin().await),
+            None => None,
+        };
+        let ended = self.start(request, input).await?.wait_to_end(output, stop).await;
+        let mut ended = self.checked(ended, after).await;
+        if let (
+            Ok(FinishedCommand { protection, .. }) | Err(CommandFailure::SupervisorGone(protection)),
+            Some(watched),
+        ) = (&mut ended, watched)
+        {
+            protection.add(watched.end().await);
+        }
+        ended
+    }
+
+    /// Checks the protected paths if the supervisor died before it did.
+    async fn checked(
+        &self,
+        ended: Result<FinishedCommand, CommandFailure>,
+        after: AfterSupervisor<'_>,
+    ) -> Result<FinishedCommand, CommandFailure> {
+        let Err(CommandFailure::SupervisorGone(_)) = ended else { return ended };
+        // What still runs could change them again.
+        let swept = self.sweep().await;
+        let mut protection = after.check();
+        if !swept {
+            let left = io::Error::other("processes of the command may still be running");
+            after.paths().iter().for_each(|path| protection.note_failure(path, &left));
+        }
+        Err(CommandFailure::SupervisorGone(protection))
     }
 
     async fn start(
@@ -249,6 +291,48 @@ impl ForkServer {
     }
 }
 
+/// What this process needs to check the protected paths in place of a supervisor that died.
+enum AfterSupervisor<'r> {
+    /// Nothing is protected.
+    Unsandboxed,
+    /// Existing paths were mounted read-only; only what was created has to be reverted.
+    Namespaces(&'r NamespaceSandbox),
+    /// Existing paths could be changed as well.
+    Landlock(SettingsBackup, &'r Policy),
+}
+
+impl<'r> AfterSupervisor<'r> {
+    fn of(request: &CommandRequest<'r>) -> Result<Self, CommandFailure> {
+        Ok(match request.sandbox {
+            Sandbox::Off => Self::Unsandboxed,
+            Sandbox::Namespaces(room) => Self::Namespaces(room),
+            Sandbox::Landlock(fence) => {
+                let failed = |error| CommandFailure::NotConfined(SetupStep::Keep.failed()(error).to_string());
+                Self::Landlock(SettingsBackup::of(&fence.guarded()).map_err(failed)?, fence.policy())
+            }
+        })
+    }
+
+    fn check(&self) -> ProtectionReport {
+        match self {
+            Self::Unsandboxed => ProtectionReport::default(),
+            Self::Namespaces(room) => {
+                let kept = |git: &Path| room.policy().guarded.iter().any(|guarded| guarded.path == git);
+                protected_paths::check(room.absent_paths().into_iter(), &kept)
+            }
+            Self::Landlock(backup, _) => backup.restore(),
+        }
+    }
+
+    fn paths(&self) -> &[PathBuf] {
+        match self {
+            Self::Unsandboxed => &[],
+            Self::Namespaces(room) => &room.policy().write,
+            Self::Landlock(_, policy) => &policy.write,
+        }
+    }
+}
+
 /// An encoded command.
 struct EncodedRequest<'r> {
     message: Vec<u8>,
@@ -276,9 +360,8 @@ impl CommandHandle {
         };
         self.rest(&mut output)?;
         match report {
-            Some(ExitReport::Ended { ending, ended, left, undone, exceeded }) => {
-                let undone = undone == Undone::Something;
-                Ok(FinishedCommand { ending, stopped, ended, left, undone, exceeded })
+            Some(ExitReport::Ended { ending, ended, left, protection, exceeded }) => {
+                Ok(FinishedCommand { ending, stopped, ended, left, protection, exceeded })
             }
             Some(ExitReport::NotStarted(error)) if error == Errno::OWNERDEAD.raw_os_error() => {
                 Err(CommandFailure::KeeperGone)
@@ -290,7 +373,7 @@ impl CommandHandle {
                 let fault = SandboxError { step, path: None, error: io::Error::from_raw_os_error(error) };
                 Err(CommandFailure::NotConfined(fault.to_string()))
             }
-            None => Err(CommandFailure::SupervisorGone),
+            None => Err(CommandFailure::SupervisorGone(ProtectionReport::default())),
         }
     }
 
@@ -348,7 +431,7 @@ impl CommandHandle {
         loop {
             let mut ready = self.control.readable().await?;
             let received = ready.try_io(|control| {
-                let mut message = [0u8; ExitReport::LENGTH];
+                let mut message = [0u8; ExitReport::MAX_LENGTH];
                 let (_, length) =
                     rustix::net::recv(control.get_ref(), &mut message[..], RecvFlags::DONTWAIT)?;
                 Ok((message, length))

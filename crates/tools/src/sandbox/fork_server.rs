@@ -13,6 +13,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -37,6 +38,9 @@ use crate::sandbox::sys::process::{self, CloseRange, ForkSide};
 
 /// Time limit for the fork server to end.
 const END_PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+
+/// Number of times, 1 ms apart, that the end of a sweep is looked for: longer than a sweep takes at most.
+const SWEEP_TRIES: u32 = 8000;
 
 /// Why the fork server could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -108,6 +112,19 @@ impl ForkServer {
         Ok(())
     }
 
+    /// Waits until nothing is left of commands whose supervisor has died. Returns whether that is certain.
+    pub(super) async fn sweep(&self) -> bool {
+        let board = &self.line.board;
+        let number = board.request_sweep();
+        for _ in 0..SWEEP_TRIES {
+            if board.is_swept(number) {
+                return true;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        false
+    }
+
     pub(super) fn probed(&self) -> &OnceCell<SandboxProbe> {
         &self.line.probed
     }
@@ -170,7 +187,10 @@ fn serve(socket: OwnedFd, board: &SupervisorBoard) -> i32 {
         }
         let hung_up = !events[0].revents().is_empty();
         board.reset_wake();
-        look_after(&mut crew, &watch);
+        // Read before sweeping: what is requested meanwhile is done in the next round.
+        let due = board.sweep_due();
+        look_after(&mut crew, &watch, due.is_some());
+        due.into_iter().for_each(|number| board.sweep_done(number));
         if hung_up {
             reap::end_children(&watch, &[], |_, _| {});
             return 0;
@@ -301,10 +321,10 @@ fn close_others() {
 }
 
 /// Reaps supervisors that have ended. If one was killed, its command's processes are now children of this
-/// process and are killed as well.
-fn look_after(crew: &mut SupervisorPool<'_>, watch: &OwnedFd) {
+/// process and are killed as well, in any case if a sweep was requested.
+fn look_after(crew: &mut SupervisorPool<'_>, watch: &OwnedFd, requested: bool) {
     reap::drain(watch);
-    let mut orphans = false;
+    let mut orphans = requested;
     reap::reap(|pid, status| {
         let known = crew.remove(pid);
         orphans |= status.signaled() || !known;

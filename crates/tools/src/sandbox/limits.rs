@@ -9,6 +9,9 @@ use std::io;
 use rustix::process::{Resource, Rlimit};
 use serde::{Deserialize, Serialize};
 
+/// Seconds of CPU time after which the system kills a process that the supervisor did not.
+const CPU_GRACE_S: u64 = 2;
+
 /// Resource limits of a command. 0, the default, means unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResourceLimits {
@@ -62,7 +65,8 @@ impl ResourceLimits {
             Ok(rustix::process::setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?)
         };
         if self.cpu_s > 0 {
-            set(Resource::Cpu, self.cpu_s)?;
+            // Later than the supervisor, which can say why it ended the command.
+            set(Resource::Cpu, self.cpu_s.saturating_add(CPU_GRACE_S))?;
         }
         if self.memory_bytes > 0 {
             // Private writable memory. Address space as such costs nothing, and runtimes reserve a lot of it.

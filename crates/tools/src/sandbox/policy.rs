@@ -5,6 +5,7 @@
 //! command. `toolchains` finds the programs of this machine and what they need, `repository` what git needs.
 
 mod owner;
+mod private_files;
 mod repository;
 mod toolchains;
 
@@ -27,7 +28,10 @@ const SYSTEM: [&str; 11] =
 /// CPU and memory topology, which runtimes read; nothing else of `/sys` is visible.
 const MACHINE: &str = "/sys/devices/system";
 
-/// Files in `/etc` that root can read and no command needs.
+/// Where services keep settings that only root can read.
+const SYSTEM_SETTINGS: [&str; 2] = ["/etc", "/usr/local/etc"];
+
+/// Files in `/etc` that no command needs, whoever can read them.
 const SYSTEM_SECRETS: [&str; 14] = [
     "/etc/shadow",
     "/etc/shadow-",
@@ -233,7 +237,7 @@ impl Policy {
             policy.hidden.extend(["credentials", "credentials.toml"].map(|name| cargo.join(name)));
         }
         policy.hidden.extend(SYSTEM_SECRETS.iter().map(PathBuf::from).filter(|path| is_readable(path)));
-        policy.hidden.extend(host_keys());
+        policy.hidden.extend(private_files::below(SYSTEM_SETTINGS));
         policy.hidden.extend(own.iter().filter(|own| !workspace.starts_with(own)).cloned());
         policy.guarded = guarded(workspace, apart.as_ref());
         Ok(policy)
@@ -251,6 +255,12 @@ impl Policy {
         }
         self.read.extend(read.iter().filter(|path| is_plain(path) || path.parent().is_none()).cloned());
         Ok(self)
+    }
+
+    /// The work tree whose repositories are watched.
+    pub(super) fn workspace(&self) -> Option<&Path> {
+        let tree = self.guarded.iter().find(|guarded| guarded.made == CreatedPathAction::Linking);
+        tree.map(|guarded| guarded.path.as_path())
     }
 
     /// The minimal policy that can run a program: the system readable, nothing writable.
@@ -319,16 +329,6 @@ fn scratch_bytes() -> u64 {
     let total = text.strip_prefix("MemTotal:").and_then(|rest| rest.split_ascii_whitespace().next());
     let kilobytes: Option<u64> = total.and_then(|total| total.parse().ok());
     kilobytes.map_or(SCRATCH_BYTES, |kilobytes| (kilobytes * 1024 / SCRATCH_SHARE).min(SCRATCH_BYTES))
-}
-
-/// Private keys of the machine's SSH server.
-fn host_keys() -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir("/etc/ssh") else { return Vec::new() };
-    let is_key = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with("ssh_host_") && name.ends_with("_key") && is_readable(path)
-    };
-    entries.flatten().map(|entry| entry.path()).filter(is_key).collect()
 }
 
 /// The resolver configuration, if `/etc/resolv.conf` is a link to a file outside `/etc`.

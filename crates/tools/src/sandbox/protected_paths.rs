@@ -5,7 +5,12 @@
 //! that none of them can be moved away and created anew. A missing path cannot be covered; it is watched
 //! while a command runs, and what the command creates there is set aside (`revert`).
 
+pub(crate) mod entry;
+mod git_references;
+mod git_settings;
 mod nested_repos;
+pub(crate) mod report;
+pub(crate) mod repository_watch;
 mod revert;
 pub(crate) mod submodules;
 
@@ -20,7 +25,7 @@ use crate::sandbox::namespaces::mount::{self, SymlinkPolicy};
 use crate::sandbox::sys::namespaces::MountUse;
 
 pub(super) use nested_repos::sanitize_nested;
-pub(super) use revert::{Undone, Watch, revert_at};
+pub(super) use revert::{Watch, check, is_hook, revert_at};
 
 /// Whether the path existed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

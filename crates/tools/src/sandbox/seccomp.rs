@@ -110,6 +110,18 @@ const OPENINGS: &[(c_long, u32)] = &[
 /// O_CREAT, and the bit of O_TMPFILE that it does not share with O_DIRECTORY.
 const MAKES: u32 = (libc::O_CREAT | (libc::O_TMPFILE & !libc::O_DIRECTORY)).cast_unsigned();
 
+/// Scheduling calls that take a PID as their first argument; 0 is the caller.
+const SCHEDULING: &[c_long] = &[
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setscheduler,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setattr,
+];
+
+/// Priority calls that take a kind of target and then its id, with the kind for a single process. 0 is the
+/// caller.
+const PRIORITIES: &[(c_long, u32)] = &[(libc::SYS_setpriority, 0), (libc::SYS_ioprio_set, 1)];
+
 /// Socket families that are confined by the network namespace or by a path. Others, vsock above all, ignore
 /// namespaces.
 const FAMILIES: &[i32] = &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
@@ -226,12 +238,21 @@ fn rules(sockets: AllowedSockets) -> Vec<(u32, Vec<sock_filter>)> {
     requests.push(ALLOW);
     rule(libc::SYS_ioctl, requests);
     rule(libc::SYS_socket, only_families(sockets.socket_families()));
+    rule(libc::SYS_prlimit64, only_own_limits());
     if sockets == AllowedSockets::Namespaced {
         rule(libc::SYS_socketpair, only_families(FAMILIES));
     } else {
         rule(libc::SYS_socketpair, only_connected_pairs());
         for &call in MESSAGES {
             rule(call, vec![answer(ENOSYS)]);
+        }
+        // In a PID namespace there is only the supervisor besides the command's own processes, and it has a
+        // capability that makes the kernel refuse these.
+        for &call in SCHEDULING {
+            rule(call, vec![load(argument(0)), unless(SeccompTest::Equal, 0, 1), answer(EPERM), ALLOW]);
+        }
+        for &(call, process) in PRIORITIES {
+            rule(call, only_own_priority(process));
         }
     }
     rules.sort_by_key(|(call, _)| *call);
@@ -258,6 +279,35 @@ fn only_connected_pairs() -> Vec<sock_filter> {
         unless_not(SeccompTest::Equal, libc::SOCK_DGRAM.cast_unsigned(), 1),
         answer(EAFNOSUPPORT),
         ALLOW,
+    ]
+}
+
+/// Allows a process to change its own resource limits, and to read anyone's. The kernel would let it change
+/// those of every process of the same user, which could kill our own.
+fn only_own_limits() -> Vec<sock_filter> {
+    vec![
+        load(argument(0)),
+        unless_not(SeccompTest::Equal, 0, 1),
+        ALLOW,
+        // The new limits: both halves of the pointer.
+        load(argument(2)),
+        unless_not(SeccompTest::Equal, 0, 3),
+        load(argument(2) ^ 4),
+        unless_not(SeccompTest::Equal, 0, 1),
+        ALLOW,
+        answer(EPERM),
+    ]
+}
+
+/// Allows a process to change its own priority.
+fn only_own_priority(process: u32) -> Vec<sock_filter> {
+    vec![
+        load(argument(0)),
+        unless_not(SeccompTest::Equal, process, 3),
+        load(argument(1)),
+        unless_not(SeccompTest::Equal, 0, 1),
+        ALLOW,
+        answer(EPERM),
     ]
 }
 

@@ -13,6 +13,7 @@ mod tests;
 
 use std::borrow::Cow;
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::sandbox::{
-    CommandEnd, CommandFailure, CommandRequest, ExceededLimit, FinishedCommand, ForkServer,
+    CommandEnd, CommandFailure, CommandRequest, ExceededLimit, FinishedCommand, ForkServer, ProtectionReport,
 };
 use crate::tool::read_file::explain;
 use crate::tool::read_tool::{run_blocking, typed};
@@ -135,6 +136,10 @@ impl Shell {
     }
 
     async fn wait_to_end(&self, plan: CheckedCommand, context: &CallContext) -> ToolOutput {
+        let sandbox = match self.settings.sandbox_for(context.limits.source) {
+            Ok(sandbox) => sandbox,
+            Err(failure) => return ToolOutput::error(failure.to_string()),
+        };
         let (head, tail) = (context.limits.output_head, context.limits.output_tail);
         let spool = Spool::create(context.workspace.held(), &context.call_id, head + tail);
         let capture = Mutex::new(Capture::new(head, tail).saved_to(spool));
@@ -151,7 +156,7 @@ impl Shell {
             directory: plan.directory,
             input: plan.input.as_deref().map(str::as_bytes),
             environment: &self.settings.environment,
-            sandbox: &self.settings.sandbox,
+            sandbox,
             allowance: self.settings.allowance,
         };
         let push = |bytes: &[u8]| capture.lock().push(bytes);
@@ -172,7 +177,8 @@ impl Shell {
         };
         drop(run);
         let saved = capture.lock().finish();
-        let mut output = answer(result.as_ref().copied(), cause.get().copied(), &capture.lock());
+        let mut output =
+            answer(result.as_ref(), cause.get().copied(), &capture.lock(), context.workspace.root());
         if let Some(saved) = saved.filter(|_| output.truncated) {
             output.content.push_str(&format!("\n[{}]", saved.describe()));
         }
@@ -263,22 +269,26 @@ enum EndCause {
 }
 
 fn answer(
-    result: Result<FinishedCommand, &CommandFailure>,
+    result: Result<&FinishedCommand, &CommandFailure>,
     cause: Option<EndCause>,
     capture: &Capture,
+    root: &Path,
 ) -> ToolOutput {
+    let (text, truncated) = capture.text();
     let finished = match result {
         Ok(finished) => finished,
-        Err(CommandFailure::SupervisorGone) => {
-            let (text, truncated) = capture.text();
-            return ToolOutput {
-                truncated,
-                ..ToolOutput::error(closed(text, &CommandFailure::SupervisorGone.to_string()))
-            };
+        Err(CommandFailure::SupervisorGone(protection)) => {
+            let mut closing = CommandFailure::SupervisorGone(ProtectionReport::default()).to_string();
+            push_protection(&mut closing, protection, root);
+            let stops_task = !protection.unrestored.is_empty();
+            return ToolOutput { truncated, stops_task, ..ToolOutput::error(closed(text, &closing)) };
+        }
+        // Nothing can be run any more, so the work cannot be finished either.
+        Err(failure @ CommandFailure::KeeperGone) => {
+            return ToolOutput { stops_task: true, ..ToolOutput::error(failure.to_string()) };
         }
         Err(failure) => return ToolOutput::error(failure.to_string()),
     };
-    let (text, truncated) = capture.text();
     let cause = cause.filter(|_| finished.stopped);
     let mut closing = match (cause, finished.exceeded) {
         (None, Some(what)) => exceeded_words(what).to_owned(),
@@ -290,22 +300,24 @@ fn answer(
         ),
     };
     let was_ended = cause.is_some() || finished.exceeded.is_some();
-    push_leftovers(&mut closing, &finished, was_ended);
+    push_leftovers(&mut closing, finished, was_ended, root);
+    let stops_task = !finished.protection.unrestored.is_empty();
     let exit_code = match finished.ending {
         CommandEnd::Exited(code) if !was_ended => Some(code),
         _ => None,
     };
     ToolOutput {
-        ok: exit_code == Some(0),
+        ok: exit_code == Some(0) && !stops_task,
         content: closed(text, &closing),
         truncated,
         exit_code,
         aborted: matches!(cause, Some(EndCause::Cancelled)),
+        stops_task,
         ..ToolOutput::default()
     }
 }
 
-fn push_leftovers(closing: &mut String, finished: &FinishedCommand, was_stopped: bool) {
+fn push_leftovers(closing: &mut String, finished: &FinishedCommand, was_stopped: bool, root: &Path) {
     if finished.ended > 0 && !was_stopped {
         let _ = write!(
             closing,
@@ -314,13 +326,30 @@ fn push_leftovers(closing: &mut String, finished: &FinishedCommand, was_stopped:
             if finished.ended == 1 { "was" } else { "were" },
         );
     }
-    if finished.undone {
-        closing.push_str(
-            "; what it made or changed at .git, .fusee or fusee.toml would decide over programs outside of the sandbox and was put back, or set aside with `.refused` behind its name",
-        );
-    }
+    push_protection(closing, &finished.protection, root);
     if finished.left > 0 {
         let _ = write!(closing, "; {} could not be ended", count_of(finished.left, "process", "processes"));
+    }
+}
+
+fn push_protection(closing: &mut String, protection: &ProtectionReport, root: &Path) {
+    if !protection.reverted.is_empty() {
+        let named = |path: &PathBuf| path.strip_prefix(root).unwrap_or(path).display().to_string();
+        let names: Vec<String> = protection.reverted.iter().map(named).collect();
+        let _ = write!(
+            closing,
+            "; what it made or changed at .git, .fusee or fusee.toml would decide over programs outside of the sandbox and was put back, or set aside with `.refused` behind its name: {}",
+            names.join(", ")
+        );
+    }
+    if !protection.unrestored.is_empty() {
+        let named = |(path, reason): &(PathBuf, String)| format!("{} ({reason})", path.display());
+        let names: Vec<String> = protection.unrestored.iter().map(named).collect();
+        let _ = write!(
+            closing,
+            "; it changed settings that decide what runs outside the sandbox, and they could not be restored: {}; check them before you run anything there, git included",
+            names.join(", ")
+        );
     }
 }
 

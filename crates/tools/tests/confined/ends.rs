@@ -19,6 +19,10 @@ pub(crate) const TESTS: &[(&str, Test)] = &[
     ("a_dropped_command_is_ended", a_dropped_command_is_ended),
     ("a_killed_supervisor_takes_its_command_along", a_killed_supervisor_takes_its_command_along),
     ("a_killed_first_process_takes_its_command_along", a_killed_first_process_takes_its_command_along),
+    (
+        "after_a_killed_supervisor_the_settings_are_checked",
+        after_a_killed_supervisor_the_settings_are_checked,
+    ),
     ("our_own_death_ends_everything", our_own_death_ends_everything),
     ("a_hundred_commands_run_at_once", a_hundred_commands_run_at_once),
     ("descriptors_and_processes_do_not_add_up", descriptors_and_processes_do_not_add_up),
@@ -141,7 +145,7 @@ fn killed_from_above(stage: &Stage, steps: usize) {
         });
         stage.run(&sandbox, &format!("echo begun; sleep {mark} & setsid sleep {mark}; echo over"))
     });
-    assert!(matches!(outcome.result, Err(CommandFailure::SupervisorGone)), "{outcome:?}");
+    assert!(matches!(outcome.result, Err(CommandFailure::SupervisorGone(_))), "{outcome:?}");
     eventually(|| processes_with(&mark).is_empty());
     assert_eq!(stage.good(&sandbox, "echo again"), "again\n");
 }
@@ -152,6 +156,36 @@ fn a_killed_supervisor_takes_its_command_along(stage: &Stage) {
 
 fn a_killed_first_process_takes_its_command_along(stage: &Stage) {
     killed_from_above(stage, 1);
+}
+
+/// Nothing that a command wrote stays where git would follow it, even if the process that checks for that is
+/// killed while the command writes as fast as it can.
+fn after_a_killed_supervisor_the_settings_are_checked(stage: &Stage) {
+    stage.bare("git init -q .");
+    let before = std::fs::read_to_string(stage.path(".git/config")).unwrap();
+    for (sandbox, steps) in [(stage.sandbox(), 1), (stage.sandbox(), 2), (stage.fence(), 1)] {
+        let mark = mark(stage, &format!("poison{steps}"));
+        let outcome = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                eventually(|| processes_with(&mark).len() == 1);
+                let shell = parent_of(processes_with(&mark)[0]);
+                let above = (0..steps).fold(shell, |pid, _| parent_of(pid));
+                assert_ne!(above, stage.fork_server.process_id());
+                let above = rustix::process::Pid::from_raw(above).unwrap();
+                rustix::process::kill_process(above, rustix::process::Signal::KILL).unwrap();
+            });
+            stage.run(
+                &sandbox,
+                &format!("mkdir -p bad; (while :; do echo ../bad > .git/commondir; echo evil > fusee.toml; echo evil > .git/config; done) 2>/dev/null & sleep {mark}; exit 1"),
+            )
+        });
+        let said = format!("{outcome:?}");
+        let whole = matches!(outcome.result, Err(CommandFailure::SupervisorGone(report)) if report.unrestored.is_empty());
+        assert!(whole, "{said}");
+        assert!(processes_with(&mark).is_empty());
+        assert!(!stage.path(".git/commondir").exists() && !stage.path("fusee.toml").exists());
+        assert_eq!(std::fs::read_to_string(stage.path(".git/config")).unwrap(), before);
+    }
 }
 
 /// Runs in a copy of this program that is to be killed.

@@ -5,6 +5,7 @@ use std::os::unix::net::UnixListener;
 
 use fusee_tools::Sandbox;
 
+use crate::poison;
 use crate::stage::{SECRET, SECRET_VARIABLE, Stage, is_root};
 
 /// An escape attempt.
@@ -19,7 +20,7 @@ pub(crate) struct Attempt {
 }
 
 /// How a successful attempt is recognised.
-enum Success {
+pub(crate) enum Success {
     /// Its output contains this.
     Says(&'static str),
     /// Its effect is visible outside.
@@ -120,7 +121,7 @@ fn nothing(_: &Stage) -> Option<Box<dyn std::any::Any>> {
     None
 }
 
-fn attempt(name: &'static str, command: &'static str, success: Success) -> Attempt {
+pub(crate) fn attempt(name: &'static str, command: &'static str, success: Success) -> Attempt {
     Attempt { name, prepare: nothing, command, success, without: Without::Sandbox }
 }
 
@@ -130,17 +131,17 @@ fn reads(name: &'static str, command: &'static str) -> Attempt {
 }
 
 /// An attempt that prints `done` if it succeeded.
-fn does(name: &'static str, command: &'static str) -> Attempt {
+pub(crate) fn does(name: &'static str, command: &'static str) -> Attempt {
     attempt(name, command, Success::Says("done"))
 }
 
 impl Attempt {
-    fn after(mut self, prepare: fn(&Stage) -> Option<Box<dyn std::any::Any>>) -> Self {
+    pub(crate) fn after(mut self, prepare: fn(&Stage) -> Option<Box<dyn std::any::Any>>) -> Self {
         self.prepare = prepare;
         self
     }
 
-    fn needing_root(mut self) -> Self {
+    pub(crate) fn needing_root(mut self) -> Self {
         self.without = Without::SandboxAsRoot;
         self
     }
@@ -156,8 +157,27 @@ impl Attempt {
     }
 }
 
+/// Tries everything, in both sandboxes, and names what failed. For a copy of this program that another user
+/// runs.
+pub(crate) fn all_fail(stage: &Stage) -> std::process::ExitCode {
+    let mut failed = Vec::new();
+    for attempt in attempts() {
+        for within in attempt.tried_in() {
+            let trial = || attempt.fails_only_in_the_sandbox(&Stage::new(stage.fork_server.clone()), within);
+            if std::panic::catch_unwind(std::panic::AssertUnwindSafe(trial)).is_err() {
+                failed.push(format!("{}{}", attempt.name, within.suffix()));
+            }
+        }
+    }
+    let _ = writeln!(std::io::stdout(), "failed: {failed:?}");
+    std::process::ExitCode::SUCCESS
+}
+
 pub(crate) fn attempts() -> Vec<Attempt> {
-    [files(), settings(), processes(), sockets(), kernel()].into_iter().flatten().collect()
+    [files(), settings(), processes(), sockets(), kernel(), poison::attempts()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn exists_outside(name: &'static str) -> impl Fn(&Stage) -> bool {
@@ -194,6 +214,12 @@ fn files() -> Vec<Attempt> {
         ),
         does("replace_a_program_on_the_path", "echo x > $CARGO_HOME/bin/cargo && echo done"),
         does("read_password_hashes", "grep -q root /etc/shadow && echo done").needing_root(),
+        reads("read_settings_of_root", "cat /etc/fusee-escape-$(basename $BASE)").needing_root().after(|stage| {
+            let path = format!("/etc/fusee-escape-{}", stage.base.file_name().unwrap().display());
+            std::fs::write(&path, SECRET).unwrap();
+            std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+            Some(Box::new(Removed(path.into())))
+        }),
         attempt(
             "write_through_a_link",
             "ln -s $OUTSIDE link; echo x > link/made",
@@ -239,13 +265,13 @@ impl Drop for Removed {
     }
 }
 
-fn repository(stage: &Stage) -> Option<Box<dyn std::any::Any>> {
+pub(crate) fn repository(stage: &Stage) -> Option<Box<dyn std::any::Any>> {
     stage.bare("git init -q . && mkdir .fusee && echo a > .fusee/trusted && echo 'a = 1' > fusee.toml");
     assert!(stage.path(".git/hooks").is_dir());
     None
 }
 
-fn submodule(stage: &Stage) -> Option<Box<dyn std::any::Any>> {
+pub(crate) fn submodule(stage: &Stage) -> Option<Box<dyn std::any::Any>> {
     stage.bare(
         "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
         printf '[user]\\nname = a\\nemail = a@b\\n' > ~/.gitconfig; git init -q ../outside/other; cd ../outside/other; echo x > x; git add x; git commit -qm x

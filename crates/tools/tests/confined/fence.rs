@@ -88,7 +88,7 @@ fn settings_are_put_back(stage: &Stage) {
     let outcome = stage.run(&stage.fence(), command);
     let finished = outcome.result.unwrap();
     assert_eq!(
-        (outcome.output.as_str(), finished.ending, finished.undone),
+        (outcome.output.as_str(), finished.ending, !finished.protection.reverted.is_empty()),
         ("done\n", CommandEnd::Exited(0), true)
     );
     assert_eq!(std::fs::read_to_string(stage.path(".git/config")).unwrap(), before);
@@ -97,10 +97,10 @@ fn settings_are_put_back(stage: &Stage) {
     // Links that lead outside are not followed when settings are restored.
     let away = format!("rm -rf .git; ln -s {} .git", stage.base.join("outside").display());
     std::fs::write(stage.outside("config"), "of outside").unwrap();
-    assert!(stage.run(&stage.fence(), &away).result.unwrap().undone);
+    assert!(!stage.run(&stage.fence(), &away).result.unwrap().protection.reverted.is_empty());
     assert_eq!(std::fs::read_to_string(stage.outside("config")).unwrap(), "of outside");
     let untouched = stage.run(&stage.fence(), "echo x > file");
-    assert!(!untouched.result.unwrap().undone);
+    assert!(untouched.result.unwrap().protection.is_empty());
 }
 
 fn nothing_is_left_running(stage: &Stage) {

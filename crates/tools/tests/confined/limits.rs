@@ -15,6 +15,8 @@ pub(crate) const TESTS: &[(&str, Test)] = &[
     ("memory_of_one_process_ends_before_the_machines", memory_of_one_process_ends_before_the_machines),
     ("memory_of_many_processes_counts_together", memory_of_many_processes_counts_together),
     ("processor_time_of_many_processes_counts_together", processor_time_of_many_processes_counts_together),
+    ("processor_time_of_one_process_is_limited_too", processor_time_of_one_process_is_limited_too),
+    ("files_in_memory_count_as_memory", files_in_memory_count_as_memory),
     ("a_file_does_not_grow_past_its_limit", a_file_does_not_grow_past_its_limit),
     ("all_commands_together_stay_below_a_bound", all_commands_together_stay_below_a_bound),
     ("what_stays_within_its_bounds_is_left_alone", what_stays_within_its_bounds_is_left_alone),
@@ -101,11 +103,30 @@ fn processor_time_of_many_processes_counts_together(stage: &Stage) {
         let allowance = ResourceLimits { cpu_s: 1, ..ResourceLimits::default() };
         let outcome = bounded(stage, &sandbox, allowance, busy);
         let finished = outcome.result.unwrap();
-        // On an idle machine one process may reach one second by itself first, and then all of them do.
-        assert!(
-            finished.exceeded == Some(ExceededLimit::Cpu) || matches!(finished.ending, CommandEnd::Exited(_)),
-            "{finished:?}"
-        );
+        assert_eq!(finished.exceeded, Some(ExceededLimit::Cpu), "{finished:?}");
+    }
+}
+
+/// A single process is ended by the supervisor, which says why, and not by the system's own limit.
+fn processor_time_of_one_process_is_limited_too(stage: &Stage) {
+    for sandbox in both(stage) {
+        let allowance = ResourceLimits { cpu_s: 1, ..ResourceLimits::default() };
+        let outcome = bounded(stage, &sandbox, allowance, "while :; do :; done");
+        let finished = outcome.result.unwrap();
+        assert_eq!(finished.exceeded, Some(ExceededLimit::Cpu), "{finished:?}");
+    }
+}
+
+fn files_in_memory_count_as_memory(stage: &Stage) {
+    let fill = "exec python3 -c 'import os, time
+kept = os.memfd_create(\"kept\")
+for _ in range(40):
+    os.write(kept, bytes(10 << 20))
+time.sleep(60)'";
+    for sandbox in both(stage) {
+        let allowance = ResourceLimits { memory_bytes: 200 << 20, ..ResourceLimits::default() };
+        let outcome = bounded(stage, &sandbox, allowance, fill);
+        assert_eq!(outcome.result.unwrap().exceeded, Some(ExceededLimit::Memory), "{}", outcome.output);
     }
 }
 

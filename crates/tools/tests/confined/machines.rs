@@ -10,6 +10,7 @@ use crate::stage::{SECRET, Stage, Test, is_root};
 
 pub(crate) const TESTS: &[(&str, Test)] = &[
     ("this_machine_confines_commands", this_machine_confines_commands),
+    ("an_ordinary_user_cannot_get_out_either", an_ordinary_user_cannot_get_out_either),
     ("a_normal_user_is_confined", a_normal_user_is_confined),
     ("root_works_for_the_owner_of_the_workspace", root_works_for_the_owner_of_the_workspace),
     ("root_is_confined_without_user_namespaces", root_is_confined_without_user_namespaces),
@@ -104,6 +105,21 @@ fn a_normal_user_is_confined(stage: &Stage) {
     let said = on_a_machine(stage, "exec setpriv --reuid 65534 --regid 65534 --clear-groups");
     assert_eq!(said, format!("namespaces\n65534\n{ALL_HOLDS}"));
     assert_eq!(std::fs::read_to_string(stage.outside("secret")).unwrap(), SECRET);
+}
+
+fn an_ordinary_user_cannot_get_out_either(stage: &Stage) {
+    if !is_root() {
+        return;
+    }
+    stage.bare("chown -R 65534:65534 ..");
+    let program = stage.base.join("program");
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let said = stage.bare(&format!(
+        "{}={base} HOME={base}/home exec setpriv --reuid 65534 --regid 65534 --clear-groups {base}/program --attempts {base}",
+        crate::stage::BASE_VARIABLE,
+        base = stage.base.display()
+    ));
+    assert!(said.ends_with("failed: []\n"), "{said}");
 }
 
 fn root_works_for_the_owner_of_the_workspace(stage: &Stage) {

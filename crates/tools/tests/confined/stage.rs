@@ -18,6 +18,9 @@ pub(crate) const SECRET: &str = "the-secret-of-outside";
 /// A variable of the main process that commands must not see.
 pub(crate) const SECRET_VARIABLE: &str = "FUSEE_ESCAPE_TOKEN";
 
+/// Where a copy of this program creates its directories, if another user runs it.
+pub(crate) const BASE_VARIABLE: &str = "FUSEE_TEST_BASE";
+
 pub(crate) struct Stage {
     pub(crate) fork_server: ForkServer,
     pub(crate) runtime: tokio::runtime::Runtime,
@@ -35,9 +38,12 @@ pub(crate) struct Outcome {
 }
 
 impl Stage {
+    #[expect(clippy::disallowed_methods, reason = "a copy of this program is told where it may write")]
     pub(crate) fn new(fork_server: ForkServer) -> Self {
         // Not in /tmp, which is invisible in the sandbox anyway.
-        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let given = std::env::var_os(BASE_VARIABLE);
+        let base = given.as_deref().map_or(Path::new(env!("CARGO_TARGET_TMPDIR")), Path::new);
+        let directory = tempfile::tempdir_in(base).unwrap();
         let mut stage = Self::at(fork_server, directory.path());
         stage._directory = Some(directory);
         stage

@@ -185,7 +185,7 @@ fn settings_made_outside_are_guarded_from_then_on(stage: &Stage) {
     assert!(outcome.output.ends_with("?? fusee.toml\n"), "{outcome:?}");
     assert_eq!(stage.line_of("fusee.toml"), "a = 1");
     assert!(!stage.path(".git/hooks/pre-commit").exists());
-    assert!(!outcome.result.unwrap().undone);
+    assert!(outcome.result.unwrap().protection.is_empty());
 }
 
 fn what_cannot_be_confined_does_not_run(stage: &Stage) {
@@ -249,7 +249,7 @@ fn a_model_is_told(stage: &Stage) {
     };
     assert_eq!(
         run(serde_json::json!({ "command": "echo x > fusee.toml" })),
-        "(no output)\n[exit code 0; what it made or changed at .git, .fusee or fusee.toml would decide over programs outside of the sandbox and was put back, or set aside with `.refused` behind its name]"
+        "(no output)\n[exit code 0; what it made or changed at .git, .fusee or fusee.toml would decide over programs outside of the sandbox and was put back, or set aside with `.refused` behind its name: fusee.toml]"
     );
     assert_eq!(
         run(serde_json::json!({ "command": "ls", "background": true })),
@@ -318,7 +318,7 @@ fn a_new_repository_stays_one(stage: &Stage) {
     let sandbox = stage.sandbox();
     let outcome = stage.run(&sandbox, "git init -q -b main . && git config user.name a && git config user.email a@b && git remote add origin https://example.invalid/x && echo one > file && git add . && git commit -q -m first && git log --format=%s");
     assert_eq!(outcome.output, "first\n", "{outcome:?}");
-    assert!(!outcome.result.unwrap().undone);
+    assert!(outcome.result.unwrap().protection.is_empty());
     let outcome =
         stage.run(&sandbox, "git config core.fsmonitor evil; git status --short; git log --format=%s");
     assert!(outcome.output.ends_with("first\n"), "{outcome:?}");

@@ -1,5 +1,7 @@
 //! `fusee runs undo`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use fusee::engine::journal::{Journal, RunId, RunRow, RunStatus};
 use fusee::engine::run::{self, ExitStatus};
@@ -22,7 +24,8 @@ const SHOWN_COMMANDS: usize = 10;
 /// Restores every file that the run's tools and commands changed to its content before the run: changed files
 /// are restored, new ones removed, deleted ones created again. The content comes from the journal, or from
 /// git if git had that version. Directories created by the run are removed if they are empty. A file that was
-/// changed again since is left alone.
+/// changed again since is left alone. It cannot be told who changed a file while a command ran: of such files
+/// a copy is kept beside the journal.
 ///
 /// What cannot be undone is listed first: files that git did not have and that were too large to be saved,
 /// and the commands that were run, since their changes to ignored files, .git, permissions or files outside
@@ -64,6 +67,12 @@ pub(crate) fn undo(args: &UndoArgs, process: &Process) -> Result<ExitStatus, Cli
         return Ok(ExitStatus::Cancelled);
     }
     let done = undoing.carry_out()?;
+    if !undoing.undo.uncertain.is_empty() {
+        stdio::error(&format!(
+            "copies of files that changed while a command ran are in {}\n",
+            undoing.copies.display()
+        ));
+    }
     stdio::print(&format!("{done}\n")).map(|()| exit)
 }
 
@@ -72,6 +81,8 @@ pub(crate) struct PreparedUndo {
     undo: UndoPlan,
     workspace: Workspace,
     run: RunId,
+    /// Where copies are kept of files that may have been changed by someone else.
+    copies: PathBuf,
 }
 
 impl PreparedUndo {
@@ -89,7 +100,8 @@ impl PreparedUndo {
             CliError::usage(format!("{error}; undo needs the directory that the run worked in"))
         })?;
         let undo = UndoPlan::plan(journal, &row.id, &workspace)?;
-        Ok(Self { undo, workspace, run: row.id.clone() })
+        let copies = journal.path().with_file_name("undone").join(row.id.as_str());
+        Ok(Self { undo, workspace, run: row.id.clone(), copies })
     }
 
     /// Whether no file would be changed.
@@ -103,7 +115,7 @@ impl PreparedUndo {
 
     /// Applies all changes or none, and returns a summary.
     pub(crate) fn carry_out(&self) -> Result<String, CliError> {
-        self.undo.carry_out(&self.workspace, &self.run).map_err(|problem| {
+        self.undo.carry_out(&self.workspace, &self.run, &self.copies).map_err(|problem| {
             CliError::failed(format!("nothing was undone: {problem}"))
                 .help("fix the problem, then undo again")
         })?;

@@ -51,6 +51,8 @@ pub(crate) struct CallResults {
     pub(crate) finished: Option<FinishCall>,
     /// Whether a call was aborted, by the user or because the task's time was up.
     pub(crate) aborted: bool,
+    /// Set if a call left the machine in a state in which the task cannot go on: the reason.
+    pub(crate) failure: Option<String>,
     /// Set if the calls ended a stage or made the requested plan: its answer, which may be empty.
     pub(crate) stage_answer: Option<String>,
     /// Set if the calls completed the work: the verification command that passes.
@@ -60,7 +62,11 @@ pub(crate) struct CallResults {
 impl CallResults {
     /// Whether the task continues with another request, unless a limit is reached.
     pub(crate) fn continues(&self) -> bool {
-        !self.aborted && self.finished.is_none() && self.stage_answer.is_none() && self.verified_by.is_none()
+        !self.aborted
+            && self.failure.is_none()
+            && self.finished.is_none()
+            && self.stage_answer.is_none()
+            && self.verified_by.is_none()
     }
 }
 

@@ -245,6 +245,10 @@ impl ToolExecutor<'_> {
                 engine.pass(&branch, EventDelta::Output { call_id: call_id.clone(), text });
             }),
             limits: fusee_tools::CallLimits {
+                source: match self.kind {
+                    StepKind::Environment => fusee_tools::tool::CommandSource::Project,
+                    _ => fusee_tools::tool::CommandSource::Model,
+                },
                 image_bytes: self.image_bytes,
                 ..fusee_tools::CallLimits::default()
             },

@@ -74,6 +74,23 @@ fn an_answer_that_lasts_covers_exactly_the_command_that_was_shown() {
 }
 
 #[test]
+fn a_denied_command_is_denied_in_every_position() {
+    use RuleDecision::{Allow, Ask, Deny};
+    let rules = rules(&[("ls", Allow), ("git push", Deny), ("rm", Deny)]);
+    for line in
+        ["A=1 rm x", "ls $(rm x)", "sh -c 'rm x'", "env rm x", "git -C . push", "git -c a=b --no-pager push"]
+    {
+        assert_eq!(decide(&rules, line), Some(Deny), "{line}");
+    }
+    for line in ["git commit -m push", "git pushx", "ls *"] {
+        assert_eq!(decide(&rules, line), None, "{line}");
+    }
+    for line in ["$X x", "echo cm0geA== | base64 -d | sh"] {
+        assert_eq!(decide(&rules, line), Some(Ask), "{line}");
+    }
+}
+
+#[test]
 fn an_answer_about_a_change_covers_the_files_that_were_shown() {
     let rules = kept("write_file", json!({"path": "a", "content": "x"}), ApprovalExtent::Shown);
     assert_eq!(rules.decide("write_file", &json!({"path": "a", "content": "y"})), Some(RuleDecision::Allow));
@@ -103,6 +120,15 @@ fn a_wider_answer_covers_what_begins_alike_or_every_call_of_the_tool() {
     assert_eq!(rules.decide("write_file", &json!({"path": "b"})), Some(RuleDecision::Allow));
     assert_eq!(rules.decide("edit_file", &json!({"path": "b"})), None);
     assert_eq!(decide(&rules, "write_file"), None);
+}
+
+#[test]
+fn what_shells_read_differently_is_not_allowed() {
+    let rules = rules(&[("ls", RuleDecision::Allow)]);
+    for line in ["ls &>/dev/null touch X", "ls\r/evil", "ls |& touch X", "{ls,x}", "ls\u{c}x"] {
+        assert_eq!(decide(&rules, line), None, "{line:?}");
+    }
+    assert_eq!(decide(&rules, "ls -l 'a b' 2>/dev/null | ls"), Some(RuleDecision::Allow));
 }
 
 #[test]

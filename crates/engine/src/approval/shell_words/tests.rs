@@ -41,6 +41,24 @@ fn what_only_a_shell_knows_makes_a_line_not_whole() {
         "echo \\",
         "echo x >> /dev/nullx",
         "diff <(a) b",
+        // Shells differ about these.
+        "ls &>/dev/null touch x",
+        "ls &> /dev/null touch x",
+        "ls |& touch x",
+        "ls 2>&1& >x",
+        "ls\r/evil",
+        "ls\u{b}x",
+        "'ls\r'",
+        "{ls,x}",
+        "ls {a,b}",
+        "ls *",
+        "ls a?",
+        "ls;; x",
+        "ls $'x'",
+        "cat <<x\nx",
+        "time ls",
+        "function ls { touch x; }",
+        "ls() { touch x; }",
     ] {
         assert!(!CommandLine::read(line).whole, "{line}");
     }
@@ -48,15 +66,127 @@ fn what_only_a_shell_knows_makes_a_line_not_whole() {
 
 #[test]
 fn redirections_that_lead_nowhere_do_not_count() {
-    let line = CommandLine::read("cargo test 2>&1 | tail -5 2>/dev/null; ls >/dev/null");
+    let line = CommandLine::read("cargo test 2>&1 | tail -5 2>/dev/null; ls >/dev/null; >/dev/null make x");
     assert_eq!(
-        (commands("cargo test 2>&1 | tail -5"), line.whole),
-        (vec!["cargo·test".into(), "tail·-5".into()], true)
+        (line.commands.iter().map(|words| words.join("·")).collect::<Vec<_>>(), line.whole),
+        (["cargo·test", "tail·-5", "ls", "make·x"].map(str::to_owned).to_vec(), true)
     );
 }
 
 #[test]
-fn a_command_inside_of_something_else_is_still_seen() {
-    assert!(commands("(rm -rf x)").contains(&"rm·-rf·x".to_owned()));
-    assert!(commands("echo $(rm -rf x)").iter().any(|command| command.contains("rm")));
+fn a_command_is_seen_in_every_position() {
+    for line in [
+        "rm x",
+        "(rm x)",
+        "echo $(rm x)",
+        "echo \"a $(echo b; rm x)\"",
+        "echo `rm x`",
+        "echo ${a:-$(rm x)}",
+        "echo $((1 + $(rm x)))",
+        "A=1 rm x",
+        "A=1 B='2 3' rm x",
+        "{ rm x; }",
+        "! rm x",
+        "if rm x; then :; fi",
+        "if :; then rm x; fi",
+        "while :; do rm x; done",
+        "for a in b; do rm x; done",
+        "case a in a) rm x;; esac",
+        "f() { rm x; }; f",
+        "ls && rm x",
+        "ls || rm x",
+        "ls | rm x",
+        "ls & rm x",
+        "ls\nrm x",
+        ">/dev/null rm x",
+        "2>/dev/null rm x",
+        "ls &>/dev/null rm x",
+        "ls &> f; rm x",
+        "< /dev/null rm x",
+        "'r'\"m\" x",
+        "r\\m x",
+        "r\\\nm x",
+        "/bin/../bin/rm x",
+        "env rm x",
+        "env -i A=1 rm x",
+        "env -u HOME rm x",
+        "env -S 'rm x'",
+        "command rm x",
+        "exec rm x",
+        "nohup rm x",
+        "nice -n 5 rm x",
+        "timeout -s KILL 5s rm x",
+        "sudo -u bob rm x",
+        "xargs rm x",
+        "echo x | xargs -n 1 -I {} rm x",
+        "find . -name a -exec rm x ;",
+        "sh -c 'rm x'",
+        "bash -lc 'ls; rm x'",
+        "sh -e -c 'rm x'",
+        "env sh -c \"nice rm x\"",
+        "eval rm x",
+        "eval 'rm x'",
+        "busybox rm x",
+        "sh <<E\nrm x\nE",
+        "cat <<E\n$(rm x)\nE",
+        "cat <(rm x)",
+        "time rm x",
+        "time -p rm x",
+    ] {
+        let read = CommandLine::read(line);
+        let found = read.effective.iter().any(|words| {
+            words.first().is_some_and(|program| program.ends_with("rm"))
+                && words.get(1).is_some_and(|word| word == "x")
+        });
+        assert!(found, "{line}: {read:?}");
+    }
+}
+
+#[test]
+fn what_is_not_a_command_is_not_taken_for_one() {
+    for line in [
+        "echo rm x",
+        "echo 'rm x'",
+        "echo a # rm x",
+        "cat <<E\nrm x\nE",
+        "for rm in rm x; do ls; done",
+        "timeout 5 grep rm x",
+        "git commit -m 'rm x'",
+        "find . -name rm x",
+    ] {
+        let read = CommandLine::read(line);
+        assert!(!read.effective.iter().any(|words| words[0] == "rm"), "{line}: {read:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_told_is_opaque() {
+    for line in [
+        "$X x",
+        "\"$X\" x",
+        "`echo rm` x",
+        "/bin/r? x",
+        "{rm,x}",
+        "echo rm | sh",
+        "sh script",
+        ". script",
+        "eval $X",
+        "env $X",
+        "sh -c \"$X\"",
+        "nice -n 5 $X",
+    ] {
+        assert!(CommandLine::read(line).opaque, "{line}");
+    }
+    for line in [
+        "echo $X",
+        "ls *",
+        "cat <<E\nx\nE",
+        "sh -c 'echo x'",
+        "{ ls; }",
+        "find . -name 'a*'",
+        "[ -f x ] && ls",
+        "[[ -f x ]]",
+    ] {
+        assert!(!CommandLine::read(line).opaque, "{line}");
+    }
 }

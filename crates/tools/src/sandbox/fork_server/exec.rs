@@ -14,6 +14,7 @@ use crate::sandbox::namespaces::NamespaceHandles;
 use crate::sandbox::namespaces::join;
 use crate::sandbox::namespaces::sandbox::ConfinementLayers;
 use crate::sandbox::policy::Network;
+use crate::sandbox::sys::namespaces;
 use crate::sandbox::sys::process::{self, CloseRange, ExecProgram};
 
 /// The descriptors of a command, received with its message.
@@ -91,9 +92,17 @@ fn prepare(spec: &CommandSpec<'_>, descriptors: &Descriptors) -> Result<(), Exit
     Ok(())
 }
 
-/// Applies the Landlock sandbox, if there is one. From here on this process can do no more than the command.
+/// Applies what confines a command in addition to what confines its supervisor. From here on this process can do no more than the command.
 fn hold(spec: &CommandSpec<'_>, descriptors: &Descriptors) -> Result<(), ExitReport> {
-    let DecodedConfinement::Landlock(fencing) = &spec.hold else { return Ok(()) };
+    let fencing = match &spec.hold {
+        DecodedConfinement::Unsandboxed => return Ok(()),
+        DecodedConfinement::Namespaces(_) => {
+            // PID 1 has kept one, which the command must not have.
+            return namespaces::drop_capabilities()
+                .map_err(|error| ExitReport::not_confined(&SetupStep::Privileges.failed()(error)));
+        }
+        DecodedConfinement::Landlock(fencing) => fencing,
+    };
     let missing = || SetupStep::Fence.failed()(io::ErrorKind::NotFound.into());
     let ruleset = descriptors.ruleset.as_ref().ok_or_else(missing);
     ruleset

@@ -5,10 +5,10 @@ use std::io;
 use crate::sandbox::CommandEnd;
 use crate::sandbox::error::{SandboxError, SetupStep};
 use crate::sandbox::limits::ExceededLimit;
-use crate::sandbox::protected_paths::Undone;
+use crate::sandbox::protected_paths::report::ProtectionReport;
 
 /// The only message that a supervisor sends about its command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ExitReport {
     /// The command could not be started; holds the errno.
     NotStarted(i32),
@@ -22,15 +22,18 @@ pub(crate) enum ExitReport {
         ended: u32,
         /// Number of processes that could not be killed.
         left: u32,
-        /// Whether changes to protected paths were reverted.
-        undone: Undone,
+        /// What the command had done to protected paths.
+        protection: ProtectionReport,
         /// The limit it exceeded, if it was killed for that.
         exceeded: Option<ExceededLimit>,
     },
 }
 
 impl ExitReport {
-    pub(crate) const LENGTH: usize = 15;
+    /// Length of the fixed part of a message.
+    const HEADER: usize = 14;
+    /// Maximum length of a message.
+    pub(crate) const MAX_LENGTH: usize = Self::HEADER + ProtectionReport::MAX_ENCODED;
 
     pub(crate) fn not_started(error: &io::Error) -> Self {
         Self::NotStarted(error.raw_os_error().unwrap_or(0))
@@ -40,40 +43,39 @@ impl ExitReport {
         Self::NotConfined(fault.step, fault.error.raw_os_error().unwrap_or(0))
     }
 
-    pub(crate) fn encode(self) -> [u8; Self::LENGTH] {
-        let (mark, number, ended, left, undone, exceeded) = match self {
-            Self::NotStarted(error) => (0, error, 0, 0, Undone::Nothing, None),
-            Self::Ended { ending: CommandEnd::Exited(code), ended, left, undone, exceeded } => {
-                (1, code, ended, left, undone, exceeded)
-            }
-            Self::Ended { ending: CommandEnd::Signalled(signal), ended, left, undone, exceeded } => {
-                (2, signal, ended, left, undone, exceeded)
-            }
-            Self::NotConfined(step, error) => (3, error, step.number(), 0, Undone::Nothing, None),
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let (mark, number, ended, left, exceeded) = match self {
+            Self::NotStarted(error) => (0, *error, 0, 0, None),
+            Self::NotConfined(step, error) => (3, *error, step.number(), 0, None),
+            Self::Ended { ending, ended, left, exceeded, .. } => match ending {
+                CommandEnd::Exited(code) => (1, *code, *ended, *left, *exceeded),
+                CommandEnd::Signalled(signal) => (2, *signal, *ended, *left, *exceeded),
+            },
         };
-        let mut message = [mark; Self::LENGTH];
-        message[1..5].copy_from_slice(&number.to_le_bytes());
-        message[5..9].copy_from_slice(&ended.to_le_bytes());
-        message[9..13].copy_from_slice(&left.to_le_bytes());
-        message[13] = u8::from(undone == Undone::Something);
-        message[14] = ExceededLimit::mark(exceeded);
+        let mut message = vec![mark];
+        message.extend(number.to_le_bytes());
+        message.extend(ended.to_le_bytes());
+        message.extend(left.to_le_bytes());
+        message.push(ExceededLimit::mark(exceeded));
+        if let Self::Ended { protection, .. } = self {
+            protection.encode(&mut message);
+        }
         message
     }
 
     pub(crate) fn decode(message: &[u8]) -> Option<Self> {
-        let message: &[u8; Self::LENGTH] = message.try_into().ok()?;
-        let four = |at: usize| [message[at], message[at + 1], message[at + 2], message[at + 3]];
+        let (header, rest) = message.split_first_chunk::<{ Self::HEADER }>()?;
+        let four = |at: usize| [header[at], header[at + 1], header[at + 2], header[at + 3]];
         let (number, ended, left) =
             (i32::from_le_bytes(four(1)), u32::from_le_bytes(four(5)), u32::from_le_bytes(four(9)));
-        let undone = if message[13] == 0 { Undone::Nothing } else { Undone::Something };
-        let ending = match message[0] {
+        let ending = match header[0] {
             0 => return Some(Self::NotStarted(number)),
             1 => CommandEnd::Exited(number),
             2 => CommandEnd::Signalled(number),
             3 => return SetupStep::of_number(ended).map(|step| Self::NotConfined(step, number)),
             _ => return None,
         };
-        let exceeded = ExceededLimit::of_mark(message[14]);
-        Some(Self::Ended { ending, ended, left, undone, exceeded })
+        let exceeded = ExceededLimit::of_mark(header[13]);
+        Some(Self::Ended { ending, ended, left, protection: ProtectionReport::decode(rest), exceeded })
     }
 }

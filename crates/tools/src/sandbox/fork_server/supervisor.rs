@@ -22,10 +22,11 @@ use crate::sandbox::fork_server::exit_report::ExitReport;
 use crate::sandbox::fork_server::protocol::{CommandSpec, DecodedConfinement};
 use crate::sandbox::fork_server::reap::{self, ReapResult};
 use crate::sandbox::fork_server::usage::UsageSampler;
-use crate::sandbox::landlock::sandbox::{self, SettingsBackup};
+use crate::sandbox::landlock::sandbox::SettingsBackup;
 use crate::sandbox::limits::ExceededLimit;
 use crate::sandbox::namespaces::join::{self, JoinRequest};
-use crate::sandbox::protected_paths::{Undone, Watch};
+use crate::sandbox::protected_paths::report::ProtectionReport;
+use crate::sandbox::protected_paths::{self, Watch};
 use crate::sandbox::sys::process::{self, ExecProgram};
 
 /// Whether a supervisor is in the state it had before a command, and so can take another one.
@@ -38,7 +39,7 @@ pub(crate) enum SupervisorState {
 /// Refuses a command because the fork server is gone.
 pub(crate) fn decline(received: Vec<OwnedFd>) {
     if let Some(control) = received.first() {
-        send_report(control, ExitReport::NotStarted(Errno::OWNERDEAD.raw_os_error()));
+        send_report(control, &ExitReport::NotStarted(Errno::OWNERDEAD.raw_os_error()));
     }
 }
 
@@ -60,31 +61,21 @@ pub(crate) fn supervise(
     let unguarded = Watch::over(Vec::new());
     match &spec.hold {
         DecodedConfinement::Unsandboxed => {
-            run_command(spec, descriptors, watch, &unguarded, started, || Undone::Nothing, freed)
+            run_command(spec, descriptors, watch, &unguarded, started, ProtectionReport::default, freed)
         }
         DecodedConfinement::Namespaces(entrance) => {
             supervise_in_room(spec, entrance, descriptors, watch, started);
             // This process is now in the sandbox's namespaces and cannot leave them.
             SupervisorState::No
         }
-        DecodedConfinement::Landlock(fencing) => {
-            let kept = match (SettingsBackup::of(&fencing.guarded), &descriptors.ruleset) {
-                (Ok(kept), Some(ruleset)) => ruleset.try_clone().map(|ruleset| (kept, ruleset)),
-                (Err(error), _) => Err(error),
-                (_, None) => Err(std::io::ErrorKind::NotFound.into()),
-            };
-            match kept {
-                Ok((kept, ruleset)) => {
-                    let after = || sandbox::restore(&kept, fencing, &ruleset);
-                    run_command(spec, descriptors, watch, &unguarded, started, after, freed)
-                }
-                Err(error) => {
-                    let fault = SetupStep::Keep.failed()(error);
-                    send_report(&descriptors.control, ExitReport::not_confined(&fault));
-                    SupervisorState::Yes
-                }
+        DecodedConfinement::Landlock(fencing) => match SettingsBackup::of(&fencing.guarded) {
+            Ok(kept) => run_command(spec, descriptors, watch, &unguarded, started, || kept.restore(), freed),
+            Err(error) => {
+                let fault = SetupStep::Keep.failed()(error);
+                send_report(&descriptors.control, &ExitReport::not_confined(&fault));
+                SupervisorState::Yes
             }
-        }
+        },
     }
 }
 
@@ -100,16 +91,18 @@ fn supervise_in_room(
     // Called here, in the process that the fork server knows by its PID.
     started();
     if let Err(fault) = joined {
-        return send_report(&descriptors.control, ExitReport::not_confined(&fault));
+        return send_report(&descriptors.control, &ExitReport::not_confined(&fault));
     }
     let mut taken_along = Some(descriptors);
     let first = process::exec_in_child(|| {
         let Some(descriptors) = taken_along.take() else { return 1 };
         match join::settle(entrance, descriptors.doors.as_ref()) {
             Ok(absent) => {
-                run_command(spec, descriptors, watch, &Watch::over(absent), || {}, || Undone::Nothing, || {});
+                let guards = Watch::over(absent);
+                let after = || guards.revert_at_end(&protected_paths::is_pinned);
+                run_command(spec, descriptors, watch, &guards, || {}, after, || {});
             }
-            Err(fault) => send_report(&descriptors.control, ExitReport::not_confined(&fault)),
+            Err(fault) => send_report(&descriptors.control, &ExitReport::not_confined(&fault)),
         }
         0
     });
@@ -118,7 +111,7 @@ fn supervise_in_room(
         Ok(first) => drop(rustix::process::waitpid(Some(first), WaitOptions::empty())),
         Err(error) => {
             if let Some(descriptors) = taken_along {
-                send_report(&descriptors.control, ExitReport::not_started(&error));
+                send_report(&descriptors.control, &ExitReport::not_started(&error));
             }
         }
     }
@@ -132,7 +125,7 @@ fn run_command(
     watch: &OwnedFd,
     guards: &Watch<'_>,
     started: impl FnOnce(),
-    after: impl FnOnce() -> Undone,
+    after: impl FnOnce() -> ProtectionReport,
     freed: impl FnOnce(),
 ) -> SupervisorState {
     let shell = ExecProgram::new(c"/bin/sh", &[c"sh", c"-c", spec.command], &spec.environment);
@@ -144,7 +137,7 @@ fn run_command(
     let command = match start {
         Ok(command) => command,
         Err(error) => {
-            send_report(&control, ExitReport::not_started(&error));
+            send_report(&control, &ExitReport::not_started(&error));
             return SupervisorState::No;
         }
     };
@@ -156,9 +149,9 @@ fn run_command(
         }
     };
     let mut swept = ReapResult::default();
-    let mut undone = Undone::Nothing;
+    let mut meanwhile = ProtectionReport::default();
     let mut counter = UsageSampler::of(&spec.allowance);
-    let end = wait_for_end(command, &control, watch, guards, counter.as_mut(), &mut undone, &mut note);
+    let end = wait_for_end(command, &control, watch, guards, counter.as_mut(), &mut meanwhile, &mut note);
     if end != WaitEnd::Whole {
         if end != WaitEnd::Left {
             // All at once: a process that forks as fast as it can keeps forking while the sweep lists
@@ -176,15 +169,13 @@ fn run_command(
         // It could not be killed; `swept.left` counts it.
         None => CommandEnd::Signalled(0),
     };
-    undone = undone.or(guards.revert_at_end()).or(after());
+    let protection = meanwhile.followed_by(after());
     let exceeded = if let WaitEnd::Exceeded(what) = end { Some(what) } else { None };
     if swept.left == 0 {
         freed();
     }
-    send_report(
-        &control,
-        ExitReport::Ended { ending, ended: swept.ended, left: swept.left, undone, exceeded },
-    );
+    let (ended, left) = (swept.ended, swept.left);
+    send_report(&control, &ExitReport::Ended { ending, ended, left, protection, exceeded });
     if swept.left == 0 { SupervisorState::Yes } else { SupervisorState::No }
 }
 
@@ -208,7 +199,7 @@ fn wait_for_end(
     watch: &OwnedFd,
     guards: &Watch<'_>,
     mut counter: Option<&mut UsageSampler<'_>>,
-    undone: &mut Undone,
+    meanwhile: &mut ProtectionReport,
     note: &mut impl FnMut(Pid, WaitStatus),
 ) -> WaitEnd {
     loop {
@@ -234,11 +225,8 @@ fn wait_for_end(
             let _ = rustix::net::recv(control, &mut [0u8; 8][..], RecvFlags::DONTWAIT);
             return WaitEnd::Asked;
         }
-        if guards.readable_fd().is_some()
-            && !events[2].revents().is_empty()
-            && guards.undo() == Undone::Something
-        {
-            *undone = Undone::Something;
+        if guards.readable_fd().is_some() && !events[2].revents().is_empty() {
+            guards.undo(meanwhile);
         }
         reap::drain(watch);
     }
@@ -250,7 +238,7 @@ fn hung_up(control: &OwnedFd) -> bool {
     matches!(rustix::net::recv(control, &mut byte[..], RecvFlags::DONTWAIT | RecvFlags::PEEK), Ok((_, 0)))
 }
 
-fn send_report(control: &OwnedFd, report: ExitReport) {
+fn send_report(control: &OwnedFd, report: &ExitReport) {
     // If the peer is gone, the report is not needed.
     let _ = rustix::net::send(control.as_fd(), &report.encode(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
 }

@@ -31,22 +31,28 @@ enum SlotState {
 #[derive(Debug)]
 pub(crate) struct SupervisorBoard {
     states: &'static [AtomicU8],
+    /// Numbers of the last sweep that was requested and of the last that was done.
+    sweeps: &'static [AtomicU8; 2],
     wake_fd: OwnedFd,
 }
 
 impl SupervisorBoard {
-    /// Maximum number of supervisors; further commands wait in the socket. One byte each, which fills a page.
-    const MOST: usize = 4096;
+    /// Maximum number of supervisors; further commands wait in the socket. One byte each, which fills a page
+    /// together with the numbers of sweeps.
+    const MOST: usize = 4094;
 
     /// Creates an empty board. Called before the fork server is forked, so that all processes share it.
     pub(crate) fn new() -> io::Result<Self> {
         let wake_fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Self { states: process::shared_bytes(Self::MOST)?, wake_fd })
+        let shared = process::shared_bytes(Self::MOST + 2)?;
+        let (states, sweeps) = shared.split_at(Self::MOST);
+        let sweeps = sweeps.first_chunk().ok_or(io::ErrorKind::UnexpectedEof)?;
+        Ok(Self { states, sweeps, wake_fd })
     }
 
     /// The same board with another descriptor of the eventfd, for a process that renumbers its descriptors.
     pub(crate) fn with_wake_fd(&self, wake_fd: OwnedFd) -> Self {
-        Self { states: self.states, wake_fd }
+        Self { states: self.states, sweeps: self.sweeps, wake_fd }
     }
 
     pub(crate) fn wake_fd(&self) -> BorrowedFd<'_> {
@@ -72,6 +78,30 @@ impl SupervisorBoard {
     pub(crate) fn wake(&self) {
         // Fails only if the counter is full, and then the fork server wakes up anyway.
         let _ = rustix::io::write(&self.wake_fd, &1u64.to_ne_bytes());
+    }
+
+    /// Asks the fork server to kill everything that dead supervisors left behind. Returns the number of the
+    /// sweep.
+    pub(crate) fn request_sweep(&self) -> u8 {
+        let number = self.sweeps[0].fetch_add(1, Ordering::SeqCst).wrapping_add(1);
+        self.wake();
+        number
+    }
+
+    /// Whether the sweep of this number, or a later one, is done.
+    pub(crate) fn is_swept(&self, number: u8) -> bool {
+        self.sweeps[1].load(Ordering::SeqCst).wrapping_sub(number) < u8::MAX / 2
+    }
+
+    /// The number of the last sweep that was requested, if it is not done.
+    pub(crate) fn sweep_due(&self) -> Option<u8> {
+        let requested = self.sweeps[0].load(Ordering::SeqCst);
+        (self.sweeps[1].load(Ordering::SeqCst) != requested).then_some(requested)
+    }
+
+    /// Marks a sweep, and all before it, as done.
+    pub(crate) fn sweep_done(&self, number: u8) {
+        self.sweeps[1].store(number, Ordering::SeqCst);
     }
 
     /// Resets the eventfd, so that the next wake-up is seen.

@@ -3,6 +3,9 @@
 //! In a namespace sandbox the supervising process is PID 1 of the command's PID namespace, so every process
 //! in `/proc` belongs to the command. Elsewhere it is a subreaper, and its descendants belong to the command.
 
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
 use crate::sandbox::limits::{ExceededLimit, ResourceLimits};
@@ -11,6 +14,9 @@ use crate::sandbox::limits::{ExceededLimit, ResourceLimits};
 const FIRST: Duration = Duration::from_millis(50);
 /// Interval between measurements.
 const BETWEEN: Duration = Duration::from_millis(100);
+
+/// Maximum number of open files of a process that are examined.
+const MAX_DESCRIPTORS: usize = 1024;
 
 /// Measures the process tree of a command periodically.
 pub(crate) struct UsageSampler<'a> {
@@ -51,7 +57,8 @@ impl<'a> UsageSampler<'a> {
         [
             (ExceededLimit::Processes, limit.processes, used.tasks),
             (ExceededLimit::Memory, limit.memory_bytes, used.memory_bytes),
-            (ExceededLimit::Cpu, limit.cpu_s, cpu.as_secs()),
+            // The second that is being used counts: the limit is exceeded when it is used up.
+            (ExceededLimit::Cpu, limit.cpu_s, cpu.as_secs() + 1),
         ]
         .into_iter()
         .find_map(|(what, most, used)| (most > 0 && used > most).then_some(what))
@@ -66,7 +73,7 @@ fn ended_children() -> Duration {
 
 /// Sums up the usage of the tree; stops once it exceeds `most` tasks.
 fn count(most: u64) -> ProcessUsage {
-    let (mut used, mut shared) = (ProcessUsage::default(), 0);
+    let (mut used, mut shared, mut files) = (ProcessUsage::default(), 0, BTreeMap::new());
     let enough = |used: &ProcessUsage| most > 0 && used.tasks > most;
     let mut add = |pid: i32, used: &mut ProcessUsage| {
         let read = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}"));
@@ -78,6 +85,7 @@ fn count(most: u64) -> ProcessUsage {
             // Every process that shares it reports it, so count it once.
             shared = shared.max(kilobytes(&status, "RssShmem:") * 1024);
         }
+        anonymous_files(pid, &mut files);
     };
     if rustix::process::getpid().is_init() {
         let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -98,8 +106,23 @@ fn count(most: u64) -> ProcessUsage {
             waiting.extend(children(pid));
         }
     }
-    used.memory_bytes += shared;
+    // What is mapped of a file in memory is in both numbers.
+    used.memory_bytes += shared.max(files.values().sum());
     used
+}
+
+/// Adds the files in memory (memfd) that a process has open, by inode, with the bytes they take. What is not
+/// mapped counts for no process.
+fn anonymous_files(pid: i32, files: &mut BTreeMap<u64, u64>) {
+    let open = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    for entry in open.take(MAX_DESCRIPTORS) {
+        let is_anonymous = |target: std::path::PathBuf| target.as_os_str().as_bytes().starts_with(b"/memfd:");
+        if std::fs::read_link(entry.path()).is_ok_and(is_anonymous)
+            && let Ok(status) = std::fs::metadata(entry.path())
+        {
+            files.insert(status.ino(), status.blocks() * 512);
+        }
+    }
 }
 
 /// The children of all threads of a process. Empty if the kernel was built without CONFIG_PROC_CHILDREN; the

@@ -1,19 +1,16 @@
-//! Applies the Landlock sandbox to a process before it becomes a command, and restores settings after the
-//! command.
+//! Applies the Landlock sandbox to a process before it becomes a command.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-use rustix::process::{Gid, Uid, WaitOptions};
+use rustix::process::{Gid, Uid};
 
 use crate::sandbox::error::{SandboxError, SetupStep};
 use crate::sandbox::landlock;
-use crate::sandbox::landlock::settings_backup::SettingsBackup;
 use crate::sandbox::policy::{CreatedPathAction, Network, Owner};
-use crate::sandbox::protected_paths::Undone;
 use crate::sandbox::seccomp::{self, AllowedSockets};
-use crate::sandbox::sys::{namespaces, process};
+use crate::sandbox::sys::namespaces;
 
 /// How a command is confined with Landlock, decoded from its message.
 #[derive(Debug)]
@@ -51,25 +48,4 @@ fn give_up_privileges(owner: Option<Owner>) -> io::Result<()> {
     namespaces::leave_keyring();
     rustix::thread::set_no_new_privs(true)?;
     namespaces::drop_capabilities()
-}
-
-/// Restores the protected paths that a command changed. Runs in a child confined like the command, so that
-/// symbolic links the command left behind lead no further than the command itself could go.
-pub(crate) fn restore(
-    kept: &SettingsBackup<'_>,
-    fencing: &LandlockConfinement<'_>,
-    ruleset: &OwnedFd,
-) -> Undone {
-    const NOTHING: i32 = 0;
-    const SOMETHING: i32 = 1;
-    let child = process::start(|| match hold(fencing, ruleset.as_fd()) {
-        Ok(()) if kept.restore() == Undone::Nothing => NOTHING,
-        // If the state is unknown, report a change.
-        Ok(()) | Err(_) => SOMETHING,
-    });
-    let status = child.and_then(|child| Ok(rustix::process::waitpid(Some(child), WaitOptions::empty())?));
-    match status {
-        Ok(Some((_, status))) if status.exit_status() == Some(NOTHING) => Undone::Nothing,
-        _ => Undone::Something,
-    }
 }

@@ -9,6 +9,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
 use tokio::sync::OnceCell;
@@ -18,8 +19,9 @@ use crate::sandbox::command_handle::CommandFailure;
 use crate::sandbox::fork_server::protocol;
 use crate::sandbox::landlock::{self, LEAST_VERSION, LandlockScope, Ruleset, SIGNAL_VERSION};
 use crate::sandbox::policy::{CreatedPathAction, Policy};
+use crate::sandbox::protected_paths::repository_watch::RepositoryWatch;
 
-pub(crate) use crate::sandbox::landlock::restrict::{LandlockConfinement, hold, restore};
+pub(crate) use crate::sandbox::landlock::restrict::{LandlockConfinement, hold};
 pub(crate) use crate::sandbox::landlock::second_layer::around_room;
 pub(crate) use crate::sandbox::landlock::settings_backup::SettingsBackup;
 
@@ -32,6 +34,7 @@ const MAX_NAMES: u32 = 10_000;
 #[derive(Debug)]
 pub struct LandlockSandbox {
     policy: Policy,
+    repositories: Option<Arc<RepositoryWatch>>,
     standing: OnceCell<BuiltRuleset>,
 }
 
@@ -56,7 +59,13 @@ impl LandlockSandbox {
     /// Creates a Landlock sandbox with this policy. Nothing is set up before a command needs it.
     #[must_use]
     pub fn new(policy: Policy) -> Self {
-        Self { policy, standing: OnceCell::new() }
+        let repositories = policy.workspace().map(|root| Arc::new(RepositoryWatch::over(root.to_owned())));
+        Self { policy, repositories, standing: OnceCell::new() }
+    }
+
+    /// Watches for repositories in the workspace.
+    pub(crate) fn repositories(&self) -> Option<&Arc<RepositoryWatch>> {
+        self.repositories.as_ref()
     }
 
     /// The policy it enforces.

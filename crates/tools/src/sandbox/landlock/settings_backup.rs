@@ -1,19 +1,19 @@
 //! Backup of settings that decide what runs outside the sandbox: taken before a command, restored after it.
 //! Landlock cannot make a part of the writable workspace read-only, so changes are reverted instead.
 //!
-//! `guard::undo` does the same for paths that did not exist before.
+//! `protected_paths::revert` does the same for paths that did not exist before.
+#![deny(clippy::let_underscore_must_use, clippy::unused_result_ok)]
 
-use std::ffi::OsStr;
-use std::fs;
-use std::io::{self, Read};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::FileType;
+use rustix::io::Errno;
 
 use crate::sandbox::policy::CreatedPathAction;
-use crate::sandbox::protected_paths::{Undone, revert_at, sanitize_nested};
+use crate::sandbox::protected_paths::entry::Entry;
+use crate::sandbox::protected_paths::report::ProtectionReport;
+use crate::sandbox::protected_paths::{is_hook, revert_at, sanitize_nested};
 
 /// Maximum size of a backup, in total and per file. Settings and hooks take a few kilobytes.
 const MOST_BYTES: u64 = 4 << 20;
@@ -28,16 +28,16 @@ const HOOKS: &str = "hooks";
 
 /// The protected paths as they were before a command.
 #[derive(Debug, Default)]
-pub(crate) struct SettingsBackup<'p> {
+pub(crate) struct SettingsBackup {
     files: Vec<SettingsFile>,
     /// Hook directories, in which no hook may be added.
     hooks: Vec<PathBuf>,
     /// Paths that did not exist, and directories that must not be replaced by anything else.
-    absent: Vec<(&'p Path, CreatedPathAction)>,
+    absent: Vec<(PathBuf, CreatedPathAction)>,
     /// Work trees whose index may link to repositories.
-    trees: Vec<&'p Path>,
+    trees: Vec<PathBuf>,
     /// All protected paths.
-    guarded: Vec<&'p Path>,
+    guarded: Vec<PathBuf>,
     bytes: u64,
     entries: usize,
 }
@@ -49,133 +49,144 @@ struct SettingsFile {
     content: Vec<u8>,
 }
 
-impl<'p> SettingsBackup<'p> {
+impl SettingsBackup {
     /// Records the protected paths before a command.
-    pub(crate) fn of(guarded: &[(&'p Path, CreatedPathAction)]) -> io::Result<Self> {
-        let mut kept = Self { guarded: guarded.iter().map(|(path, _)| *path).collect(), ..Self::default() };
+    pub(crate) fn of(guarded: &[(&Path, CreatedPathAction)]) -> io::Result<Self> {
+        let mut kept =
+            Self { guarded: guarded.iter().map(|(path, _)| path.to_path_buf()).collect(), ..Self::default() };
         for &(path, made) in guarded {
-            match path.symlink_metadata() {
-                _ if made == CreatedPathAction::Linking => kept.trees.push(path),
-                Ok(status) if status.is_file() => kept.keep_file(path)?,
-                Ok(status) if status.is_dir() && made == CreatedPathAction::UnlessDirectory => {
-                    kept.absent.push((path, made))
+            if made == CreatedPathAction::Linking {
+                kept.trees.push(path.to_owned());
+                continue;
+            }
+            let Some(entry) = Entry::at(path)? else {
+                kept.absent.push((path.to_owned(), made));
+                continue;
+            };
+            match entry.kind()? {
+                None => kept.absent.push((path.to_owned(), made)),
+                Some(FileType::RegularFile) => kept.keep_file(&entry, path)?,
+                Some(FileType::Directory) if made == CreatedPathAction::UnlessDirectory => {
+                    kept.absent.push((path.to_owned(), made));
                 }
-                Ok(status) if status.is_dir() => kept.keep_directory(path)?,
+                Some(FileType::Directory) => {
+                    let is_hooks = made == CreatedPathAction::WithoutHooks;
+                    kept.keep_directory(&entry, path, is_hooks)?;
+                }
                 // A link stays one, and its target is outside the workspace or not protected.
-                Ok(_) => {}
-                Err(_) => kept.absent.push((path, made)),
+                Some(_) => {}
             }
         }
         Ok(kept)
     }
 
-    fn keep_directory(&mut self, directory: &Path) -> io::Result<()> {
-        let is_hooks = directory.file_name() == Some(OsStr::new(HOOKS));
+    fn keep_directory(&mut self, directory: &Entry, path: &Path, is_hooks: bool) -> io::Result<()> {
         if is_hooks {
-            self.hooks.push(directory.to_owned());
+            self.hooks.push(path.to_owned());
         }
-        let Ok(opened) = open(directory, OFlags::DIRECTORY) else { return Ok(()) };
-        for entry in Dir::read_from(&opened)?.flatten() {
-            let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            if name == "." || name == ".." || PASSED_BY.iter().any(|passed| name == *passed) {
+        for (name, kind) in directory.names()? {
+            if PASSED_BY.iter().any(|passed| name == *passed) {
                 continue;
             }
             self.entries += 1;
             if self.entries > MAX_ENTRIES {
-                return Err(too_much());
+                return Err(Errno::FBIG.into());
             }
-            let path = directory.join(name);
-            let wanted = if is_hooks { is_hook(&path) } else { SETTINGS.iter().any(|known| name == *known) };
-            match entry.file_type() {
-                FileType::Directory => self.keep_directory(&path)?,
-                FileType::RegularFile if wanted => self.keep_file(&path)?,
-                _ => {}
+            let inner = path.join(&name);
+            let wanted = if is_hooks { is_hook(&name) } else { SETTINGS.iter().any(|known| name == *known) };
+            if kind != FileType::Directory && !(kind == FileType::RegularFile && wanted) {
+                continue;
+            }
+            let Some(entry) = directory.child(&name)? else { continue };
+            if kind == FileType::Directory {
+                self.keep_directory(&entry, &inner, is_hooks || name == HOOKS)?;
+            } else {
+                self.keep_file(&entry, &inner)?;
             }
         }
         Ok(())
     }
 
-    fn keep_file(&mut self, path: &Path) -> io::Result<()> {
-        let (mode, content) = read(path)?;
+    fn keep_file(&mut self, entry: &Entry, path: &Path) -> io::Result<()> {
+        let (mode, content) = entry.read(MOST_BYTES)?;
         self.bytes += content.len() as u64;
         if self.bytes > MOST_BYTES {
-            return Err(too_much());
+            return Err(Errno::FBIG.into());
         }
         self.files.push(SettingsFile { path: path.to_owned(), mode, content });
         Ok(())
     }
 
     /// Restores what was changed since and sets aside what was created. Must be called when no process of the
-    /// command is left, by a process that can reach no more than the command could.
-    pub(crate) fn restore(&self) -> Undone {
-        let mut undone = Undone::Nothing;
-        for &(path, made) in &self.absent {
-            if revert_at(path, made) == Undone::Something {
-                undone = Undone::Something;
-            }
+    /// command is left.
+    pub(crate) fn restore(&self) -> ProtectionReport {
+        let mut report = ProtectionReport::default();
+        for (path, made) in &self.absent {
+            revert_at(path, *made, &mut report);
         }
         for file in &self.files {
-            if !read(&file.path).is_ok_and(|(mode, content)| mode == file.mode && content == file.content) {
-                undone = Undone::Something;
-                // If the directory was removed with its settings, there is no repository to restore them to.
-                let _ = file.write();
+            match file.restore() {
+                Ok(false) => {}
+                Ok(true) => report.note_reverted(&file.path),
+                Err(error) => report.note_failure(&file.path, &error),
             }
         }
         for hooks in &self.hooks {
-            let entries = fs::read_dir(hooks).into_iter().flatten().flatten().map(|entry| entry.path());
-            for added in entries.filter(|path| is_hook(path) && !self.has(path)) {
-                if revert_at(&added, CreatedPathAction::SetAside) == Undone::Something {
-                    undone = Undone::Something;
-                }
-            }
+            self.revert_added_hooks(hooks, &mut report);
         }
         // Last, because the backed-up files are restored by now.
-        let is_guarded = |git: &Path| self.guarded.contains(&git);
-        self.trees.iter().map(|tree| sanitize_nested(tree, &is_guarded)).fold(undone, Undone::or)
+        let is_guarded = |git: &Path| self.guarded.iter().any(|guarded| guarded == git);
+        self.trees.iter().for_each(|tree| sanitize_nested(tree, &is_guarded, &mut report));
+        report
     }
 
-    fn has(&self, path: &Path) -> bool {
-        self.files.iter().any(|file| file.path == path)
+    fn revert_added_hooks(&self, hooks: &Path, report: &mut ProtectionReport) {
+        let directory =
+            Entry::at(hooks).and_then(|entry| Ok((entry.as_ref().map_or(Ok(None), Entry::kind)?, entry)));
+        let names = match directory {
+            Ok((Some(FileType::Directory), Some(entry))) => entry.names(),
+            // Replaced by something else: nothing in there is a hook directory's.
+            Ok((Some(_), _)) => return revert_at(hooks, CreatedPathAction::SetAside, report),
+            Ok(_) => return,
+            Err(error) => Err(error),
+        };
+        let names = match names {
+            Ok(names) => names,
+            Err(error) => return report.note_failure(hooks, &error),
+        };
+        for (name, _) in names.iter().filter(|(name, _)| is_hook(name)) {
+            let added = hooks.join(name);
+            if !self.files.iter().any(|file| file.path == added) {
+                revert_at(&added, CreatedPathAction::SetAside, report);
+            }
+        }
     }
 }
 
 impl SettingsFile {
-    fn write(&self) -> io::Result<()> {
-        if !self.path.parent().is_some_and(|parent| parent.is_dir()) {
-            return Ok(());
+    /// Restores the file if it was changed; returns whether it was.
+    fn restore(&self) -> io::Result<bool> {
+        // If the directory was removed with its settings, there is no repository to restore them to.
+        let Some(entry) = Entry::at(&self.path)? else { return Ok(false) };
+        if self.is_unchanged(&entry)? {
+            return Ok(false);
         }
-        let _ = fs::remove_file(&self.path).or_else(|_| fs::remove_dir_all(&self.path));
-        let mut options = fs::OpenOptions::new();
-        let mut file = options.write(true).create_new(true).mode(self.mode).open(&self.path)?;
-        io::Write::write_all(&mut file, &self.content)?;
-        file.set_permissions(fs::Permissions::from_mode(self.mode))
+        entry.set_aside()?;
+        entry.create(&self.content, self.mode)?;
+        if self.is_unchanged(&entry)? { Ok(true) } else { Err(Errno::AGAIN.into()) }
     }
-}
 
-/// Git only runs files whose name is exactly that of a hook, without an extension.
-fn is_hook(path: &Path) -> bool {
-    path.extension().is_none()
-}
-
-/// Opens without following symbolic links: another command of the run may replace a component at any time.
-fn open(path: &Path, flags: OFlags) -> io::Result<std::os::fd::OwnedFd> {
-    let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    Ok(rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?)
-}
-
-fn read(path: &Path) -> io::Result<(u32, Vec<u8>)> {
-    let file = fs::File::from(open(path, OFlags::empty())?);
-    let status = file.metadata()?;
-    if !status.is_file() || status.len() > MOST_BYTES {
-        return Err(too_much());
+    fn is_unchanged(&self, entry: &Entry) -> io::Result<bool> {
+        Ok(match entry.status()? {
+            Some(status) if FileType::from_raw_mode(status.st_mode) == FileType::RegularFile => {
+                // Compared before reading, which makes an unreadable file readable.
+                status.st_mode & 0o777 == self.mode
+                    && status.st_size.unsigned_abs() == self.content.len() as u64
+                    && entry.read(MOST_BYTES)?.1 == self.content
+            }
+            _ => false,
+        })
     }
-    let mut content = Vec::new();
-    file.take(MOST_BYTES + 1).read_to_end(&mut content)?;
-    Ok((status.permissions().mode() & 0o777, content))
-}
-
-fn too_much() -> io::Error {
-    io::Error::from_raw_os_error(libc::EFBIG)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{DumpableBehavior, Gid, Signal, Uid};
-use rustix::thread::LinkNameSpaceType;
+use rustix::thread::{CapabilitySet, LinkNameSpaceType};
 
 use crate::sandbox::error::{SandboxError, SetupStep};
 use crate::sandbox::fork_server::exec::Descriptors;
@@ -111,8 +111,12 @@ fn show_processes() -> io::Result<()> {
     mount::put(processes.as_fd(), place.as_fd())
 }
 
+/// Drops all privileges except one capability that is not in effect. It does nothing for this process, but the
+/// kernel then refuses scheduling calls on it by processes without it, and so by the command.
 fn give_up_privileges(owner: Option<Owner>) -> io::Result<()> {
     namespaces::bound_capabilities()?;
+    // Otherwise a change of the user id would drop it.
+    rustix::thread::set_keep_capabilities(true)?;
     if let Some(Owner { user, group }) = owner {
         let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
         rustix::thread::set_thread_groups(&[])?;
@@ -121,7 +125,7 @@ fn give_up_privileges(owner: Option<Owner>) -> io::Result<()> {
     }
     namespaces::leave_keyring();
     rustix::thread::set_no_new_privs(true)?;
-    namespaces::drop_capabilities()?;
+    namespaces::keep_capabilities(CapabilitySet::SYS_NICE)?;
     // Set here, because it is cleared when a process changes its user id.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     // No process may read the memory of this one. The command gets its own memory at exec.

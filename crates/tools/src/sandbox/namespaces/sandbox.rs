@@ -7,6 +7,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::Arc;
 
 use rustix::net::SendFlags;
 use tokio::sync::OnceCell;
@@ -20,11 +21,13 @@ use crate::sandbox::landlock::sandbox;
 use crate::sandbox::namespaces::rootfs;
 use crate::sandbox::namespaces::{self, NamespaceHandles, UserNamespace};
 use crate::sandbox::policy::{CreatedPathAction, Network, Policy};
+use crate::sandbox::protected_paths::repository_watch::RepositoryWatch;
 
 /// The namespaces and root file system of a run's commands, created when they are first needed.
 #[derive(Debug)]
 pub struct NamespaceSandbox {
     policy: Policy,
+    repositories: Option<Arc<RepositoryWatch>>,
     standing: OnceCell<BuiltSandbox>,
 }
 
@@ -50,7 +53,13 @@ impl NamespaceSandbox {
     /// Creates a namespace sandbox with this policy. Nothing is set up before a command needs it.
     #[must_use]
     pub fn new(policy: Policy) -> Self {
-        Self { policy, standing: OnceCell::new() }
+        let repositories = policy.workspace().map(|root| Arc::new(RepositoryWatch::over(root.to_owned())));
+        Self { policy, repositories, standing: OnceCell::new() }
+    }
+
+    /// Watches for repositories in the workspace.
+    pub(crate) fn repositories(&self) -> Option<&Arc<RepositoryWatch>> {
+        self.repositories.as_ref()
     }
 
     /// The policy it enforces.
@@ -68,6 +77,11 @@ impl NamespaceSandbox {
     /// The sandbox, set up if it is not yet. After a failure the next command tries again.
     pub(crate) async fn built(&self, fork_server: &ForkServer) -> Result<&BuiltSandbox, CommandFailure> {
         self.standing.get_or_try_init(|| ask_for(&self.policy, fork_server)).await
+    }
+
+    /// Protected paths that did not exist when the sandbox was created; none before that.
+    pub(crate) fn absent_paths(&self) -> Vec<(&Path, CreatedPathAction)> {
+        self.standing.get().map(|standing| self.missing_protected_paths(standing)).unwrap_or_default()
     }
 
     /// Protected paths that did not exist and have to be watched.

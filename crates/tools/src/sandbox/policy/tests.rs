@@ -120,7 +120,7 @@ fn what_decides_over_programs_outside_is_guarded() {
             ".git UnlessDirectory",
             " Linking",
             ".git/hooks WithoutHooks",
-            ".git/config Tamed",
+            ".git/config Sanitized",
             ".git/config.worktree SetAside",
             ".git/commondir SetAside",
             ".git/modules SetAside",

@@ -1,65 +1,30 @@
 //! Reverts what a command created at protected paths that did not exist before.
 //!
 //! This happens as soon as inotify reports a change, and again when the command and everything it started are
-//! gone.
+//! gone. Every failure is reported, because it means that something a command wrote may run outside the
+//! sandbox.
+#![deny(clippy::let_underscore_must_use, clippy::unused_result_ok)]
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::ffi::OsStr;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
+use rustix::fs::FileType;
 use rustix::fs::inotify::{CreateFlags, WatchFlags};
+use rustix::io::Errno;
 
+use super::entry::Entry;
+use super::git_settings::{PLAIN_SETTINGS, has_only_safe_settings};
+use super::report::ProtectionReport;
 use crate::sandbox::policy::CreatedPathAction;
-use crate::workspace::bounded_read;
 
 /// Maximum size in bytes of repository settings that are parsed; a new repository has about 100 bytes.
 const MAX_SETTINGS: u64 = 64 * 1024;
 
-/// Maximum number of names tried for what is set aside.
-const MAX_ASIDE: u32 = 100;
-
-/// Settings that a repository created by a command may contain: none of them names a program or a file.
-const TAME: [(&str, &[&str]); 6] = [
-    (
-        "core",
-        &[
-            "repositoryformatversion",
-            "filemode",
-            "bare",
-            "logallrefupdates",
-            "ignorecase",
-            "precomposeunicode",
-            "symlinks",
-            "autocrlf",
-            "eol",
-        ],
-    ),
-    ("user", &["name", "email"]),
-    ("init", &["defaultbranch"]),
-    ("remote", &["url", "fetch"]),
-    ("branch", &["remote", "merge", "rebase"]),
-    ("extensions", &["objectformat", "refstorage"]),
-];
-
-/// The settings that `git init` writes.
-const PLAIN_SETTINGS: &str =
-    "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n";
-
-/// Whether anything was reverted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::sandbox) enum Undone {
-    #[default]
-    Nothing,
-    Something,
-}
-
-impl Undone {
-    /// `Something` if either is.
-    pub(in crate::sandbox) fn or(self, other: Self) -> Self {
-        if self == Self::Something { self } else { other }
-    }
-}
+/// Permissions of settings that replace a command's.
+const PLAIN_MODE: u32 = 0o644;
 
 /// Watches protected paths that did not exist when the command began.
 pub(in crate::sandbox) struct Watch<'w> {
@@ -88,21 +53,23 @@ impl<'w> Watch<'w> {
     }
 
     /// Reverts what was created so far.
-    pub(in crate::sandbox) fn undo(&self) -> Undone {
+    pub(in crate::sandbox) fn undo(&self, report: &mut ProtectionReport) {
         if let Some(news) = &self.news {
             let mut buffer = [0u8; 4096];
             while rustix::io::read(news, &mut buffer).is_ok_and(|length| length > 0) {}
             // A directory that was created meanwhile may contain protected paths.
             self.listen();
         }
-        self.paths.iter().map(|(path, made)| revert_at(path, *made)).fold(Undone::Nothing, Undone::or)
+        for (path, made) in &self.paths {
+            revert_at(path, *made, report);
+        }
     }
 
     /// Like [`Self::undo`], when the command has ended. Only now are the repositories checked that its work
     /// trees link to: this reads git's index, which a command may write many times.
-    pub(in crate::sandbox) fn revert_at_end(&self) -> Undone {
-        let tame = |tree: &&Path| super::sanitize_nested(tree, &super::is_pinned);
-        self.trees.iter().map(tame).fold(self.undo(), Undone::or)
+    pub(in crate::sandbox) fn revert_at_end(&self, kept: &dyn Fn(&Path) -> bool) -> ProtectionReport {
+        let trees = self.trees.iter().map(|tree| (*tree, CreatedPathAction::Linking));
+        check(self.paths.iter().copied().chain(trees), kept)
     }
 
     fn listen(&self) {
@@ -127,97 +94,98 @@ impl<'w> Watch<'w> {
             }
         }
         for (directory, flags) in directories {
+            // A directory that does not exist yet is watched once it does; any other failure only means that
+            // changes in it are found at the end.
+            #[expect(clippy::let_underscore_must_use, reason = "the check at the end does not depend on it")]
             let _ = rustix::fs::inotify::add_watch(news, directory, flags);
         }
     }
 }
 
-/// Reverts what was created at a protected path.
-pub(in crate::sandbox) fn revert_at(path: &Path, made: CreatedPathAction) -> Undone {
-    let Ok(status) = path.symlink_metadata() else { return Undone::Nothing };
-    let fine = match made {
-        // Nothing is created at this path itself; `nested` checks what it links to.
-        CreatedPathAction::Linking => return Undone::Nothing,
-        CreatedPathAction::SetAside => false,
-        CreatedPathAction::UnlessDirectory => status.is_dir(),
-        CreatedPathAction::WithoutHooks if status.is_dir() => return without_hooks(path),
-        CreatedPathAction::Sanitized if status.is_file() => is_sanitized(path),
-        CreatedPathAction::WithoutHooks | CreatedPathAction::Sanitized => false,
-    };
-    if fine {
-        return Undone::Nothing;
+/// Reverts what was created at any of these paths, when no process of the command is left. Repositories whose
+/// `.git` is `kept` cannot have been changed.
+pub(in crate::sandbox) fn check<'p>(
+    paths: impl Iterator<Item = (&'p Path, CreatedPathAction)>,
+    kept: &dyn Fn(&Path) -> bool,
+) -> ProtectionReport {
+    let mut report = ProtectionReport::default();
+    let mut trees = Vec::new();
+    for (path, made) in paths {
+        if made == CreatedPathAction::Linking {
+            trees.push(path);
+        } else {
+            revert_at(path, made, &mut report);
+        }
     }
-    set_aside(path);
-    if made == CreatedPathAction::Sanitized {
-        // Without settings the directory would not be a repository. Keep it a plain one.
-        let _ = fs::write(path, PLAIN_SETTINGS);
-    }
-    Undone::Something
+    trees.into_iter().for_each(|tree| super::sanitize_nested(tree, kept, &mut report));
+    report
 }
 
-/// Renames a file to a name without meaning. It is not deleted, because the user may have created it while
-/// the command ran.
-fn set_aside(path: &Path) {
-    for number in 1..=MAX_ASIDE {
-        let mut aside = path.as_os_str().to_owned();
-        aside.push(".refused");
-        if number > 1 {
-            aside.push(number.to_string());
-        }
-        let aside = Path::new(&aside);
-        if aside.symlink_metadata().is_err() && fs::rename(path, aside).is_ok() {
-            return;
-        }
+/// Reverts what was created at a protected path.
+pub(in crate::sandbox) fn revert_at(path: &Path, made: CreatedPathAction, report: &mut ProtectionReport) {
+    match Entry::at(path) {
+        Ok(Some(entry)) => revert_entry(&entry, path, made, report),
+        Ok(None) => {}
+        Err(error) => report.note_failure(path, &error),
     }
-    // Only a command creates that many, so this one is not the user's.
-    let _ = fs::remove_dir_all(path).or_else(|_| fs::remove_file(path));
+}
+
+fn revert_entry(entry: &Entry, path: &Path, made: CreatedPathAction, report: &mut ProtectionReport) {
+    if made == CreatedPathAction::WithoutHooks && matches!(entry.kind(), Ok(Some(FileType::Directory))) {
+        return without_hooks(entry, path, report);
+    }
+    match is_fine(entry, made) {
+        Ok(true) => return,
+        Ok(false) => {}
+        Err(error) => return report.note_failure(path, &error),
+    }
+    let reverted = entry.set_aside().and_then(|()| {
+        if made == CreatedPathAction::Sanitized {
+            // Without settings the directory would not be a repository. Keep it a plain one.
+            entry.create(PLAIN_SETTINGS.as_bytes(), PLAIN_MODE)?;
+        }
+        if is_fine(entry, made)? { Ok(()) } else { Err(Errno::AGAIN.into()) }
+    });
+    match reverted {
+        Ok(()) => report.note_reverted(path),
+        Err(error) => report.note_failure(path, &error),
+    }
+}
+
+/// Whether what is at a protected path may stay.
+fn is_fine(entry: &Entry, made: CreatedPathAction) -> io::Result<bool> {
+    let Some(kind) = entry.kind()? else { return Ok(true) };
+    Ok(match made {
+        // Nothing is created at this path itself; `nested_repos` checks what it links to.
+        CreatedPathAction::Linking => true,
+        CreatedPathAction::UnlessDirectory => kind == FileType::Directory,
+        CreatedPathAction::Sanitized if kind == FileType::RegularFile => match entry.read(MAX_SETTINGS) {
+            Ok((_, text)) => has_only_safe_settings(&text),
+            Err(error) if error.raw_os_error() == Some(libc::EFBIG) => false,
+            Err(error) => return Err(error),
+        },
+        CreatedPathAction::SetAside | CreatedPathAction::WithoutHooks | CreatedPathAction::Sanitized => false,
+    })
 }
 
 /// Sets aside the hooks that git would run, and leaves its own samples.
-fn without_hooks(directory: &Path) -> Undone {
-    let mut undone = Undone::Nothing;
-    let Ok(entries) = fs::read_dir(directory) else {
-        set_aside(directory);
-        return Undone::Something;
+fn without_hooks(directory: &Entry, path: &Path, report: &mut ProtectionReport) {
+    let names = match directory.names() {
+        Ok(names) => names,
+        Err(error) => return report.note_failure(path, &error),
     };
-    for entry in entries.flatten() {
-        // Git only runs files whose name is exactly that of a hook, without an extension.
-        if entry.path().extension().is_none() {
-            set_aside(&entry.path());
-            undone = Undone::Something;
+    for (name, _) in names.into_iter().filter(|(name, _)| is_hook(name)) {
+        let inner = path.join(&name);
+        match directory.child(&name).and_then(|hook| hook.map_or(Ok(()), |hook| hook.set_aside())) {
+            Ok(()) => report.note_reverted(&inner),
+            Err(error) => report.note_failure(&inner, &error),
         }
     }
-    undone
 }
 
-fn is_sanitized(path: &Path) -> bool {
-    bounded_read::read(path, MAX_SETTINGS).is_ok_and(|text| has_only_safe_settings(&text))
-}
-
-fn has_only_safe_settings(text: &[u8]) -> bool {
-    let mut section: Option<&[&str]> = None;
-    text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).all(|line| match line.first() {
-        None | Some(b'#' | b';') => true,
-        Some(b'[') => {
-            // Nothing may follow a section header on its line: git would parse it as a setting.
-            let Some(header) = line.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]")) else {
-                return false;
-            };
-            let name =
-                header.split(|byte| byte.is_ascii_whitespace() || *byte == b'.').next().unwrap_or_default();
-            section = TAME
-                .iter()
-                .find(|(tame, _)| tame.as_bytes().eq_ignore_ascii_case(name))
-                .map(|(_, names)| *names);
-            section.is_some() && !header.contains(&b']')
-        }
-        Some(_) => {
-            let name = line.split(|byte| *byte == b'=').next().unwrap_or_default().trim_ascii();
-            let known =
-                |names: &[&str]| names.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(name));
-            section.is_some_and(known) && !line.ends_with(b"\\")
-        }
-    })
+/// Git only runs files whose name is exactly that of a hook, without an extension.
+pub(in crate::sandbox) fn is_hook(name: &OsStr) -> bool {
+    Path::new(name).extension().is_none()
 }
 
 #[cfg(test)]

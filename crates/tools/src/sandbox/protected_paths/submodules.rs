@@ -1,14 +1,18 @@
 //! Repositories inside a work tree that git's index links to: submodules, and anything made to look like one.
 //!
 //! `git status` queries each of them, using its own settings. So those decide what runs outside the sandbox
-//! just like the settings of the work tree itself: `policy` protects the existing ones, `guard::nested`
+//! just like the settings of the work tree itself: `policy` protects the existing ones, `nested_repos`
 //! handles those that a command created.
 
 use std::ffi::OsStr;
+use std::io;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
+use rustix::fs::FileType;
+
+use super::entry::Entry;
 use crate::workspace::{bounded_read, git_index};
 
 /// Maximum size in bytes of a file that points to a git directory.
@@ -36,18 +40,22 @@ pub(crate) fn pointed_at(pointer: &Path) -> Option<PathBuf> {
 
 /// The existing directories that the index of a work tree links to. `tree` must not contain symbolic links.
 pub(crate) fn linked(tree: &Path) -> Result<Vec<PathBuf>, UnreadableIndex> {
-    let Some(folder) = git_folder(tree) else { return Ok(Vec::new()) };
+    // A git directory that does not exist has no index.
+    let Some(folder) = git_folder(tree).and_then(|folder| folder.canonicalize().ok()) else {
+        return Ok(Vec::new());
+    };
     let mut linked = Vec::new();
-    for index in indexes(&folder) {
-        let bytes = match bounded_read::read(&index, git_index::MOST_BYTES) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-            Err(_) => return Err(UnreadableIndex(index)),
-        };
+    for index in indexes(&folder).map_err(|_| UnreadableIndex(folder.join("index")))? {
+        let unreadable = |_| UnreadableIndex(index.clone());
+        let entry = Entry::at(&index).map_err(unreadable)?;
+        let Some(entry) = entry.filter(|entry| !matches!(entry.kind(), Ok(None))) else { continue };
+        let (_, bytes) = entry.read(git_index::MOST_BYTES).map_err(unreadable)?;
         // The settings tell the object format. Parsed with the wrong one, the index gives paths that do not
         // exist.
         for name in NAMES {
-            linked.extend(links(&bytes, name).into_iter().filter_map(|path| directory(tree, &path)));
+            for path in links(&bytes, name) {
+                linked.extend(directory(tree, &path).map_err(unreadable)?);
+            }
         }
     }
     linked.sort();
@@ -56,21 +64,24 @@ pub(crate) fn linked(tree: &Path) -> Result<Vec<PathBuf>, UnreadableIndex> {
 }
 
 /// The index, and the shared indexes it may refer to.
-fn indexes(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+fn indexes(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let names = Entry::at(folder)?.map_or(Ok(Vec::new()), |entry| entry.names())?;
     let is_shared = |name: &OsStr| name.as_bytes().starts_with(b"sharedindex.");
-    let shared = entries.filter(|entry| is_shared(&entry.file_name())).map(|entry| entry.path());
-    [folder.join("index")].into_iter().chain(shared).collect()
+    let shared = names.iter().filter(|(name, _)| is_shared(name)).map(|(name, _)| folder.join(name));
+    Ok([folder.join("index")].into_iter().chain(shared).collect())
 }
 
 /// A directory in the tree, with no symbolic link on the path to it: git follows no other.
-fn directory(tree: &Path, path: &[u8]) -> Option<PathBuf> {
+fn directory(tree: &Path, path: &[u8]) -> io::Result<Option<PathBuf>> {
     let path = Path::new(OsStr::from_bytes(path));
     let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
     // Not the tree itself, which would recurse forever.
-    let is_plain = is_plain && path.components().next().is_some();
+    if !is_plain || path.components().next().is_none() {
+        return Ok(None);
+    }
     let full = tree.join(path);
-    (is_plain && full.canonicalize().is_ok_and(|real| real == full) && full.is_dir()).then_some(full)
+    let kind = Entry::at(&full)?.map_or(Ok(None), |entry| entry.kind())?;
+    Ok((kind == Some(FileType::Directory)).then_some(full))
 }
 
 /// The paths of the entries that are links to repositories.

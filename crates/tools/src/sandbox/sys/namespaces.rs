@@ -125,12 +125,15 @@ pub(crate) fn bound_capabilities() -> io::Result<()> {
 
 /// Drops all capabilities of this process.
 pub(crate) fn drop_capabilities() -> io::Result<()> {
+    keep_capabilities(CapabilitySet::empty())
+}
+
+/// Drops all capabilities of this process but these, and puts none into effect.
+pub(crate) fn keep_capabilities(permitted: CapabilitySet) -> io::Result<()> {
     // Clearing the permitted set clears the ambient set as well.
     let none = CapabilitySet::empty();
-    rustix::thread::set_capabilities(
-        None,
-        CapabilitySets { effective: none, permitted: none, inheritable: none },
-    )?;
+    let permitted = rustix::thread::capabilities(None)?.permitted & permitted;
+    rustix::thread::set_capabilities(None, CapabilitySets { effective: none, permitted, inheritable: none })?;
     Ok(())
 }
 

@@ -51,6 +51,8 @@ struct Job {
     /// Notified when output arrives and when the job ends.
     news: Notify,
     limits: (usize, usize),
+    /// The workspace, to which paths in answers are relative.
+    root: std::path::PathBuf,
 }
 
 /// Result of a job, and why it was killed if it was.
@@ -135,7 +137,7 @@ impl Job {
                     ..ToolOutput::done(closed(text, &format!("{} is running", self.name)))
                 }
             }
-            Some((result, cause)) => answer(result.as_ref().copied(), *cause, &capture),
+            Some((result, cause)) => answer(result.as_ref(), *cause, &capture, &self.root),
         }
     }
 
@@ -186,6 +188,7 @@ pub(super) async fn start(
         outcome: Mutex::new(None),
         news: Notify::new(),
         limits,
+        root: context.workspace.root().to_owned(),
     });
     if let Err(refusal) = context.workspace.jobs().add(&job) {
         return ToolOutput::error(refusal);
@@ -326,6 +329,7 @@ fn ended(job: &Job) -> ToolOutput {
         content,
         exit_code: news.exit_code,
         truncated: news.truncated,
+        stops_task: news.stops_task,
         ..ToolOutput::default()
     }
 }

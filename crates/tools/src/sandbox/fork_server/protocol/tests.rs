@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::sandbox::error::SetupStep;
 use crate::sandbox::fork_server::exit_report::ExitReport;
-use crate::sandbox::protected_paths::Undone;
+use crate::sandbox::protected_paths::report::ProtectionReport;
 use crate::sandbox::{CommandEnd, ExceededLimit};
 
 fn environment_of(spec: &CommandSpec<'_>) -> Vec<String> {
@@ -80,12 +80,16 @@ proptest! {
 
     #[test]
     fn a_report_survives_the_way(code in any::<i32>(), ended in any::<u32>(), left in any::<u32>(), step in 0u32..20) {
-        for (undone, exceeded) in [(Undone::Nothing, None), (Undone::Something, Some(ExceededLimit::Memory))] {
+        let found = ProtectionReport {
+            reverted: vec!["/w/fusee.toml".into(), "/w/n/.git/config".into()],
+            unrestored: vec![("/w/.git/commondir".into(), "Permission denied".to_owned())],
+        };
+        for (protection, exceeded) in [(ProtectionReport::default(), None), (found, Some(ExceededLimit::Memory))] {
             for report in [
                 ExitReport::NotStarted(code),
                 ExitReport::NotConfined(SetupStep::of_number(step).unwrap(), code),
-                ExitReport::Ended { ending: CommandEnd::Exited(code), ended, left, undone, exceeded },
-                ExitReport::Ended { ending: CommandEnd::Signalled(code), ended, left, undone, exceeded },
+                ExitReport::Ended { ending: CommandEnd::Exited(code), ended, left, protection: protection.clone(), exceeded },
+                ExitReport::Ended { ending: CommandEnd::Signalled(code), ended, left, protection: protection.clone(), exceeded },
             ] {
                 prop_assert_eq!(ExitReport::decode(&report.encode()), Some(report));
             }

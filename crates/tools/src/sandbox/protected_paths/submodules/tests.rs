@@ -53,9 +53,9 @@ fn no_link_leads_out_of_the_tree_or_round_in_it() {
     std::fs::create_dir_all(tree.join("inner")).unwrap();
     std::os::unix::fs::symlink(".", tree.join("round")).unwrap();
     for path in ["../tree", "/etc", "round", "round/inner", ".", ""] {
-        assert_eq!(directory(&tree, path.as_bytes()), None, "{path}");
+        assert_eq!(directory(&tree, path.as_bytes()).unwrap(), None, "{path}");
     }
-    assert_eq!(directory(&tree, b"inner"), Some(tree.join("inner")));
+    assert_eq!(directory(&tree, b"inner").unwrap(), Some(tree.join("inner")));
 }
 
 #[test]
