@@ -256,7 +256,8 @@ impl Config {
 
     /// Warns about variables whose name is close to that of a key.
     fn find_typos(&mut self, environment: &Environment, problems: &mut Diagnostics) {
-        let known: Vec<String> = KEYS.iter().map(Key::variable).collect();
+        let others = ["FUSEE_API_KEY", "FUSEE_BENCHMARK"].map(str::to_owned);
+        let known: Vec<String> = KEYS.iter().map(Key::variable).chain(others).collect();
         let ours = environment
             .variables()
             .filter_map(|(name, _)| name.to_str())
@@ -447,6 +448,7 @@ impl Config {
         JournalOptions {
             durability: self.word("journal_durability").unwrap_or_default(),
             max_bytes: self.whole("journal_max_mb").map_or(default.max_bytes, |mb| mb << 20),
+            ..default
         }
     }
 }

@@ -83,6 +83,7 @@ impl From<JournalError> for CliError {
             | JournalError::ReadOnly { .. }
             | JournalError::Full { .. }
             | JournalError::Corrupt { .. }
+            | JournalError::Removed { .. }
             | JournalError::Newer { .. }
             | JournalError::Failed { .. } => Self::failed(error.to_string()),
         }
