@@ -185,7 +185,7 @@ impl Config {
             let mut untrusted = false;
             let whose = |text: &str| {
                 let owner = Trust::read(environment).owner(path, text);
-                untrusted = owner == FileOwner::Project;
+                untrusted = owner != FileOwner::TrustedProject;
                 owner
             };
             config.add_file(path, whose, Layer::ProjectFile, &mut problems);
@@ -292,7 +292,8 @@ impl Config {
 
     /// Warns about variables whose name is close to that of a key.
     fn find_typos(&mut self, environment: &Environment, problems: &mut Diagnostics) {
-        let known: Vec<String> = KEYS.iter().map(Key::variable).collect();
+        let others = ["FUSEE_API_KEY", "FUSEE_BENCHMARK"].map(str::to_owned);
+        let known: Vec<String> = KEYS.iter().map(Key::variable).chain(others).collect();
         let ours = environment
             .variables()
             .filter_map(|(name, _)| name.to_str())
@@ -492,6 +493,7 @@ impl Config {
         JournalOptions {
             durability: self.word("journal_durability").unwrap_or_default(),
             max_bytes: self.whole("journal_max_mb").map_or(default.max_bytes, |mb| mb << 20),
+            ..default
         }
     }
 }
@@ -560,7 +562,7 @@ const COMMAND_KEYS: [&str; 3] = ["verify", "before.run", "after.run"];
 /// Whether the user has trusted a project's file as it is now.
 fn trusts(environment: &Environment, file: &Path) -> bool {
     let text = fusee::engine::tools::workspace::bounded_read::read_text(file, MOST_BYTES);
-    text.is_ok_and(|text| Trust::read(environment).covers(file, &text))
+    text.is_ok_and(|text| Trust::read(environment).owner(file, &text) == FileOwner::TrustedProject)
 }
 
 fn built_in() -> BTreeMap<&'static str, (Value, ValueOrigin)> {

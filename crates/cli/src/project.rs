@@ -58,6 +58,8 @@ pub(crate) struct Project {
     ownership: JournalOwnership,
     /// The user's state folder.
     states: Option<PathBuf>,
+    /// Where a journal is saved that is removed while a run writes to it.
+    rescue: Option<PathBuf>,
 }
 
 impl Project {
@@ -82,13 +84,12 @@ impl Project {
                 states.join("projects").join(folder_name(&directory)).join("journal.db")
             }
         };
-        Ok(Self {
-            directory,
-            root,
-            journal,
-            ownership: JournalOwnership::kept_in(environment.state_folder()),
-            states: environment.state_folder(),
-        })
+        let states = environment.state_folder();
+        let name = format!("journal-{}.db", std::process::id());
+        let rescue =
+            states.as_ref().map(|states| states.join("rescued").join(folder_name(&directory)).join(name));
+        let ownership = JournalOwnership::kept_in(states.clone());
+        Ok(Self { directory, root, journal, ownership, states, rescue })
     }
 
     /// The folder of the project's own files: its root, or the directory itself.
@@ -134,10 +135,11 @@ impl Project {
             make_ignore_file(folder).map_err(open)?;
         }
         self.keep_private().map_err(open)?;
+        let options = JournalOptions { rescue: self.rescue.clone(), ..options };
         let journal = Journal::open(&self.journal, options, Arc::new(SystemClock))?;
-        // A journal without runs grants nothing, whoever created it. Recording it as owned here also covers a
+        // A journal without runs (and triggers, which are refused) grants nothing, whoever created it. Recording it as owned here also covers a
         // journal of ours whose process was killed right after creating it.
-        if !self.ownership.knows(&self.journal) && journal.runs().is_ok_and(|runs| runs.is_empty()) {
+        if !self.ownership.covers(&self.journal) && journal.runs().is_ok_and(|runs| runs.is_empty()) {
             // If this cannot be saved, the user has to run `fusee trust` before resuming.
             let _ = self.ownership.add(&self.journal);
         }

@@ -48,6 +48,14 @@ pub enum JournalError {
         /// The file.
         path: PathBuf,
     },
+    /// The file was removed or replaced while a run wrote to it.
+    #[error("the journal {} was removed while the run was active: {outcome}", path.display())]
+    Removed {
+        /// The journal file.
+        path: PathBuf,
+        /// What became of its content.
+        outcome: String,
+    },
     /// The file was written by a newer version.
     #[error(
         "the journal {} has format {found}, but this fusee supports formats up to {known}; use a newer fusee",
@@ -107,6 +115,16 @@ impl JournalError {
         Self::Corrupt { path: path.to_owned(), detail: what.to_owned() }
     }
 
+    /// Committed rows are missing.
+    pub(crate) fn shorter(path: &Path, what: &str) -> Self {
+        let marks = crate::schema::sibling_path(path, "-marks");
+        let detail = format!(
+            "{what}; commands that ran already might run again, so restore the file, or remove {} to accept the loss",
+            marks.display()
+        );
+        Self::Corrupt { path: path.to_owned(), detail }
+    }
+
     pub(crate) fn from_io(path: &Path, error: &io::Error) -> Self {
         let (path, cause) = (path.to_owned(), error.to_string());
         match error.kind() {
@@ -128,6 +146,9 @@ impl JournalError {
             (None, _) if !matches!(error, rusqlite::Error::ToSqlConversionFailure(_)) => {
                 // A column value has the wrong type or is out of range.
                 Self::damaged(path, &cause)
+            }
+            (_, Some(ffi::SQLITE_READONLY_DBMOVED)) => {
+                Self::Removed { path: path.to_owned(), outcome: cause }
             }
             (Some(Code::DiskFull), _) => Self::Full { path: path.to_owned() },
             (Some(Code::SystemIoFailure), _) => {

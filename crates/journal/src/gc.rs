@@ -3,6 +3,8 @@
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
+use crate::RunId;
+
 /// Pages vacuumed per step. Each may occupy a few WAL pages until the next checkpoint.
 const PAGES: u32 = 256;
 
@@ -44,6 +46,27 @@ pub(crate) fn evict(connection: &mut Connection, max_bytes: u64) -> rusqlite::Re
             break;
         }
         remove(connection, run)?;
+    }
+    Ok(())
+}
+
+/// Removes open runs without a step for which `is_dead` holds: they were killed before they started, can never
+/// be resumed, and their names are free again.
+pub(crate) fn remove_unstarted(
+    connection: &mut Connection,
+    is_dead: impl Fn(&RunId) -> bool,
+) -> rusqlite::Result<()> {
+    let unstarted: Vec<(i64, String)> = connection
+        .prepare_cached(
+            "SELECT id, name FROM runs WHERE status = 'open' \
+             AND NOT EXISTS (SELECT 1 FROM steps WHERE steps.run = runs.id)",
+        )?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<Result<_, _>>()?;
+    for (run, name) in unstarted {
+        if name.parse().is_ok_and(|name| is_dead(&name)) {
+            remove(connection, run)?;
+        }
     }
     Ok(())
 }

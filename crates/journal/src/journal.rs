@@ -9,6 +9,7 @@ use rusqlite::{Connection, params};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use crate::mark::{Mark, Marks};
 use crate::reader::Reader;
 use crate::writer::{QueueSlot, Writer};
 use crate::{Clock, EventRecord, GcReport, JournalError, RunId, RunStatus, StepKey, StepKind, gc, schema};
@@ -25,17 +26,19 @@ pub enum Durability {
 }
 
 /// Options for opening a journal.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct JournalOptions {
     /// Which failures a commit survives.
     pub durability: Durability,
     /// Size in bytes above which the oldest ended runs are removed when a new run starts.
     pub max_bytes: u64,
+    /// Where to save a copy if the file is removed while runs write to it.
+    pub rescue: Option<PathBuf>,
 }
 
 impl Default for JournalOptions {
     fn default() -> Self {
-        Self { durability: Durability::Process, max_bytes: 1 << 30 }
+        Self { durability: Durability::Process, max_bytes: 1 << 30, rescue: None }
     }
 }
 
@@ -50,6 +53,7 @@ struct Inner {
     durability: Durability,
     writer: Option<Writer>,
     reader: Mutex<Option<Reader>>,
+    marks: Arc<Marks>,
 }
 
 /// A run as listed.
@@ -93,15 +97,19 @@ impl Journal {
     /// Opens a journal for writing and creates it if it does not exist.
     pub fn open(path: &Path, options: JournalOptions, clock: Arc<dyn Clock>) -> Result<Self, JournalError> {
         let connection = schema::open_to_write(path, options.durability)?;
-        let writer = Writer::start(path, connection, options.durability)?;
-        Ok(Self(Arc::new(Inner {
+        let marks = Arc::new(Marks::open_to_write(path)?);
+        let writer = Writer::start(path, connection, options.durability, Arc::clone(&marks), options.rescue)?;
+        let journal = Self(Arc::new(Inner {
             path: path.to_owned(),
             clock,
             max_bytes: options.max_bytes,
             durability: options.durability,
             writer: Some(writer),
             reader: Mutex::new(None),
-        })))
+            marks,
+        }));
+        journal.check_runs()?;
+        Ok(journal)
     }
 
     /// Opens an existing journal read-only.
@@ -114,6 +122,7 @@ impl Journal {
             durability: Durability::Process,
             writer: None,
             reader: Mutex::new(Some(reader)),
+            marks: Arc::new(Marks::open_to_read(path)),
         })))
     }
 
@@ -157,7 +166,12 @@ impl Journal {
 
     /// Whether some process currently holds the lock of a run.
     pub fn is_worked_on(&self, run: &RunId) -> bool {
-        matches!(crate::lock::RunLock::take(&self.0.path, run), Err(JournalError::Locked { .. }))
+        is_worked_on(&self.0.path, run)
+    }
+
+    /// Whether a run has no step: its process ended before the settings were recorded, or has just begun.
+    pub fn is_unstarted(&self, run: &RunRow) -> Result<bool, JournalError> {
+        Ok(self.read(|reader| reader.length(run.key))?.steps == 0)
     }
 
     /// All steps of a run, ordered by branch and number.
@@ -200,36 +214,78 @@ impl Journal {
 
     /// Removes all ended runs except the newest `keep`, and content that is no longer referenced.
     pub async fn collect(&self, keep: usize) -> Result<GcReport, JournalError> {
-        self.write_alone(move |connection| gc::collect(connection, keep)).await
+        let path = self.0.path.clone();
+        self.write_alone(move |connection| {
+            gc::remove_unstarted(connection, |run| !is_worked_on(&path, run))?;
+            gc::collect(connection, keep)
+        })
+        .await
     }
 
     /// Verifies the database structure, then every row and blob of every run. Returns the problems found.
     pub fn check(&self) -> Result<Vec<String>, JournalError> {
         let mut reader = Reader::new(self.0.path.clone(), schema::open_to_read(&self.0.path)?);
         let mut problems = reader.structure()?;
+        problems.extend(self.check_runs().err().map(|error| error.to_string()));
         for run in reader.runs()? {
-            problems.extend(reader.verify(&run).err().map(|error| error.to_string()));
+            let verified = reader.verify(&run).and_then(|()| self.check_length(&run).map(drop));
+            problems.extend(verified.err().map(|error| error.to_string()));
         }
         Ok(problems)
     }
 
+    /// Fails if the run is shorter than it was, which is how damage to SQLite's log shows.
+    pub fn check_complete(&self, run: &RunId) -> Result<(), JournalError> {
+        let row = self.run(run.as_str())?;
+        self.check_length(&row).map(drop)
+    }
+
+    /// Compares a run with its mark; returns its length.
+    pub(crate) fn check_length(&self, run: &RunRow) -> Result<Mark, JournalError> {
+        // Read before the rows: another process may be adding some.
+        let was = self.0.marks.read(run.key).unwrap_or_default();
+        let now = self.read(|reader| reader.length(run.key))?;
+        let is_shorter = now.events < was.events || now.steps < was.steps || now.intents < was.intents;
+        // A log that ends in the middle of a frame was torn by a power failure. Nothing runs twice as long as
+        // every intent is there.
+        let is_torn =
+            now.intents == was.intents && now.ended == was.ended && schema::has_torn_log(&self.0.path);
+        if (is_shorter && !is_torn) || (was.ended && !now.ended) {
+            let what = format!(
+                "run {} was longer: {} of {} steps and {} of {} events are left",
+                run.id, now.steps, was.steps, now.events, was.events
+            );
+            return Err(JournalError::shorter(&self.0.path, &what));
+        }
+        Ok(now)
+    }
+
+    /// Fails if runs are missing altogether.
+    fn check_runs(&self) -> Result<(), JournalError> {
+        let was = self.0.marks.newest_run();
+        if was > 0 && self.read(|reader| reader.newest_run())? < was {
+            return Err(JournalError::shorter(&self.0.path, "its newest runs are missing"));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn set_mark(&self, run: i64, mark: Mark) {
+        self.0.marks.set(run, mark);
+    }
+
     pub(crate) async fn begin(&self, run: &RunId, title: &str) -> Result<i64, JournalError> {
-        let (name, title, now) = (run.clone(), title.to_owned(), self.now_ms());
-        let (max_bytes, durability) = (self.0.max_bytes, self.0.durability);
+        let (name, title, now, path) = (run.clone(), title.to_owned(), self.now_ms(), self.0.path.clone());
+        let (max_bytes, durability, marks) = (self.0.max_bytes, self.0.durability, Arc::clone(&self.0.marks));
         let added = self
             .write_alone(move |connection| {
                 gc::evict(connection, max_bytes)?;
-                // A run killed before its first step never started, so its name is free again.
-                connection.execute(
-                    "DELETE FROM runs WHERE name = ? AND status = 'open' \
-                     AND NOT EXISTS (SELECT 1 FROM steps WHERE steps.run = runs.id)",
-                    params![name.as_str()],
-                )?;
+                gc::remove_unstarted(connection, |other| *other == name || !is_worked_on(&path, other))?;
                 let added = connection.execute(
                     "INSERT OR IGNORE INTO runs (name, title, status, started_ms) VALUES (?,?,'open',?)",
                     params![name.as_str(), title, now],
                 )?;
                 let run = (added == 1).then(|| connection.last_insert_rowid());
+                run.iter().for_each(|run| marks.set(*run, Mark::default()));
                 schema::settle(connection, durability)?;
                 Ok(run)
             })
@@ -273,4 +329,8 @@ impl Journal {
             none => none.insert(Reader::new(self.0.path.clone(), schema::open_to_read(&self.0.path)?)),
         })
     }
+}
+
+fn is_worked_on(journal: &Path, run: &RunId) -> bool {
+    matches!(crate::lock::RunLock::take(journal, run), Err(JournalError::Locked { .. }))
 }

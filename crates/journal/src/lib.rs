@@ -16,6 +16,7 @@ pub mod event;
 mod gc;
 mod journal;
 mod lock;
+mod mark;
 mod ops;
 mod reader;
 mod run;

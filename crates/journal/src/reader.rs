@@ -7,6 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
 
 use crate::blob::{self, BlobError};
+use crate::mark::Mark;
 use crate::{
     Branch, EventRecord, JournalError, RunId, RunRow, RunStatus, StepKey, StepKind, StepRow, checksum,
 };
@@ -72,6 +73,24 @@ impl Reader {
             after = last.seq;
         }
         Ok(())
+    }
+
+    /// Number of rows of a run.
+    pub(crate) fn length(&self, run: i64) -> Result<Mark, JournalError> {
+        let sql = "SELECT (SELECT COUNT(*) FROM events WHERE run = ?1), \
+                   (SELECT COUNT(*) FROM steps WHERE run = ?1), \
+                   (SELECT COUNT(intent) FROM steps WHERE run = ?1), \
+                   (SELECT status != 'open' FROM runs WHERE id = ?1)";
+        let read = |row: &Row<'_>| {
+            Ok(Mark { events: row.get(0)?, steps: row.get(1)?, intents: row.get(2)?, ended: row.get(3)? })
+        };
+        Ok(self.rows(sql, params![run], read)?.pop().unwrap_or_default())
+    }
+
+    /// Key of the newest run that was ever created.
+    pub(crate) fn newest_run(&self) -> Result<i64, JournalError> {
+        let sql = "SELECT COALESCE(MAX(seq), 0) FROM sqlite_sequence WHERE name = 'runs'";
+        Ok(self.rows(sql, params![], |row| row.get(0))?.pop().unwrap_or_default())
     }
 
     /// Step count of each branch of a run.
@@ -306,14 +325,16 @@ fn branch(row: &Row<'_>, at: usize) -> rusqlite::Result<Branch> {
 
 fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     let name: String = row.get(1)?;
-    let id = name.parse().map_err(|error: String| {
+    let conversion = |error: String| {
         rusqlite::Error::FromSqlConversionFailure(1, rusqlite::types::Type::Text, error.into())
-    })?;
+    };
+    let id = name.parse().map_err(conversion)?;
     Ok(RunRow {
         key: row.get(0)?,
         id,
         title: row.get(2)?,
-        status: RunStatus::parse(row.get_ref(3)?.as_str()?),
+        status: RunStatus::parse(row.get_ref(3)?.as_str()?)
+            .ok_or_else(|| conversion("unknown status of a run".to_owned()))?,
         started_ms: row.get(4)?,
         ended_ms: row.get(5)?,
     })

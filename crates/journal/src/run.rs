@@ -76,11 +76,10 @@ impl RunStatus {
         }
     }
 
-    pub(crate) fn parse(name: &str) -> Self {
-        [Self::Completed, Self::Failed, Self::Cancelled]
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        [Self::Open, Self::Completed, Self::Failed, Self::Cancelled]
             .into_iter()
             .find(|status| status.as_str() == name)
-            .unwrap_or(Self::Open)
     }
 }
 

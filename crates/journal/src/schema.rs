@@ -81,8 +81,8 @@ pub(crate) fn open_to_write(path: &Path, durability: Durability) -> Result<Conne
     if let Some(directory) = path.parent() {
         std::fs::create_dir_all(directory).map_err(|error| JournalError::from_io(path, &error))?;
     }
-    let fresh = make_if_missing(path, durability)?;
     inspect(path)?;
+    let fresh = make_if_missing(path, durability)?;
     let fail = |error: rusqlite::Error| unwritable(path, &error);
     let mut connection = Connection::open(path).map_err(fail)?;
     if is_empty(path) {
@@ -116,6 +116,8 @@ fn make_if_missing(path: &Path, durability: Durability) -> Result<bool, JournalE
     }
     let name = format!(".new-{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
     let half = sibling_path(path, &name);
+    // Marks of a journal that was removed say nothing about the new one.
+    let _ = std::fs::remove_file(sibling_path(path, "-marks"));
     let made = make(&half, path, durability);
     // This fails if another process was faster, if an empty file exists, or if the file system has no hard
     // links; the journal is then created in place.
@@ -176,14 +178,23 @@ fn without_runs() -> rusqlite::Result<Vec<u8>> {
     Ok(image)
 }
 
-/// Checks the file without opening it: it must be empty or at least as long as the smallest page, because
-/// SQLite would overwrite a file of a few bytes.
+/// Checks the file and its siblings without opening them. Opening a FIFO would block. The journal must be empty
+/// or at least as long as the smallest page, because SQLite would overwrite a file of a few bytes.
 fn inspect(path: &Path) -> Result<(), JournalError> {
-    match std::fs::metadata(path) {
-        Ok(file) if file.is_dir() => Err(JournalError::from_io(path, &ErrorKind::IsADirectory.into())),
-        Ok(file) if (1..512).contains(&file.len()) => Err(JournalError::NoHeader { path: path.to_owned() }),
-        _ => Ok(()),
+    for ending in ["-wal", "-shm", "-marks", ""] {
+        let file = sibling_path(path, ending);
+        let Ok(found) = std::fs::metadata(&file) else { continue };
+        if found.is_dir() {
+            return Err(JournalError::from_io(&file, &ErrorKind::IsADirectory.into()));
+        }
+        if !found.is_file() {
+            return Err(JournalError::Open { path: file, cause: "it is not a regular file".to_owned() });
+        }
+        if ending.is_empty() && (1..512).contains(&found.len()) {
+            return Err(JournalError::NoHeader { path: path.to_owned() });
+        }
     }
+    Ok(())
 }
 
 /// Fails early if the file cannot be written: SQLite silently opens such a file read-only.
@@ -216,6 +227,7 @@ fn unwritable(path: &Path, error: &rusqlite::Error) -> JournalError {
 /// Opens an existing file read-only.
 pub(crate) fn open_to_read(path: &Path) -> Result<Connection, JournalError> {
     let fail = |error: rusqlite::Error| JournalError::from_sqlite(path, &error);
+    inspect(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(fail)?;
     match ready_to_read(path, &connection) {
@@ -262,10 +274,18 @@ fn ready_to_read(path: &Path, connection: &Connection) -> Result<(), JournalErro
     }
 }
 
-fn sibling_path(path: &Path, ending: &str) -> PathBuf {
+pub(crate) fn sibling_path(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     name.into()
+}
+
+/// Whether the WAL ends in the middle of a frame.
+pub(crate) fn has_torn_log(path: &Path) -> bool {
+    const HEADER: u64 = 32;
+    const FRAME: u64 = 24 + 4096;
+    let length = std::fs::metadata(sibling_path(path, "-wal")).map_or(0, |file| file.len());
+    length > HEADER && !(length - HEADER).is_multiple_of(FRAME)
 }
 
 fn configure(connection: &Connection, durability: Durability) -> rusqlite::Result<()> {
@@ -283,6 +303,7 @@ fn configure(connection: &Connection, durability: Durability) -> rusqlite::Resul
     )?;
     connection.pragma_update(None, "cache_size", -1024)?;
     connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update(None, "trusted_schema", false)?;
     // Otherwise the last process to close pays for a checkpoint and its fsyncs; the writer keeps the WAL
     // small.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
@@ -319,6 +340,11 @@ fn format(path: &Path, connection: &Connection) -> Result<Option<i64>, JournalEr
             .query_row(sql, [], |row| row.get(0))
             .map_err(|error| JournalError::from_sqlite(path, &error))
     };
+    // A trigger of a journal that someone else made would add rows to the user's runs.
+    if number("SELECT COUNT(*) FROM sqlite_schema WHERE type IN ('trigger', 'view')")? > 0 {
+        let cause = "it has triggers or views, which fusee never creates".to_owned();
+        return Err(JournalError::Open { path: path.to_owned(), cause });
+    }
     let found = number("PRAGMA user_version")?;
     if number("PRAGMA application_id")? == APPLICATION {
         return match found {

@@ -121,7 +121,12 @@ impl SqliteRun {
         mode: RunMode,
         lock: Option<RunLock>,
     ) -> Result<Arc<Self>, JournalError> {
-        let key = journal.run(run.as_str())?.key;
+        let row = journal.run(run.as_str())?;
+        let key = row.key;
+        let length = journal.check_length(&row)?;
+        if mode == RunMode::Live {
+            journal.set_mark(key, length);
+        }
         let recorded = journal.read(|reader| {
             let (steps, events) = (reader.branch_lengths(key)?, reader.event_counts(key)?);
             Ok(RecordedRun { last_seq: reader.last_seq(key)?, steps, events })

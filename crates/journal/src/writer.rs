@@ -7,6 +7,7 @@
 //! jobs.
 
 use std::collections::VecDeque;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -18,6 +19,7 @@ use rusqlite::{Connection, ErrorCode};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::broadcast::{Broadcast, RingEvent};
+use crate::mark::Marks;
 use crate::ops::{self, WriteOp};
 use crate::schema::PATIENCE;
 use crate::{Durability, JournalError};
@@ -92,6 +94,10 @@ struct WriterState {
     /// the order of their arrival.
     connection: Mutex<Connection>,
     log_pages: Arc<AtomicI32>,
+    marks: Arc<Marks>,
+    /// Device and inode of the file that is written to.
+    identity: Option<(u64, u64)>,
+    rescue: Option<PathBuf>,
 }
 
 #[derive(Default)]
@@ -117,6 +123,8 @@ impl Writer {
         path: &Path,
         mut connection: Connection,
         durability: Durability,
+        marks: Arc<Marks>,
+        rescue: Option<PathBuf>,
     ) -> Result<Self, JournalError> {
         let log_pages = Arc::new(AtomicI32::new(0));
         let pages = Arc::clone(&log_pages);
@@ -133,6 +141,9 @@ impl Writer {
             more: Condvar::new(),
             connection: Mutex::new(connection),
             log_pages,
+            marks,
+            identity: identity(path),
+            rescue,
         });
         let theirs = Arc::clone(&desk);
         let thread = std::thread::Builder::new()
@@ -216,7 +227,7 @@ impl CommitPermit<'_> {
         // This is an executor thread with other tasks to run: never block here on another process's write
         // lock.
         let _ = connection.busy_timeout(Duration::ZERO);
-        let result = write_all(&connection, std::slice::from_ref(&batch));
+        let result = desk.write_all(&connection, std::slice::from_ref(&batch));
         let _ = connection.busy_timeout(PATIENCE);
         let request = match result {
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Request::Batch(batch),
@@ -245,6 +256,58 @@ impl WriterState {
 
     fn ended(&self) -> JournalError {
         JournalError::Failed { path: self.path.clone(), cause: "the writer thread has ended".to_owned() }
+    }
+
+    fn commit_together(&self, connection: &Connection, mut batches: Vec<Batch>) {
+        batches.retain(|batch| batch.commit.hub.failed().is_none());
+        if batches.is_empty() {
+            return;
+        }
+        let result = self.write_all(connection, &batches);
+        let apart = batches.len() > 1 && result.as_ref().is_err_and(concerns_one_batch);
+        for batch in batches {
+            let result = match batch.commit.hub.failed() {
+                Some(error) => Err(error),
+                None if apart => self
+                    .write_all(connection, std::slice::from_ref(&batch))
+                    .map_err(|error| JournalError::from_sqlite(&self.path, &error)),
+                None => {
+                    result.as_ref().copied().map_err(|error| JournalError::from_sqlite(&self.path, error))
+                }
+            };
+            batch.commit.settle(result);
+        }
+    }
+
+    /// Caches the transaction statements too: parsing them anew took a tenth of a turn's instructions.
+    fn write_all(&self, connection: &Connection, batches: &[Batch]) -> rusqlite::Result<()> {
+        connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        let written = write_ops(connection, batches)
+            .and_then(|()| connection.prepare_cached("COMMIT")?.execute([]))
+            .map(drop);
+        if written.is_err() && !connection.is_autocommit() {
+            connection.prepare_cached("ROLLBACK")?.execute([])?;
+        }
+        if written.is_ok() {
+            batches.iter().for_each(|batch| self.marks.advance(batch.commit.hub.key, &batch.ops));
+            self.check_in_place(connection)?;
+        }
+        written
+    }
+
+    /// Fails if the file was removed or replaced, because commits then go to a file without a name. Saves a copy
+    /// first.
+    fn check_in_place(&self, connection: &Connection) -> rusqlite::Result<()> {
+        if identity(&self.path) == self.identity {
+            return Ok(());
+        }
+        let message = match self.rescue.as_deref().map(|copy| (copy.display(), save_copy(connection, copy))) {
+            Some((copy, Ok(()))) => format!("its content was saved to {copy}; move it back to resume"),
+            Some((copy, Err(error))) => format!("saving its content to {copy} failed: {error}"),
+            None => "its content is lost".to_owned(),
+        };
+        let moved = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_READONLY_DBMOVED);
+        Err(rusqlite::Error::SqliteFailure(moved, Some(message)))
     }
 }
 
@@ -276,7 +339,7 @@ impl WriterGuard {
             drop(queue);
             let mut connection = desk.connection.lock();
             let (batches, job) = self.take_some();
-            commit_together(&desk.path, &connection, batches);
+            desk.commit_together(&connection, batches);
             if let Some(job) = job {
                 job(&mut connection);
             }
@@ -305,24 +368,6 @@ impl WriterGuard {
     }
 }
 
-fn commit_together(path: &Path, connection: &Connection, mut batches: Vec<Batch>) {
-    batches.retain(|batch| batch.commit.hub.failed().is_none());
-    if batches.is_empty() {
-        return;
-    }
-    let result = write_all(connection, &batches);
-    let apart = batches.len() > 1 && result.as_ref().is_err_and(concerns_one_batch);
-    for batch in batches {
-        let result = match batch.commit.hub.failed() {
-            Some(error) => Err(error),
-            None if apart => write_all(connection, std::slice::from_ref(&batch))
-                .map_err(|error| JournalError::from_sqlite(path, &error)),
-            None => result.as_ref().copied().map_err(|error| JournalError::from_sqlite(path, error)),
-        };
-        batch.commit.settle(result);
-    }
-}
-
 /// Whether the error concerns a single batch, so that the others can be committed without it.
 fn concerns_one_batch(error: &rusqlite::Error) -> bool {
     use ErrorCode as Code;
@@ -332,18 +377,6 @@ fn concerns_one_batch(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// Caches the transaction statements too: parsing them anew took a tenth of a turn's instructions.
-fn write_all(connection: &Connection, batches: &[Batch]) -> rusqlite::Result<()> {
-    connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
-    let written = write_ops(connection, batches)
-        .and_then(|()| connection.prepare_cached("COMMIT")?.execute([]))
-        .map(drop);
-    if written.is_err() && !connection.is_autocommit() {
-        connection.prepare_cached("ROLLBACK")?.execute([])?;
-    }
-    written
-}
-
 fn write_ops(connection: &Connection, batches: &[Batch]) -> rusqlite::Result<()> {
     for batch in batches {
         for op in &batch.ops {
@@ -351,4 +384,18 @@ fn write_ops(connection: &Connection, batches: &[Batch]) -> rusqlite::Result<()>
         }
     }
     Ok(())
+}
+
+/// Device and inode of a file.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let found = std::fs::metadata(path).ok()?;
+    Some((found.dev(), found.ino()))
+}
+
+/// Writes everything that is committed to a new file.
+fn save_copy(connection: &Connection, copy: &Path) -> Result<(), String> {
+    let directory = copy.parent().unwrap_or(Path::new("/"));
+    std::fs::create_dir_all(directory).map_err(|error| error.to_string())?;
+    let saved = connection.execute("VACUUM INTO ?", [copy.to_string_lossy()]);
+    saved.map(drop).map_err(|error| error.to_string())
 }

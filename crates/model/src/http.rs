@@ -14,7 +14,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use reqwest::header::{CONTENT_ENCODING, DATE, HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::{Body, Response};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use self::endpoint::Endpoint;
 use crate::schema_calls::{AddedMessages, SchemaRequest};
@@ -27,6 +27,8 @@ use crate::{
 /// Limits in bytes and time for reading the body of an error response.
 const MAX_REFUSAL: usize = 64 << 10;
 const REFUSAL_TIME: Duration = Duration::from_secs(10);
+/// Comments and pings, which a server sends while it is busy, extend the time limit at most this many times.
+const PINGS: u32 = 4;
 /// After the model has stopped, usage figures follow immediately or not at all.
 const TRAILER_TIME: Duration = Duration::from_secs(5);
 /// A finished response is drained in the background for this long, so that its connection can be reused.
@@ -87,24 +89,35 @@ impl HttpModel {
             let message = format!("the reply is compressed ({coding:?}), which was not requested");
             return Err(ModelError::new(ErrorKind::Protocol, message));
         }
+        let sink: &mut DeltaSink<'_> = &mut |delta| self.endpoint.redact_delta(delta, sink);
         let mut decoder = Decoder::new(self.dialect.wire, seed);
         let mut progress = ReplyProgress::Open;
         let mut started = false;
+        let silence = self.endpoint.silence;
+        let (mut byte_limit, mut data_limit) = (Instant::now() + silence, Instant::now() + silence * PINGS);
         while progress != ReplyProgress::Done {
-            let patience = match progress {
-                ReplyProgress::Open => self.endpoint.silence,
-                ReplyProgress::Stopped | ReplyProgress::Done => TRAILER_TIME.min(self.endpoint.silence),
-            };
-            match timeout(patience, response.chunk()).await {
+            match timeout_at(byte_limit.min(data_limit), response.chunk()).await {
                 Ok(Ok(Some(bytes))) => {
                     if !std::mem::replace(&mut started, true) {
                         sink(ReplyDelta::Started);
                     }
+                    let (was, received) = (progress, decoder.received());
                     progress = decoder.feed(&bytes, sink)?;
+                    byte_limit = Instant::now() + silence;
+                    match (was, progress) {
+                        (ReplyProgress::Open, ReplyProgress::Open) if decoder.received() > received => {
+                            data_limit = Instant::now() + silence * PINGS;
+                        }
+                        // Nothing extends the time for the trailer.
+                        (ReplyProgress::Open, ReplyProgress::Stopped) => {
+                            data_limit = Instant::now() + TRAILER_TIME.min(silence)
+                        }
+                        _ => {}
+                    }
                 }
-                Ok(Ok(None)) => return decoder.finish(sink),
+                Ok(Ok(None)) => break,
                 // The model had stopped: the reply is complete, only the usage figures may be missing.
-                _ if progress == ReplyProgress::Stopped => return decoder.finish(sink),
+                _ if progress == ReplyProgress::Stopped => break,
                 Ok(Err(error)) => {
                     let message = format!("the reply ended prematurely: {}", root_cause(&error));
                     return Err(ModelError::new(ErrorKind::Cut, message));
@@ -112,8 +125,10 @@ impl HttpModel {
                 Err(_) => return Err(self.silence()),
             }
         }
-        drain(response);
-        decoder.finish(sink)
+        if progress == ReplyProgress::Done {
+            drain(response);
+        }
+        decoder.finish(sink).map(|reply| self.endpoint.redact_reply(reply))
     }
 
     async fn refusal(&self, mut response: Response) -> ModelError {
@@ -142,7 +157,7 @@ impl HttpModel {
             // The answer about the context size was meaningless while the model was loading.
             *self.context.lock().await = None;
         }
-        if let (Some(ms), true) = (error.retry_after_ms, error.kind.retriable()) {
+        if let (Some(ms @ ..=retry::MAX_ASKED_MS), true) = (error.retry_after_ms, error.kind.retriable()) {
             self.endpoint.gate.hold(Duration::from_millis(ms));
         }
         error

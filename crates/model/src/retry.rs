@@ -23,12 +23,16 @@ impl Default for RetryPolicy {
     }
 }
 
+/// Longest delay that a server can ask for; a request that is to wait longer is given up.
+pub(crate) const MAX_ASKED_MS: u64 = 3_600_000;
+
 impl RetryPolicy {
-    /// Delay after the failed attempt number `attempt` (from 1), or `None` if that was the last. `jitter` in
+    /// Delay after the failed attempt number `attempt` (from 1), or `None` if that was the last or the server
+    /// asks for more than an hour. `jitter` in
     /// [-1, 1] changes our own delay by up to 10 %; a delay requested by the server is only ever extended, so
     /// that we never retry too early.
     pub fn delay(&self, attempt: u32, retry_after_ms: Option<u64>, jitter: f64) -> Option<Duration> {
-        if attempt > self.max_retries {
+        if attempt > self.max_retries || retry_after_ms.is_some_and(|asked| asked > MAX_ASKED_MS) {
             return None;
         }
         let jitter = if jitter.is_nan() { 0.0 } else { jitter.clamp(-1.0, 1.0) };

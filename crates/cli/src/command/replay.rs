@@ -36,6 +36,7 @@ pub(crate) struct ReplayArgs {
 pub(crate) async fn replay(args: ReplayArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let journal = project.journal_with_runs()?;
+    project.check_owner()?;
     let run = find_run::named_or_newest(&journal, args.run.run.as_deref())?.id;
     let recorded = RunBuilder::recorded(&journal, &run)?;
     let steps = journal.steps(&run)?;

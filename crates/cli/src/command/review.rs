@@ -151,6 +151,7 @@ pub(crate) async fn review(args: ReviewArgs, process: &Process) -> Result<ExitSt
 fn earlier(continued: Option<&str>, project: &Project) -> Result<(Option<String>, Option<String>), CliError> {
     let Some(word) = continued else { return Ok((None, None)) };
     let journal = project.journal_with_runs()?;
+    project.check_owner()?;
     if !word.is_empty()
         && let Ok(row) = find_run::named(&journal, word)
     {

@@ -107,6 +107,7 @@ impl From<JournalError> for CliError {
             JournalError::Open { .. }
             | JournalError::ReadOnly { .. }
             | JournalError::NoHeader { .. }
+            | JournalError::Removed { .. }
             | JournalError::Newer { .. }
             | JournalError::Failed { .. } => failed,
         }

@@ -80,10 +80,14 @@ pub(crate) fn newest_ended(
 
 /// The newest open run.
 pub(crate) fn newest_open(journal: &Journal) -> Result<RunRow, CliError> {
-    let runs = journal.runs()?;
-    if let Some(open) = runs.iter().find(|run| run.status == RunStatus::Open) {
-        return Ok(open.clone());
+    let mut runs = journal.runs()?;
+    for open in runs.iter().filter(|run| run.status == RunStatus::Open) {
+        // A run that was killed before it started cannot be resumed; the next run removes it.
+        if !journal.is_unstarted(open)? {
+            return Ok(open.clone());
+        }
     }
+    runs.retain(|run| run.status != RunStatus::Open);
     Err(match runs.first() {
         None => CliError::usage("no runs here yet").help("start one with `fusee run REQUEST`"),
         Some(newest) => CliError::usage(format!(

@@ -19,7 +19,7 @@ const MOST_BYTES: u64 = 1 << 20;
 /// The list of journals created by the user's own runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct JournalOwnership {
-    /// The list's file; `None` without a home directory, and then ownership is unknown.
+    /// The list's file; `None` without a home directory, and then no journal is known to be the user's.
     list: Option<PathBuf>,
 }
 
@@ -29,15 +29,10 @@ impl JournalOwnership {
         Self { list: states.map(|states| states.join("own-runs")) }
     }
 
-    /// Whether a journal may be treated as the user's own. True if no list exists yet, as in a container with
-    /// a fresh home directory, because then ownership is unknown.
+    /// Whether a journal was created by the user's own runs, or trusted. Only an entry proves it: a missing
+    /// list, as in a fresh home directory, proves nothing.
     pub(crate) fn covers(&self, journal: &Path) -> bool {
-        self.list.as_ref().is_none_or(|list| !list.exists()) || self.knows(journal)
-    }
-
-    /// Whether a journal is known to be created by the user's own runs.
-    pub(crate) fn knows(&self, journal: &Path) -> bool {
-        let Some(list) = &self.list else { return true };
+        let Some(list) = &self.list else { return false };
         // Journals of directories without a project root are in the state folder itself.
         let states = list.parent().and_then(|states| states.canonicalize().ok());
         if states

@@ -25,7 +25,7 @@ pub(crate) fn for_each_event(
             take(event)?;
         }
         if !whole {
-            return Ok(());
+            return Ok(journal.check_complete(run)?);
         }
     }
 }

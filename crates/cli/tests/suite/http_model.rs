@@ -188,3 +188,29 @@ fn the_key_is_nowhere_but_in_the_request() {
     let outcome = run_on(&project, &server).run().exits(1);
     assert!(!outcome.stdout.contains(KEY) && !outcome.stderr.contains(KEY), "the key is in the output");
 }
+
+#[test]
+fn a_key_that_the_server_echoes_is_redacted_in_output_and_journal() {
+    let project = Project::new();
+    let echo = json!({"command": format!("echo {KEY} > echoed")});
+    let server = Server::start([
+        Message::call("shell", echo).stream(),
+        Message::text(&format!("Your key is {KEY}, isn't it?")).stream_in_deltas_of(7),
+    ]);
+    let outcome = run_on(&project, &server).run().exits(0);
+    let last = outcome.events().pop().unwrap();
+    assert_eq!(last["answer"], "Your key is [redacted], isn't it?", "{last:#}");
+    assert!(!project.read("echoed").contains(KEY));
+    for file in ["journal.db", "journal.db-wal"] {
+        let bytes = std::fs::read(project.dir().join(".fusee").join(file)).unwrap_or_default();
+        assert!(!bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes()), "{file} holds the key");
+    }
+}
+
+#[test]
+fn a_server_that_asks_for_a_wait_of_days_is_given_up() {
+    let project = impatient();
+    let server = Server::start([Reply::error(429, "later").header("retry-after", "999999")]);
+    run_on(&project, &server).limit(Duration::from_secs(60)).run().exits(4);
+    assert_eq!(server.requests().len(), 1);
+}

@@ -233,3 +233,98 @@ fn a_journal_of_a_newer_version_is_left_alone() {
     let runs: i64 = database.query_row("SELECT count(*) FROM runs", [], |row| row.get(0)).unwrap();
     assert_eq!(runs, 1);
 }
+
+/// A run whose command waits for a file, so that the test can act in the meantime.
+fn started_command(project: &Project, id: &str) -> fusee_testkit::project::Running {
+    let wait = "echo x > began; while [ ! -e go ]; do sleep 0.05; done";
+    let script = project.script(&[
+        Line::call("shell", json!({"command": wait})),
+        Line::call("shell", json!({"command": "echo y > second"})),
+        Line::text("Done."),
+    ]);
+    let running = run_json(project, &script).args(["--run-id", id]).start();
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !project.dir().join("began").exists() {
+        assert!(std::time::Instant::now() < until, "the command did not start");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    running
+}
+
+#[test]
+fn a_journal_removed_during_a_run_ends_it_and_is_saved() {
+    let project = Project::new();
+    let running = started_command(&project, "gone");
+    fs::remove_dir_all(project.dir().join(".fusee")).unwrap();
+    project.write("go", "");
+    let outcome = running.wait().exits(1);
+    assert!(!project.dir().join("second").exists(), "a command ran without a journal");
+    let said = &outcome.stdout;
+    assert!(said.contains("was removed while the run was active: its content was saved to "), "{said}");
+    let rescued: Vec<_> = fs::read_dir(project.home().join(".local/state/fusee/rescued"))
+        .unwrap()
+        .map(|folder| fs::read_dir(folder.unwrap().path()).unwrap().next().unwrap().unwrap().path())
+        .collect();
+    fs::create_dir_all(project.journal().parent().unwrap()).unwrap();
+    fs::copy(&rescued[0], project.journal()).unwrap();
+    fusee(&project).args(["trust"]).run().exits(0);
+    fusee(&project).args(["resume", "gone", "--json"]).run().exits(0);
+    assert!(project.dir().join("second").exists());
+}
+
+#[test]
+fn a_flipped_bit_in_the_log_is_reported_and_nothing_runs_twice() {
+    let killer = KillInjector::build();
+    let project = Project::new();
+    let script = project.script(&appending(4));
+    let (counted, trace) = killer.watch(run_json(&project, &script));
+    counted.run().exits(0);
+    let project = Project::new();
+    let script = project.script(&appending(4));
+    let start = run_json(&project, &script).args(["--run-id", "flipped"]);
+    killer.kill_at(start, trace.count() * 3 / 4, KillTime::After).run();
+    let ran = project.read("effects.txt");
+    let whole = fs::read(log(&project)).unwrap();
+    // In the middle of the log: everything from there on is lost.
+    let at = whole.len() / 2;
+    overwrite(&log(&project), at, &[whole[at] ^ 4]);
+    for command in [["show", "flipped"], ["resume", "flipped"], ["replay", "flipped"]] {
+        says_what_is_wrong(&fusee(&project).args(command).run(), &["damaged", "was longer"]);
+    }
+    assert_eq!(project.read("effects.txt"), ran, "a command ran twice");
+    says_what_is_wrong(&fusee(&project).args(["doctor", "--quick"]).run(), &["was longer"]);
+}
+
+#[test]
+fn a_run_killed_before_its_settings_were_written_is_passed_over_and_removed() {
+    let project = Project::new();
+    finished(&project, "good");
+    let sql = "INSERT INTO runs (name, title, status, started_ms) VALUES ('dead', 'x', 'open', 1)";
+    rusqlite::Connection::open(project.journal()).unwrap().execute(sql, []).unwrap();
+    let resumed = fusee(&project).args(["resume"]).run().exits(2);
+    assert!(
+        resumed.stderr.contains("no open run here: the newest run, good, has ended"),
+        "{}",
+        resumed.stderr
+    );
+    fusee(&project).args(["runs", "gc"]).run().exits(0);
+    let listed = fusee(&project).args(["runs"]).run().exits(0).stdout;
+    assert!(!listed.contains("dead"), "{listed}");
+}
+
+#[test]
+fn a_fifo_in_place_of_the_journal_or_the_index_does_not_hang() {
+    for name in ["journal.db", "memory.idx"] {
+        let project = Project::new();
+        let fifo = project.dir().join(".fusee").join(name);
+        fs::create_dir_all(fifo.parent().unwrap()).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        let limit = std::time::Duration::from_secs(60);
+        let outcome = match name {
+            "journal.db" => run(&project, &project.script(&[Line::text("Done.")])).limit(limit).run(),
+            _ => fusee(&project).args(["memory", "query", "parser"]).limit(limit).run(),
+        };
+        assert!(outcome.stderr.contains("not a regular file"), "{name}: {outcome:#?}");
+        assert!(outcome.code.is_some_and(|code| code != 0), "{name}: {outcome:#?}");
+    }
+}

@@ -221,3 +221,54 @@ fn a_template_may_name_the_tools_of_a_server() {
     assert_eq!(refused["notes"]["error"]["reason"], "configuration_error", "{refused}");
     assert!(refused["notes"]["error"]["message"].as_str().unwrap().contains("`test_say`"), "{refused}");
 }
+
+/// A server that answers every call with an error of a megabyte, and `initialize` only after some seconds.
+const HOSTILE: &str = r#"
+import json, sys, time
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message: continue
+    answer = {"jsonrpc": "2.0", "id": message["id"]}
+    if message["method"] == "initialize":
+        time.sleep(float(sys.argv[1]))
+        answer["result"] = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "t", "version": "1"}}
+    elif message["method"] == "tools/list":
+        answer["result"] = {"tools": [{"name": "look", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}]}
+    else:
+        answer["error"] = {"code": -1, "message": "no " * 400000}
+    print(json.dumps(answer), flush=True)
+"#;
+
+fn hostile(delay: &str, timeout_s: u32) -> Project {
+    let settings = format!(
+        "[mcp.test]\ncommand = \"python3\"\nargs = [\"server.py\", \"{delay}\"]\ntimeout_s = {timeout_s}\n"
+    );
+    with_user_settings(Project::new().with("server.py", HOSTILE), &settings)
+}
+
+#[test]
+fn an_error_message_of_a_server_is_bounded() {
+    let project = hostile("0", 30);
+    let script = project.script(&[Line::call("test_look", json!({})), Line::text("Done.")]);
+    let result = contents(&run_json(&project, &script).run().exits(0).events()).remove(0);
+    assert!(result.starts_with("The server `test` refused: no no no"), "{result:.80}");
+    assert!(result.len() < 3000 && result.contains("(1200000 bytes)"), "{} bytes", result.len());
+}
+
+#[test]
+fn a_server_that_is_slow_to_start_is_given_the_configured_time_only() {
+    let project = hostile("50", 1);
+    let script = project.script(&[Line::text("Done.")]);
+    let started = std::time::Instant::now();
+    let ran = run_json(&project, &script).run().exits(0);
+    assert!(ran.stderr.contains("`test` cannot be used: no answer within 1 s"), "{}", ran.stderr);
+    assert!(started.elapsed() < std::time::Duration::from_secs(40), "{:?}", started.elapsed());
+}
+
+#[test]
+fn a_server_that_calls_its_tool_read_only_is_asked_about_all_the_same() {
+    let project = hostile("0", 30);
+    let script = project.script(&[Line::call("test_look", json!({})), Line::text("Done.")]);
+    let events = run_json(&project, &script).args(["--approve", "ask"]).run().events();
+    assert_eq!(of_type(&events, "approval_requested").len(), 1, "{events:#?}");
+}

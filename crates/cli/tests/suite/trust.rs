@@ -144,20 +144,32 @@ fn a_journal_that_came_with_a_project_is_not_acted_by_before_it_is_trusted() {
         .arg(project.dir())
         .status();
     assert!(copied.unwrap().success());
-    // A user who has used fusee before.
-    let elsewhere = Project::new();
-    let mine = fusee(&elsewhere).args(["run", "x", "--model", &elsewhere.script(&[Line::text("Done.")])]);
-    mine.env("HOME", project.home()).run().exits(0);
-    let acts: [&[&str]; 4] = [
+    let acts: [&[&str]; 6] = [
         &["resume"],
         &["runs", "undo", "last"],
         &["run", "--continue", "--model", &model, "y"],
         &["resume", "--sandbox", "off"],
+        &["replay", "last"],
+        &["review", "--continue", "why", "--model", &model],
     ];
-    for act in acts {
-        let refused = fusee(&project).args(act).run().exits(2);
-        assert!(refused.stderr.contains("was not created by your own runs"), "{act:?}: {}", refused.stderr);
-        assert!(refused.stderr.contains("fusee trust"), "{}", refused.stderr);
+    let elsewhere = Project::new();
+    let answers = |at: &Project| at.script(&[Line::text("Done.")]);
+    let before = [
+        ("a fresh home directory", None),
+        ("a run here", Some(&project)),
+        ("a run elsewhere", Some(&elsewhere)),
+    ];
+    for (when, ran) in before {
+        if let Some(at) = ran {
+            let mine = fusee(at).args(["run", "x", "--model", &answers(at)]);
+            mine.env("HOME", project.home()).run().exits(0);
+        }
+        for act in acts {
+            let refused = fusee(&project).args(act).run().exits(2);
+            let said = &refused.stderr;
+            assert!(said.contains("was not created by your own runs"), "after {when}, {act:?}: {said}");
+            assert!(said.contains("fusee trust"), "{said}");
+        }
     }
     fusee(&project).args(["runs"]).run().exits(0);
     let said = fusee(&project).args(["trust"]).run().exits(0).stdout;

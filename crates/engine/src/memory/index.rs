@@ -73,6 +73,11 @@ pub(super) struct FileIndex(pub(super) Connection);
 impl FileIndex {
     /// Opens an index file, creating it if it is missing; without one, the index lives in memory.
     pub(super) fn open(file: Option<&Path>) -> Result<Self, IndexError> {
+        // Opening a FIFO would block.
+        if let Some(file) = file.filter(|file| std::fs::metadata(file).is_ok_and(|found| !found.is_file())) {
+            let why = format!("cannot use the file index: {} is not a regular file", file.display());
+            return Err(IndexError::Failed(why));
+        }
         let mut index = Self(connect(file)?);
         index.prepare()?;
         index.0.pragma_update(None, "cache_size", -CACHE)?;

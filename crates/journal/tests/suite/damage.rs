@@ -221,6 +221,7 @@ async fn a_missing_step_is_no_reason_to_run_it_again() {
     let place = Place::new();
     let names = several_runs(&place, 1).await;
     place.sql().execute("DELETE FROM steps WHERE n = 3", []).expect("removed");
+    std::fs::remove_file(place.directory().join("journal.db-marks")).expect("the marks");
     let journal = place.open();
     let engine = resume(&journal, &names[0]);
     for n in 0..4 {
@@ -318,6 +319,91 @@ fn a_file_cut_short_is_an_error_that_names_it() {
         let open = Journal::open(&place.path(), JournalOptions::default(), clock());
         if let Err(error) = open {
             assert!(error.to_string().contains(&place.path().display().to_string()), "{error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_flipped_bit_in_the_log_never_shortens_a_run_unnoticed() {
+    let place = Place::new();
+    let names = several_runs(&place, 2).await;
+    let journal = place.open();
+    let engine = begin(&journal, "open").await;
+    for n in 0..6 {
+        let shell = call(StepKind::Tool, "shell", json!({ "n": n }));
+        done(engine.once(shell, intends(n), gives(n)).await.expect("runs"));
+        turn(&engine, n).await;
+    }
+    let names: Vec<_> = names.into_iter().chain(["open".to_owned()]).collect();
+    let whole: Vec<_> = names.iter().map(|name| everything(&journal, name).expect("whole")).collect();
+    drop((engine, journal));
+    let (mut noticed, mut tried) = (0, 0);
+    for at in (0..size(&place.wal())).step_by(3001) {
+        let damaged = Place::new();
+        for ending in ["", "-wal", "-marks"] {
+            let name = format!("journal.db{ending}");
+            std::fs::copy(place.directory().join(&name), damaged.directory().join(&name)).expect("copied");
+        }
+        let mut log = OpenOptions::new().read(true).write(true).open(damaged.wal()).expect("the log");
+        flip(&mut log, at, 1 << (at % 8));
+        tried += 1;
+        if let Ok(journal) = read_only(&damaged.path()) {
+            for (name, whole) in names.iter().zip(&whole) {
+                match everything(&journal, name)
+                    .and_then(|rows| journal.check_complete(&run(name)).map(|()| rows))
+                {
+                    Ok(rows) => assert_eq!(&rows, whole, "{name} after a flip at {at}"),
+                    Err(_) => noticed += 1,
+                }
+            }
+        }
+        let Ok(journal) = Journal::open(&damaged.path(), JournalOptions::default(), clock()) else {
+            continue;
+        };
+        if let Ok(engine) = SqliteRun::resume(&journal, &run("open"), None) {
+            let steps: u64 = engine.recorded_steps().map(|(_, steps)| steps).sum();
+            assert_eq!(steps, 12, "a flip at {at} is resumed as if steps had not run");
+        }
+    }
+    assert!(noticed > 10, "{noticed} of {tried} flips had an effect");
+}
+
+#[tokio::test]
+async fn a_shortened_journal_is_refused_until_its_marks_are_removed() {
+    let place = Place::new();
+    let journal = place.open();
+    let engine = begin(&journal, "r").await;
+    turn(&engine, 0).await;
+    let at = size(&place.wal());
+    turn(&engine, 1).await;
+    drop((engine, journal));
+    OpenOptions::new().write(true).open(place.wal()).expect("the log").set_len(at).expect("cut");
+    let journal = place.open();
+    let Err(error) = SqliteRun::resume(&journal, &run("r"), None) else { panic!("resumed") };
+    let told = error.to_string();
+    assert!(told.contains("run r was longer: 1 of 2 steps and 1 of 2 events are left"), "{told}");
+    drop(journal);
+    std::fs::remove_file(place.directory().join("journal.db-marks")).expect("the marks");
+    let journal = place.open();
+    turn(&resume(&journal, "r"), 0).await;
+}
+
+#[test]
+fn a_fifo_in_place_of_a_file_is_reported() {
+    for ending in ["", "-wal", "-marks"] {
+        let place = Place::new();
+        let fifo = place.directory().join(format!("journal.db{ending}"));
+        if !ending.is_empty() {
+            drop(place.open());
+            let _ = std::fs::remove_file(&fifo);
+        }
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0)
+            .expect("a FIFO");
+        for opened in
+            [read_only(&place.path()), Journal::open(&place.path(), JournalOptions::default(), clock())]
+        {
+            let told = opened.err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(told.contains("not a regular file"), "{ending}: {told}");
         }
     }
 }

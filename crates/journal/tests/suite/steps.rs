@@ -35,7 +35,7 @@ async fn commits_that_wait_for_the_disk_hold_the_same() {
     let options = JournalOptions { durability: Durability::Power, ..JournalOptions::default() };
     let ran = Counter::default();
     for _ in 0..2 {
-        let journal = place.open_with(options);
+        let journal = place.open_with(options.clone());
         let engine = match journal.run("r") {
             Ok(_) => resume(&journal, "r"),
             Err(_) => begin(&journal, "r").await,

@@ -14,7 +14,8 @@ use rustls::pki_types::pem::PemObject as _;
 
 use super::rate_gate::RateGate;
 use super::root_cause;
-use crate::{Connection, ErrorKind, ModelError, OpenError, Secret, WallClock, Wire};
+use crate::wire::stream::DeltaSink;
+use crate::{Connection, ErrorKind, ModelError, OpenError, Reply, ReplyDelta, Secret, WallClock, Wire};
 
 const CONNECT_TIME: Duration = Duration::from_secs(10);
 /// Detects connections whose peer has silently gone away.
@@ -106,6 +107,36 @@ impl Endpoint {
     /// Removes all our secrets from `text`.
     pub(super) fn redact(&self, text: &str) -> String {
         self.secrets.iter().fold(text.to_owned(), |text, secret| secret.redact(&text))
+    }
+
+    fn is_echoed(&self, text: &str) -> bool {
+        self.secrets.iter().any(|secret| !secret.reveal().is_empty() && text.contains(secret.reveal()))
+    }
+
+    /// Passes a fragment on without our keys, which a server may echo.
+    pub(super) fn redact_delta(&self, delta: ReplyDelta<'_>, sink: &mut DeltaSink<'_>) {
+        match delta {
+            ReplyDelta::Text(text) if self.is_echoed(text) => sink(ReplyDelta::Text(&self.redact(text))),
+            ReplyDelta::Reasoning(text) if self.is_echoed(text) => {
+                sink(ReplyDelta::Reasoning(&self.redact(text)));
+            }
+            ReplyDelta::ToolArguments { index, fragment } if self.is_echoed(fragment) => {
+                sink(ReplyDelta::ToolArguments { index, fragment: &self.redact(fragment) });
+            }
+            other => sink(other),
+        }
+    }
+
+    /// The reply without our keys.
+    pub(super) fn redact_reply(&self, mut reply: Reply) -> Reply {
+        let texts = [&mut reply.text].into_iter();
+        let texts = texts.chain(reply.reasoning.as_mut().map(|reasoning| &mut reasoning.text));
+        for text in texts.chain(reply.tool_calls.iter_mut().map(|call| &mut call.arguments)) {
+            if self.is_echoed(text) {
+                *text = self.redact(text);
+            }
+        }
+        reply
     }
 }
 

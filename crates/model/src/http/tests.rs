@@ -170,6 +170,31 @@ async fn keep_alive_comments_are_no_silence() {
 }
 
 #[tokio::test]
+async fn endless_comments_and_pings_are_silence_in_the_end() {
+    for (ping, kind) in [(": PROCESSING\n\n", "a comment"), ("data: {\"type\": \"ping\"}\n\n", "a ping")] {
+        let mut acts = vec![Act::Send(STREAM_HEAD.as_bytes().to_vec()), Act::Send(chunk(HELLO))];
+        for _ in 0..100 {
+            acts.extend([Act::Pause(Duration::from_millis(100)), Act::Send(chunk(ping))]);
+        }
+        let begin = Instant::now();
+        assert_eq!(error(acts).await.kind, ErrorKind::Silence, "{kind}");
+        assert!(begin.elapsed() < Duration::from_secs(9), "{kind}: {:?}", begin.elapsed());
+    }
+}
+
+#[tokio::test]
+async fn nothing_extends_the_wait_after_a_stop_reason() {
+    let head = [STREAM_HEAD.as_bytes().to_vec(), chunk(HELLO), chunk(STOP)];
+    let mut acts: Vec<_> = head.into_iter().map(Act::Send).collect();
+    for _ in 0..100 {
+        acts.extend([Act::Pause(Duration::from_millis(100)), Act::Send(chunk(": still here\n\n"))]);
+    }
+    let begin = Instant::now();
+    assert_eq!(answer(acts).await.0.unwrap().text, "hello");
+    assert!(begin.elapsed() < Duration::from_secs(6), "{:?}", begin.elapsed());
+}
+
+#[tokio::test]
 async fn silence_before_and_within_a_reply() {
     let server_name = "http://127.0.0.1:";
     for acts in [

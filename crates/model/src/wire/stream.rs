@@ -35,6 +35,7 @@ pub struct Decoder {
     decoding: DecodeState,
     form: DecoderForm,
     reply: ReplyAccumulator,
+    received: u64,
 }
 
 enum DecoderForm {
@@ -56,7 +57,13 @@ impl Decoder {
             decoding: DecodeState::of(wire),
             form: DecoderForm::Unknown,
             reply: ReplyAccumulator::new(seed),
+            received: 0,
         }
+    }
+
+    /// Amount of data so far: events other than pings, or bytes of a document.
+    pub fn received(&self) -> u64 {
+        self.received
     }
 
     /// Consumes the next bytes of the response.
@@ -82,12 +89,17 @@ impl Decoder {
                     ));
                 }
                 gathered.extend_from_slice(bytes);
+                self.received += bytes.len() as u64;
             }
             DecoderForm::Events { parser, beginning } => {
                 let room = BEGINNING - beginning.len();
                 beginning.extend_from_slice(&bytes[..bytes.len().min(room)]);
                 let (decoding, reply) = (&mut self.decoding, &mut self.reply);
-                parser.feed(bytes, |event| decoding.event(reply, event.data, sink))?;
+                let received = &mut self.received;
+                parser.feed(bytes, |event| {
+                    *received += u64::from(!is_ping(event.data));
+                    decoding.event(reply, event.data, sink)
+                })?;
             }
         }
         Ok(self.reply.progress())
@@ -115,6 +127,12 @@ impl Decoder {
         }
         self.reply.finish(sink)
     }
+}
+
+/// Whether an event only keeps the connection alive.
+fn is_ping(data: &str) -> bool {
+    const LONGEST: usize = 64;
+    data.trim().is_empty() || (data.len() <= LONGEST && data.contains("\"ping\""))
 }
 
 /// Whether a text with this beginning can be an event stream, possibly a truncated one.

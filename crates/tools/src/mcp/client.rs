@@ -19,8 +19,8 @@ pub(super) const PROTOCOL: &str = "2025-06-18";
 const MAX_CONNECTS: u32 = 5;
 /// Maximum pages of a tool list.
 const MAX_PAGES: usize = 20;
-/// Time limit for connecting; generous because a package runner may have to download the program first.
-const CONNECT_TIME: Duration = Duration::from_secs(60);
+/// Maximum bytes of a server's error message.
+const MAX_ERROR: usize = 2000;
 
 /// Error that makes a server unusable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -48,8 +48,16 @@ impl RequestFailure {
         match self {
             Self::Gone(why) => why.clone(),
             Self::Silent(limit) => format!("no answer within {} s", limit.as_secs_f64()),
-            Self::Refused(refusal) => format!("{} (code {})", refusal.message, refusal.code),
+            Self::Refused(refusal) => format!("{} (code {})", shortened(&refusal.message), refusal.code),
         }
+    }
+}
+
+/// At most [`MAX_ERROR`] bytes of a message, which a server can make as long as it likes.
+fn shortened(message: &str) -> String {
+    match message.len() {
+        ..=MAX_ERROR => message.to_owned(),
+        all => format!("{}… ({all} bytes)", &message[..message.floor_char_boundary(MAX_ERROR)]),
     }
 }
 
@@ -159,8 +167,10 @@ impl McpClient {
             "capabilities": {},
             "clientInfo": { "name": "fusee", "version": env!("CARGO_PKG_VERSION") },
         });
-        link.request("initialize", &hello, CONNECT_TIME).await?;
-        link.notify("notifications/initialized").await?;
+        let limit = self.settings.timeout;
+        link.request("initialize", &hello, limit).await?;
+        let told = tokio::time::timeout(limit, link.notify("notifications/initialized")).await;
+        told.unwrap_or(Err(RequestFailure::Silent(limit)))?;
         let link = Arc::new(link);
         connection.link = Some(Arc::clone(&link));
         Ok(link)

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use fusee::engine::journal::{FixedClock, JournalOptions, SqliteRun};
+use fusee::engine::journal::{
+    Branch, DurableRun, FixedClock, JournalOptions, SqliteRun, StepKind, StepRequest,
+};
 
 use super::*;
 
@@ -12,6 +14,9 @@ async fn journal_with(folder: &std::path::Path, names: &[(&str, Option<RunStatus
             .unwrap();
     for (name, status) in names {
         let run = SqliteRun::begin(&journal, &name.parse().unwrap(), "a title").await.unwrap();
+        let settings = StepRequest::new(&Branch::main(), StepKind::Settings, "run");
+        run.step(settings, async { 0 }).await.unwrap();
+        run.flush().await.unwrap();
         if let Some(status) = status {
             run.finish(*status).await.unwrap();
         }
