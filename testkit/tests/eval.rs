@@ -11,7 +11,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use fusee_testkit::server::{Message, Script, Server};
+use fusee_testkit::server::{Message, Reply, ReplyPosition, Script, Server};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -257,6 +257,24 @@ fn a_tool_is_killed_at_the_limit_and_judged_all_the_same() {
     stdout(&stage.run(&server.base_url(), &["--fusee", "slow", "--limit", "5"]));
     let result = stage.result("slow");
     assert_eq!((&result["passed"], &result["cause"]), (&json!(true), &json!("timeout")));
+}
+
+#[test]
+fn a_reply_that_is_cut_off_at_the_limit_is_counted() {
+    let stage = Stage::new();
+    stage.program(
+        "import urllib.request\n\
+         url = sys.argv[sys.argv.index('--base-url') + 1] + '/chat/completions'\n\
+         urllib.request.urlopen(url, b'{\"stream\": true}').read()\n",
+    );
+    let events = ["{\"choices\": []}"; 3].map(str::to_owned);
+    let reply = Reply::events(events);
+    let end = ReplyPosition::Body(reply.body_len());
+    let server = Server::start(Script::new().then(reply.hanging(end)));
+    stdout(&stage.run(&server.base_url(), &["--fusee", "slow", "--limit", "5"]));
+    let result = stage.result("slow");
+    let counts = ["requests", "prompt_tokens", "completion_tokens"].map(|key| result[key].clone());
+    assert_eq!((counts, &result["cause"]), ([json!(1), json!(0), json!(3)], &json!("timeout")));
 }
 
 #[test]

@@ -86,8 +86,10 @@ impl Peer {
                 vec![local_prices]
             }
             Self::Goose => {
-                words
-                    .extend(["run", "--no-session", "--with-builtin", "developer", "--text"].map(Into::into));
+                words.extend(
+                    ["run", "--no-session", "--no-profile", "--with-builtin", "developer", "--text"]
+                        .map(Into::into),
+                );
                 words.push(self_test(exercise, &request).into());
                 vec![
                     variable("GOOSE_PROVIDER", "openai"),
@@ -109,7 +111,10 @@ impl Peer {
                     "model.model_kwargs.temperature=0".to_owned(),
                 ];
                 words.extend(settings.into_iter().flat_map(|setting| ["-c".into(), setting.into()]));
-                words.extend(["--model".into(), model.into(), "--yolo".into(), "--exit-immediately".into()]);
+                words.extend(["--model".into(), model.into()]);
+                words.extend(
+                    ["--model-class", "litellm_textbased", "--yolo", "--exit-immediately"].map(Into::into),
+                );
                 words.extend(["--task".into(), self_test(exercise, &request).into()]);
                 // The price of a local model is unknown, which is an error unless it is expected.
                 vec![

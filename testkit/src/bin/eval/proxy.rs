@@ -4,7 +4,7 @@
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -41,8 +41,13 @@ struct Shared {
     /// When requests that are still running are given up, so that the server does not work for nobody.
     deadline: Instant,
     usage: Mutex<Usage>,
+    /// Model requests that have not ended.
+    running: AtomicUsize,
     stopping: AtomicBool,
 }
+
+/// How long a killed tool's requests may take to notice it.
+const GRACE: Duration = Duration::from_secs(2);
 
 impl Proxy {
     /// Starts a proxy for the server at this base URL, which passes requests on until the deadline.
@@ -58,6 +63,7 @@ impl Proxy {
             path: path.trim_end_matches('/').to_owned(),
             deadline,
             usage: Mutex::default(),
+            running: AtomicUsize::new(0),
             stopping: AtomicBool::new(false),
         });
         let acceptor = thread::spawn({
@@ -86,8 +92,12 @@ impl Proxy {
         format!("http://{}", self.address)
     }
 
-    /// Usage of the requests that have ended.
+    /// Usage after the tool has ended. The tokens of a request that is still running after the grace time are lost.
     pub(crate) fn usage(&self) -> Usage {
+        let begun = Instant::now();
+        while self.shared.running.load(Ordering::SeqCst) > 0 && begun.elapsed() < GRACE {
+            thread::sleep(Duration::from_millis(10));
+        }
         *self.shared.usage.lock()
     }
 }
@@ -107,14 +117,15 @@ impl Shared {
     /// Serves one request; every reply closes its connection.
     fn serve(&self, client: TcpStream) -> io::Result<()> {
         let Some((_, request)) = RequestReader::new(&client).next_request()? else { return Ok(()) };
-        let counted = request.is_for_a_model();
         let mut received = Vec::new();
-        let outcome = self.forward(&request, &client, &mut received);
-        if counted {
-            let mut usage = self.usage.lock();
-            usage.requests += 1;
-            add_tokens(&mut usage, &String::from_utf8_lossy(&received));
+        if !request.is_for_a_model() {
+            return self.forward(&request, &client, &mut received);
         }
+        self.running.fetch_add(1, Ordering::SeqCst);
+        self.usage.lock().requests += 1;
+        let outcome = self.forward(&request, &client, &mut received);
+        add_tokens(&mut self.usage.lock(), &String::from_utf8_lossy(&received));
+        self.running.fetch_sub(1, Ordering::SeqCst);
         outcome
     }
 
