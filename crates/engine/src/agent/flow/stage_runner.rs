@@ -172,7 +172,7 @@ impl<'a> StageRunner<'a> {
             let mut part = part.clone();
             part.rules.sample = Some(candidates.rules(&next));
             let worked = self.attempt(&part, attempt, hint.as_deref(), &facts).await?;
-            self.take(&worked);
+            self.take(&part, &worked);
             facts.absorb(&worked.facts);
             let missing = shortfall(&worked);
             let verdict = SampleVerdict::new(attempt, missing.is_empty(), &worked.sample);
