@@ -86,7 +86,7 @@ impl TurnManager<'_> {
             let ran = verdict == CallVerdict::Run;
             if called.output.stops_task {
                 let reason = called.output.content.lines().last().unwrap_or_default();
-                results.failure = Some(reason.trim_matches(['[', ']']).to_owned());
+                results.failure.get_or_insert_with(|| reason.trim_matches(['[', ']']).to_owned());
             }
             results.aborted |= self.conclude_call(call, called, recorded.duration_ms, ran);
             self.advance_flow();
