@@ -360,7 +360,7 @@ async fn a_flipped_bit_in_the_log_never_shortens_a_run_unnoticed() {
         let Ok(journal) = Journal::open(&damaged.path(), JournalOptions::default(), clock()) else {
             continue;
         };
-        if let Ok(engine) = SqliteRun::resume(&journal, &run("open"), None) {
+        if let Ok(engine) = SqliteRun::resume(&journal, &run("open")) {
             let steps: u64 = engine.recorded_steps().map(|(_, steps)| steps).sum();
             assert_eq!(steps, 12, "a flip at {at} is resumed as if steps had not run");
         }
@@ -379,7 +379,7 @@ async fn a_shortened_journal_is_refused_until_its_marks_are_removed() {
     drop((engine, journal));
     OpenOptions::new().write(true).open(place.wal()).expect("the log").set_len(at).expect("cut");
     let journal = place.open();
-    let Err(error) = SqliteRun::resume(&journal, &run("r"), None) else { panic!("resumed") };
+    let Err(error) = SqliteRun::resume(&journal, &run("r")) else { panic!("resumed") };
     let told = error.to_string();
     assert!(told.contains("run r was longer: 1 of 2 steps and 1 of 2 events are left"), "{told}");
     drop(journal);
