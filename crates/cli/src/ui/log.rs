@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use fusee::engine::agent::flow::{FlowSettings, PhaseLog, PhaseMode};
-use fusee::engine::journal::EventRecord;
+use fusee::engine::journal::{Event, EventRecord};
 use fusee::engine::text::render::sanitize;
 use serde_json::Value;
 
@@ -55,6 +55,16 @@ impl<W: Write> Log<W> {
 
 impl<W: Write + Send> Ui for Log<W> {
     fn show(&mut self, stamped: &EventRecord) -> io::Result<()> {
+        // Fragments are not journaled; the whole text follows.
+        if matches!(
+            stamped.event,
+            Event::MessageDelta { .. }
+                | Event::ReasoningDelta { .. }
+                | Event::ToolOutput { .. }
+                | Event::Gap { .. }
+        ) {
+            return Ok(());
+        }
         // Goes through the JSON form, so that no field of any event can be forgotten here.
         let Value::Object(fields) = serde_json::to_value(stamped)? else { return Ok(()) };
         let text = |key: &str| fields.get(key).and_then(Value::as_str).unwrap_or_default();

@@ -294,7 +294,7 @@ fn the_answer_of_the_last_stage_is_held_to_the_format_of_the_template() {
         let work = [
             Line::call("read_file", json!({"path": "a.txt"})),
             Line::text("It says hello."),
-            Line::call("plan_tasks", json!({"action": "create", "tasks": ["Change a.txt"]})),
+            Line::call("plan_tasks", json!({"action": "create", "tasks": [{"description": "Change a.txt"}]})),
             Line::text("Planned."),
             Line::call("write_file", json!({"path": "a.txt", "content": "bye\n"})),
         ];
