@@ -393,7 +393,7 @@ fn the_command_menu_scrolls_completes_with_enter_and_takes_a_unique_beginning() 
     let end = terminal.until("/quit");
     assert!(!end.contains("/task") && !end.contains(" more: "), "{end}");
     terminal.keys(&["Up", "Enter"]);
-    terminal.until("> /help ");
+    terminal.until("> /help\n");
     terminal.keys(&["Enter"]);
     terminal.until("Anything else is sent to the model.");
     terminal.say("/qui");

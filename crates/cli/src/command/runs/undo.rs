@@ -58,7 +58,8 @@ pub(crate) fn undo(args: &UndoArgs, process: &Process) -> Result<ExitStatus, Cli
         return Ok(exit);
     }
     let terminals = process.environment.terminals();
-    if !args.yes && !(terminals.stdin && terminals.stderr) {
+    let can_ask = terminals.stdin && terminals.stderr;
+    if !args.yes && !can_ask {
         return Err(CliError::usage("nothing was undone: there is no terminal to confirm it on")
             .help("pass --yes to undo without a question, or --dry-run to only list the changes"));
     }
