@@ -87,7 +87,7 @@ fn round_trip(input: &[u8]) {
 
 fn record(journal: &Journal, name: &str, value: &Value) {
     runtime().block_on(async {
-        let engine = SqliteRun::begin(journal, &run(name), "a title", None).await.expect("a new run");
+        let engine = SqliteRun::begin(journal, &run(name), "a title").await.expect("a new run");
         let main = Branch::main();
         for n in 0..3 {
             let call =

@@ -22,12 +22,11 @@ use std::time::{Duration, Instant};
 
 pub use chat::Message;
 pub use reply::{Framing, Prepared, Reply, ReplyPosition};
-pub use request::ReceivedRequest;
+pub use request::{ReceivedRequest, RequestReader};
 pub use script::Script;
 
 use parking_lot::{Condvar, Mutex};
 use reply::Finish;
-use request::Reader;
 use script::Choose;
 
 /// A recorded request.
@@ -261,7 +260,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 
 fn serve(stream: &TcpStream, connection: usize, shared: &Shared) -> io::Result<Finish> {
     stream.set_nodelay(true)?;
-    let mut reader = Reader::new(stream);
+    let mut reader = RequestReader::new(stream);
     while let Some((began, arrived)) = reader.next_request()? {
         let complete = Instant::now();
         let is_asked = arrived.is_for_a_model() || matches!(shared.record, Record::Everything);

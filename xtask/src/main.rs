@@ -12,6 +12,7 @@
 
 mod bench;
 mod book;
+mod dist;
 mod eval;
 mod lint;
 mod local;
@@ -27,14 +28,14 @@ use std::process::ExitCode;
 const USAGE: &str = "Usage: cargo xtask COMMAND
 
   test [FILTER…]  Run all tests and doc tests; arguments are passed to `cargo nextest run`
-  lint            Check formatting, dependencies, clippy, documentation and fuzz targets
+  lint            Check formatting, dependencies, clippy, documentation, its site and fuzz targets
   local           Run the tests of the in-process model (feature `local`); compiles llama.cpp
   ci              Run what CI runs: lint, then test
   docs            Regenerate the reference pages and schemas
   book            Build the documentation site and check its links
+  dist [--check]  Build a tarball and a .deb; with --check twice, and compare
   bench [NAME…]   Measure figures against their targets; names select figures
-  eval URL MODEL [WAY…]
-                  Run ten repair tasks with a real small model in each prompting mode";
+  eval COMMAND    Run exercises with a real model, by Fusee and by other tools: check, peers, run, report";
 
 /// The error is a message for the terminal.
 type Outcome = Result<(), String>;
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
         Some("ci") => step::run("ci", root().join(".ci/run"), [""; 0]),
         Some("docs") => docs(),
         Some("book") => book::run(),
+        Some("dist") => dist::run(&rest),
         Some("bench") => bench::run(&rest),
         Some("eval") => eval::run(&rest),
         Some("help" | "--help" | "-h") => {

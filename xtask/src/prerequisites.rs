@@ -90,10 +90,14 @@ pub(crate) fn own_tool(program: &str, args: &[&str]) -> Result<PathBuf, String> 
 /// Finds a program on the PATH or in cargo's bin directory.
 pub(crate) fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let cargo_home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
-    let cargo_home = cargo_home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
-    let cargo_bin = cargo_home.map(|home| home.join("bin"));
-    std::env::split_paths(&path).chain(cargo_bin).map(|dir| dir.join(program)).find(|file| file.is_file())
+    let cargo_bin = cargo_home().join("bin");
+    std::env::split_paths(&path).chain([cargo_bin]).map(|dir| dir.join(program)).find(|file| file.is_file())
+}
+
+/// Cargo's home directory.
+pub(crate) fn cargo_home() -> PathBuf {
+    let given = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    given.unwrap_or_else(|| std::env::home_dir().unwrap_or_default().join(".cargo"))
 }
 
 fn install(need: &Need) -> Outcome {

@@ -174,7 +174,7 @@ async fn event_emission(directory: &Path) -> (Vec<Duration>, Duration) {
     let journal = Journal::open(&directory.join("events.db"), JournalOptions::default(), Arc::new(Now));
     let run = "events".parse().expect("a run id");
     let journal = journal.expect("a journal");
-    let embedded = SqliteRun::begin(&journal, &run, "events", None).await.expect("it begins");
+    let embedded = SqliteRun::begin(&journal, &run, "events").await.expect("it begins");
     let branch = Branch::main();
     let event = Event::Message { role: Role::Assistant, text: "A few words of an answer. ".repeat(8) };
     let all = Instant::now();

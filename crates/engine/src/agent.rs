@@ -47,7 +47,7 @@ pub(crate) use task::FinishedTask;
 pub use task::{AgentTask, TaskOutcome, TaskProgress};
 pub use tool_calls::subtask_tool::Remaining;
 pub(crate) use tool_calls::subtask_tool::{SPAWN_SUBTASK, Spent, SubtaskOutcome, SubtaskRunner};
-pub(crate) use tool_calls::tool_executor::{CallRecord, ToolExecutor, UNANSWERED_ADVICE};
+pub(crate) use tool_calls::tool_executor::{CallRecord, ToolExecutor};
 
 /// Names of the control tools.
 pub(crate) fn control_names() -> impl Iterator<Item = String> {

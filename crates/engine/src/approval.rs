@@ -1,6 +1,7 @@
 //! Approval of calls. The policy is data; asking the user is a trait with one implementation per user
-//! interface. The answer is a journal step, so it survives a restart.
+//! interface. The answer is a journal step (`question`), so it survives a restart.
 
+mod question;
 pub mod rules;
 mod shell_words;
 
@@ -12,6 +13,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::rules::{ApprovalRules, RuleDecision};
+
+pub(crate) use question::{ASK_USER, NoAnswer, UNANSWERED_ADVICE, UserWait};
+pub use question::{OutsideAnswer, signal_name};
 
 /// When to ask for approval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,6 +117,20 @@ impl Approver for NonInteractive {
     fn ask<'a>(&'a self, _question: &'a ApprovalQuestion) -> BoxFuture<'a, ApprovalAnswer> {
         let reason = "nobody is there to approve it; go on without it, or finish as blocked".to_owned();
         Box::pin(async { ApprovalAnswer::no(reason) })
+    }
+}
+
+/// Approver of a process in which nobody answers: every question waits for an answer from outside, or until its
+/// time is over.
+pub struct AnsweredOutside;
+
+impl Approver for AnsweredOutside {
+    fn ask<'a>(&'a self, _question: &'a ApprovalQuestion) -> BoxFuture<'a, ApprovalAnswer> {
+        Box::pin(std::future::pending())
+    }
+
+    fn ask_user<'a>(&'a self, _question: &'a str) -> BoxFuture<'a, Option<String>> {
+        Box::pin(std::future::pending())
     }
 }
 

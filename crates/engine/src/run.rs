@@ -32,7 +32,7 @@ use crate::agent::{
     AgentTask, Limits, PolicyChange, PricedModel, RunPolicy, Session, TaskOutcome, TaskProgress,
     TurnInterrupt, remember,
 };
-use crate::approval::{ApprovalPolicy, Approver};
+use crate::approval::{ApprovalPolicy, Approver, OutsideAnswer};
 use crate::memory::MemorySystem;
 use crate::prompt::{self, EnvironmentSnapshot, PromptFile};
 use crate::task_system::{self, SubtaskRequest, TaskSystem};
@@ -155,6 +155,18 @@ impl RunHandle {
         &self.progress
     }
 
+    /// Answers the oldest open question of its kind, or the one about this call. Returns false if there is none.
+    pub fn answer(&self, call_id: Option<&str>, answer: &OutsideAnswer) -> bool {
+        let about = |signal: &str| match call_id {
+            Some(id) => signal.strip_suffix(id).is_some_and(|task| task.ends_with(' ')),
+            None => true,
+        };
+        let open = self.embedded.waiting();
+        let question = open.iter().find(|wait| wait.callee == answer.question() && about(&wait.signal));
+        let value = serde_json::to_value(answer).unwrap_or_default();
+        question.map(|wait| self.embedded.signal(&wait.signal, value)).is_some()
+    }
+
     /// Waits for the run to end.
     pub async fn outcome(self) -> RunOutcome {
         match self.work.await {
@@ -174,7 +186,7 @@ async fn start(run: &RunId, mut settings: RunSpec, resources: RunDeps) -> Result
     }
     settings.stage_prices =
         resources.others.iter().map(|(name, other)| (name.clone(), other.price)).collect();
-    let embedded = SqliteRun::begin(&resources.journal, run, &settings.title(), None).await?;
+    let embedded = SqliteRun::begin(&resources.journal, run, &settings.title()).await?;
     workspace.load_snapshot(initial_snapshot_path(&resources.journal, run));
     Ok(spawn(embedded, settings, resources, workspace, RunHistory::default()))
 }
@@ -203,7 +215,7 @@ fn resume(run: &RunId, settings: RunSpec, resources: RunDeps) -> Result<RunHandl
     let model = renamed_model::RenamedModel::called(&began.model, resources.model);
     let resources = RunDeps { model, ..resources };
     let mut amendments = policy_changes::read(&resources.journal, run)?;
-    let embedded = SqliteRun::resume(&resources.journal, run, None)?;
+    let embedded = SqliteRun::resume(&resources.journal, run)?;
     if open {
         let terms = RunPolicy { commands_settled: resources.commands_settled, ..settings.terms() };
         let new = (terms != in_force).then(|| policy_changes::from_here(&embedded, terms));
@@ -218,7 +230,7 @@ fn resume(run: &RunId, settings: RunSpec, resources: RunDeps) -> Result<RunHandl
 /// Replays a run with dependencies that do nothing.
 async fn replay(run: &RunId, settings: RunSpec, resources: RunDeps) -> Result<RunOutcome, StartError> {
     let journal = &resources.journal;
-    let embedded = SqliteRun::replay(journal, run, None)?;
+    let embedded = SqliteRun::replay(journal, run)?;
     // The directory is never read, because no tool runs in a replay.
     let workspace = Workspace::open(std::path::Path::new("/"));
     let workspace = workspace.map_err(|error| StartError::Workspace(error.to_string()))?;

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use fusee_engine::approval::{ApprovalAnswer, ApprovalQuestion, Approver};
+use fusee_engine::approval::{ApprovalAnswer, ApprovalQuestion, Approver, signal_name};
 use fusee_engine::run::{RunBuilder, RunKind, RunOutcome, RunSpec, SandboxMode, WorkflowRun};
-use fusee_journal::{Clock, Event, Journal, JournalOptions, RunId};
+use fusee_journal::{Branch, Clock, Event, Journal, JournalOptions, RunId};
 use fusee_model::{BoxFuture, Models};
 use parking_lot::Mutex;
 
@@ -87,6 +87,39 @@ impl World {
         builder.deps.approver = Arc::clone(person) as Arc<dyn Approver>;
         builder
     }
+}
+
+/// Waits until a run has asked a question, and returns its task and call id.
+async fn question(world: &World, run: &RunId) -> (Branch, String) {
+    loop {
+        let events = world.journal.events(run, 0, u64::MAX, 1000).expect("its events");
+        let asked = events.into_iter().find_map(|record| match record.event {
+            Event::ApprovalRequested { call_id, .. } => Some((Branch::from(record.task.as_str()), call_id)),
+            _ => None,
+        });
+        match asked {
+            Some(asked) => return asked,
+            None => tokio::time::sleep(std::time::Duration::from_millis(5)).await,
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_question_can_be_answered_from_another_process() {
+    let world = World::new();
+    let run = "remote".parse::<RunId>().expect("an id");
+    let away = Arc::new(Person::default());
+    let running = world.builder(&away).start(&run).await.expect("it starts");
+    let (task, call_id) = question(&world, &run).await;
+    assert_eq!((task.as_str(), &*call_id), ("main", "main:0"));
+    let path = world.directory.path().join(".fusee/journal.db");
+    let clock = Arc::new(Ticking(AtomicI64::new(1_700_000_000_000)));
+    let other = Journal::open(&path, JournalOptions::default(), clock).expect("a second handle");
+    for (call, answer) in [("main:0", "red"), ("main:1", "round")] {
+        other.signal(&run, &signal_name(&task, call), &answer.into()).await.expect("left");
+    }
+    let RunOutcome::Ended(ended) = running.outcome().await else { unreachable!("it ends") };
+    assert_eq!(ended.answer, "(\"red\" \"round\")");
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fusee_engine::agent::{JsonAnswer, Limits, ReviewPolicy};
-use fusee_engine::approval::{ApprovalMode, Approver, NonInteractive};
+use fusee_engine::approval::{AnsweredOutside, ApprovalMode, Approver, NonInteractive};
 use fusee_engine::journal::event::TaskStatus;
 use fusee_engine::journal::{Journal, JournalOptions, RunId};
 use fusee_engine::model::{
@@ -20,7 +20,6 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use tokio::sync::OnceCell;
 
-use crate::approvals::PendingApprovals;
 use crate::run::{Run, ended};
 use crate::system::{SystemClock, jitter, new_run_id, now};
 use crate::task::{Task, UNNAMED, parse};
@@ -106,8 +105,8 @@ impl Agent {
         let Shared { journal, model, .. } = &*self.shared;
         let spec = run::settings_of(journal, run)?;
         let builder = RunBuilder::new(spec, journal.clone(), Arc::clone(model));
-        let (builder, approvals) = self.add_agent_parts(builder, self.turn_context().approval).await;
-        Ok(Run::new(builder.resume(run)?, approvals))
+        let builder = self.add_agent_parts(builder, self.turn_context().approval).await;
+        Ok(Run::new(builder.resume(run)?))
     }
 
     /// Replays a run from its journal alone, without the model and without any effect, and returns its outcome.
@@ -133,27 +132,22 @@ impl Agent {
         let TurnContext { limits, options, approval, review } = context;
         let (journal, model) = (journal.clone(), Arc::clone(model));
         let builder = RunBuilder::resolved(workspace, resolved, *limits, options.clone(), journal, model);
-        let (mut builder, approvals) = self.add_agent_parts(builder, *approval).await;
+        let mut builder = self.add_agent_parts(builder, *approval).await;
         builder.spec.review = task.review.then(|| review.clone());
         builder.spec.output_schema = schema;
         let run = task.run_id.clone().map_or_else(new_run_id, Ok).map_err(Error::RunId)?;
         task.add_to(&mut builder)?;
-        Ok(Run::new(builder.start(&run).await?, approvals))
+        Ok(Run::new(builder.start(&run).await?))
     }
 
     /// Adds what the agent contributes to every run.
-    async fn add_agent_parts(
-        &self,
-        builder: RunBuilder,
-        approval: ApprovalMode,
-    ) -> (RunBuilder, Arc<PendingApprovals>) {
+    async fn add_agent_parts(&self, builder: RunBuilder, approval: ApprovalMode) -> RunBuilder {
         let Shared { tools, templates, approver, commands, .. } = &*self.shared;
         let sandbox = self.shared.sandbox.get_or_init(|| {
             let Shared { sandbox_mode, sandbox_options, workspace, .. } = &*self.shared;
             ActiveSandbox::activate(*sandbox_mode, sandbox_options.clone(), workspace, commands.clone(), &[])
         });
         let mut builder = builder.with_sandbox(sandbox.await);
-        let approvals = Arc::new(PendingApprovals::default());
         builder.spec.approve = approval;
         builder.deps.extra_tools.clone_from(tools);
         builder.deps.templates.clone_from(templates);
@@ -161,9 +155,9 @@ impl Agent {
         builder.deps.approver = match approver {
             Some(approver) => Arc::clone(approver),
             None if approval == ApprovalMode::Never => Arc::new(NonInteractive),
-            None => Arc::clone(&approvals) as Arc<dyn Approver>,
+            None => Arc::new(AnsweredOutside),
         };
-        (builder, approvals)
+        builder
     }
 }
 

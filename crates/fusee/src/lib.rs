@@ -54,7 +54,6 @@
 
 mod agent;
 mod agent_task;
-mod approvals;
 mod error;
 mod event_emitter;
 mod run;

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use fusee_engine::agent::TaskProgress;
-use fusee_engine::approval::ApprovalAnswer;
+use fusee_engine::approval::{ApprovalAnswer, OutsideAnswer};
 use fusee_engine::journal::event::Event;
 use fusee_engine::journal::{EventRecord, EventStream, JournalError, RunId};
 use fusee_engine::model::{CancellationToken, Usage};
 use fusee_engine::run::{RunHandle, RunOutcome};
 use futures_util::Stream;
 
-use crate::approvals::PendingApprovals;
 use crate::{Error, Outcome, TaskState};
 
 type Records = Pin<Box<dyn Stream<Item = Result<Arc<EventRecord>, JournalError>> + Send>>;
@@ -22,15 +21,14 @@ type Records = Pin<Box<dyn Stream<Item = Result<Arc<EventRecord>, JournalError>>
 pub struct Run {
     handle: RunHandle,
     records: Records,
-    approvals: Arc<PendingApprovals>,
     /// Why the events ended early.
     failure: Option<JournalError>,
 }
 
 impl Run {
-    pub(crate) fn new(handle: RunHandle, approvals: Arc<PendingApprovals>) -> Self {
+    pub(crate) fn new(handle: RunHandle) -> Self {
         let records = Box::pin(records(handle.events()));
-        Self { handle, records, approvals, failure: None }
+        Self { handle, records, failure: None }
     }
 
     /// The id of the run, for [`Agent::resume`](crate::Agent::resume).
@@ -64,18 +62,18 @@ impl Run {
     /// Approves the call of an [`Event::ApprovalRequested`]. Calls ask only if
     /// [`AgentBuilder::approval`](crate::AgentBuilder::approval) allows it.
     pub fn approve(&self, call_id: &str) {
-        self.approvals.decide(call_id, ApprovalAnswer::yes());
+        self.handle.answer(Some(call_id), &OutsideAnswer::Approval(ApprovalAnswer::yes()));
     }
 
     /// Refuses the call of an [`Event::ApprovalRequested`]; the model is told the reason.
     pub fn deny(&self, call_id: &str, reason: impl Into<String>) {
-        self.approvals.decide(call_id, ApprovalAnswer::no(reason));
+        self.handle.answer(Some(call_id), &OutsideAnswer::Approval(ApprovalAnswer::no(reason)));
     }
 
     /// Answers the oldest open question of the model, which is an [`Event::ApprovalRequested`] of the tool
     /// `ask_user`.
     pub fn answer(&self, text: impl Into<String>) {
-        self.approvals.reply(text.into());
+        self.handle.answer(None, &OutsideAnswer::Text(text.into()));
     }
 
     /// Status of the run.

@@ -140,7 +140,7 @@ fn percentiles(name: &str, mut times: Vec<Duration>) {
 async fn turns(durability: Durability) {
     let directory = tempfile::tempdir().expect("a directory");
     let journal = journal(&directory, durability);
-    let engine = SqliteRun::begin(&journal, &run("r"), "", None).await.expect("a run");
+    let engine = SqliteRun::begin(&journal, &run("r"), "").await.expect("a run");
     let count = if durability == Durability::Power { 300 } else { 5000 };
     let (mut firsts, mut seconds) = (Vec::new(), Vec::new());
     let before = worked();
@@ -175,8 +175,7 @@ async fn side_by_side() {
         .map(|n| {
             let journal = journal.clone();
             tokio::spawn(async move {
-                let engine =
-                    SqliteRun::begin(&journal, &run(&format!("r{n}")), "", None).await.expect("a run");
+                let engine = SqliteRun::begin(&journal, &run(&format!("r{n}")), "").await.expect("a run");
                 let mut added = json!([]);
                 for n in 0..20 {
                     reply(&engine, n, &added).await;
@@ -216,7 +215,7 @@ async fn weight() {
     let mut open = Vec::new();
     let before = resident();
     for n in 0..5000 {
-        open.push(SqliteRun::begin(&journal, &run(&format!("r{n}")), "", None).await.expect("a run"));
+        open.push(SqliteRun::begin(&journal, &run(&format!("r{n}")), "").await.expect("a run"));
     }
     let empty = resident();
     println!("{:<44} {:>12.2} kB", "an open run, nothing asked", (empty - before) as f64 / 5000.0);
@@ -245,7 +244,7 @@ async fn weight() {
 async fn reading_back() {
     let directory = tempfile::tempdir().expect("a directory");
     let journal = journal(&directory, Durability::Process);
-    let engine = SqliteRun::begin(&journal, &run("r"), "", None).await.expect("a run");
+    let engine = SqliteRun::begin(&journal, &run("r"), "").await.expect("a run");
     let mut added = json!([]);
     for n in 0..500 {
         reply(&engine, n, &added).await;
@@ -254,7 +253,7 @@ async fn reading_back() {
     engine.flush().await.expect("committed");
     drop(engine);
     let started = Instant::now();
-    let engine = SqliteRun::resume(&journal, &run("r"), None).expect("resumable");
+    let engine = SqliteRun::resume(&journal, &run("r")).expect("resumable");
     let opened = started.elapsed();
     let mut added = json!([]);
     for n in 0..500 {
@@ -276,7 +275,7 @@ async fn collecting() {
     let directory = tempfile::tempdir().expect("a directory");
     let journal = journal(&directory, Durability::Process);
     for n in 0..1000 {
-        let engine = SqliteRun::begin(&journal, &run(&format!("r{n}")), "", None).await.expect("a run");
+        let engine = SqliteRun::begin(&journal, &run(&format!("r{n}")), "").await.expect("a run");
         let mut added = json!([]);
         for turn in 0..20 {
             reply(&engine, n * 100 + turn, &added).await;
@@ -297,7 +296,7 @@ async fn collecting() {
 async fn encode(turns: usize) {
     let directory = tempfile::tempdir().expect("a directory");
     let journal = journal(&directory, Durability::Process);
-    let engine = SqliteRun::begin(&journal, &run("r"), "", None).await.expect("a run");
+    let engine = SqliteRun::begin(&journal, &run("r"), "").await.expect("a run");
     let main = Branch::main();
     for n in 0..turns {
         let content = format!("turn {n}\n{}", "test parser::drops_nothing ... ok\n".repeat(60));

@@ -59,12 +59,6 @@ impl Divergence {
         Self { at, what: "the event differs".to_owned(), diff: diff(recorded, now) }
     }
 
-    /// The child branches of a fan-out ended with different results.
-    pub(crate) fn children(key: &StepKey, recorded: &Value, now: &Value) -> Self {
-        let what = "its children end differently".to_owned();
-        Self { at: key.to_string(), what, diff: diff(recorded, now) }
-    }
-
     /// The program emits an event where none is recorded.
     pub(crate) fn surplus(at: String, now: &Value) -> Self {
         Self { at, what: "no event is recorded here".to_owned(), diff: pretty(now) }

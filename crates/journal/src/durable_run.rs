@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 use crate::event::EventDelta;
 use crate::{Branch, Divergence, Event, JournalError, RunId, StepKey, StepRequest};
@@ -17,6 +18,10 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Executes a step that is not in the journal yet. Infallible: a failure is a value too.
 pub type StepBody<'a> = Box<dyn FnOnce() -> BoxFuture<'a, Value> + Send + 'a>;
+
+/// Runs one child of a fan-out until it ends, or until the token stops it.
+pub type ChildBody<'a> =
+    Box<dyn FnOnce(CancellationToken) -> BoxFuture<'a, Result<ChildEnd, RunAborted>> + Send + 'a>;
 
 /// Computes the intent of a `once` before it is recorded.
 pub type IntentFn<'a> = Box<dyn FnOnce() -> BoxFuture<'a, Intention> + Send + 'a>;
@@ -53,22 +58,28 @@ pub trait DurableRun: Send + Sync {
         body: StepBody<'a>,
     ) -> BoxFuture<'a, Result<StepResult, RunAborted>>;
 
-    /// Runs child branches in parallel, at most `limit` at once. The only parallelism within a run.
+    /// Runs children in parallel, at most `limit` at once, each on a branch of its own: the only parallelism
+    /// within a run. The first child that fails stops the others, and so does `cancel`.
+    ///
+    /// The step records how the children ended, not what they computed: a result that is `replayed` says that
+    /// they did not run here, and the caller runs those it needs again, answered by their branches. A
+    /// distributed engine runs each child in an invocation of its own, which replays the program up to this
+    /// request and then runs that one child.
     fn fan_out<'a>(
         &'a self,
-        branch: &'a Branch,
-        calls: Vec<StepRequest>,
+        call: StepRequest,
+        children: Vec<ChildBody<'a>>,
         limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<Result<Value, ChildFailure>>, RunAborted>>;
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<StepResult<FanOutEnd>, RunAborted>>;
 
-    /// Waits for an external answer of this name for at most `limit`; `None` on timeout. Each answer is
-    /// consumed by exactly one wait.
-    fn wait<'a>(
+    /// Waits for an answer: from `ask`, which puts the question to whoever this process can reach, or left from
+    /// outside as a signal. Callers use the typed [`wait`](#method.wait).
+    fn record_wait<'a>(
         &'a self,
-        branch: &'a Branch,
-        name: &'a str,
-        limit: Duration,
-    ) -> BoxFuture<'a, Result<Option<Value>, RunAborted>>;
+        wait: WaitRequest,
+        ask: StepBody<'a>,
+    ) -> BoxFuture<'a, Result<StepResult, RunAborted>>;
 
     /// Number of the next step on this branch.
     fn position(&self, branch: &Branch) -> u64;
@@ -101,6 +112,38 @@ impl<'r> dyn DurableRun + 'r {
     {
         self.record_step(request, step_body(body)).await?.typed()
     }
+
+    /// Waits for an answer that is a `T`: from `ask`, or from outside as a signal of this name; `late` if
+    /// neither came within `limit`. Signals that are not a `T` are ignored.
+    pub async fn wait<'a, T>(
+        &'a self,
+        request: StepRequest,
+        signal: String,
+        (limit, late): (Duration, T),
+        ask: impl Future<Output = T> + Send + 'a,
+    ) -> Result<StepResult<T>, RunAborted>
+    where
+        T: Serialize + DeserializeOwned,
+    {
+        let late = serde_json::to_value(late).unwrap_or_default();
+        let accepts = |answer: &Value| T::deserialize(answer).is_ok();
+        let wait = WaitRequest { call: request, signal, limit, late, accepts };
+        self.record_wait(wait, step_body(ask)).await?.typed()
+    }
+}
+
+/// A question that can be answered from outside.
+pub struct WaitRequest {
+    /// The step that records the answer.
+    pub call: StepRequest,
+    /// Name under which an answer can be left, unique among the questions of a run.
+    pub signal: String,
+    /// How long to wait.
+    pub limit: Duration,
+    /// The result if no answer came in time.
+    pub late: Value,
+    /// Whether an answer from outside has the right form; others are ignored.
+    pub accepts: fn(&Value) -> bool,
 }
 
 /// Boxes a future as a step body. A value that cannot be serialized is recorded as `null`.
@@ -171,14 +214,32 @@ pub enum Intention {
     Answer(Value),
 }
 
-/// Failure of a child branch.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
-#[error("{kind}: {message}")]
-pub struct ChildFailure {
-    /// Stable name of the failure kind.
-    pub kind: String,
-    /// Description of the failure.
-    pub message: String,
+/// How a child of a fan-out ended, with what it reports for the record.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ChildEnd {
+    /// It came to its end.
+    Done(Value),
+    /// It failed, which stops the others.
+    Failed(Value),
+    /// It was stopped.
+    Stopped(Value),
+}
+
+/// How a fan-out ended, as recorded.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FanOutEnd {
+    /// The child that failed first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<usize>,
+    /// Report of each child that was started, in the order of the children.
+    #[serde(rename = "effects")]
+    pub reports: Vec<Value>,
+    /// Children that were stopped before their end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stopped: Vec<usize>,
+    /// Whether the fan-out was cancelled from outside.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cancelled: bool,
 }
 
 /// Why a run cannot continue. Permanent: every later request on the run returns the same error.

@@ -1,4 +1,4 @@
-//! Journal errors, each with the file it concerns and what to do next.
+//! Journal errors, each with the file it concerns. A front end adds what to do next in its own words.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,20 +26,17 @@ pub enum JournalError {
         cause: String,
     },
     /// The disk or quota is full.
-    #[error(
-        "no space left for the journal {}: committed steps are kept; free some space and run `fusee resume`",
-        path.display()
-    )]
+    #[error("no space left for the journal {}; committed steps are kept", path.display())]
     Full {
         /// The journal file.
         path: PathBuf,
     },
-    /// The file is damaged, or is not a journal.
+    /// Part of the file is damaged; the rest can be read.
     #[error("the journal {} is damaged: {detail}", path.display())]
     Corrupt {
         /// The journal file.
         path: PathBuf,
-        /// The damage and the remedy.
+        /// The damage.
         detail: String,
     },
     /// The file was removed or replaced while a run wrote to it.
@@ -49,6 +46,15 @@ pub enum JournalError {
         path: PathBuf,
         /// What became of its content.
         outcome: String,
+    },
+    /// The header is damaged, or the file was never a journal.
+    #[error(
+        "the journal {} is damaged: it has no journal header; move it away to start a new one",
+        path.display()
+    )]
+    NoHeader {
+        /// The file.
+        path: PathBuf,
     },
     /// The file was written by a newer version.
     #[error(
@@ -80,7 +86,7 @@ pub enum JournalError {
         nearest: Vec<String>,
     },
     /// A run of this name already exists.
-    #[error("run id `{0}` already exists; choose another id or run `fusee resume {0}`")]
+    #[error("run id `{0}` already exists")]
     RunExists(String),
     /// Any other SQLite error.
     #[error("the journal {} failed: {cause}", path.display())]
@@ -98,7 +104,7 @@ fn holder(pid: Option<u32>) -> String {
 
 fn suggestion(names: &[String]) -> String {
     match names {
-        [] => "; list runs with `fusee runs`".to_owned(),
+        [] => String::new(),
         names => format!("; did you mean {}?", names.join(" or ")),
     }
 }
@@ -106,8 +112,7 @@ fn suggestion(names: &[String]) -> String {
 impl JournalError {
     /// Part of the file is damaged.
     pub(crate) fn damaged(path: &Path, what: &str) -> Self {
-        let detail = format!("{what}; undamaged parts can still be read with `fusee show`");
-        Self::Corrupt { path: path.to_owned(), detail }
+        Self::Corrupt { path: path.to_owned(), detail: what.to_owned() }
     }
 
     /// Committed rows are missing.
@@ -117,12 +122,6 @@ impl JournalError {
             "{what}; commands that ran already might run again, so restore the file, or remove {} to accept the loss",
             marks.display()
         );
-        Self::Corrupt { path: path.to_owned(), detail }
-    }
-
-    /// The header is damaged, or the file was never a journal.
-    pub(crate) fn no_journal(path: &Path) -> Self {
-        let detail = "it has no journal header; move it away to start a new one".to_owned();
         Self::Corrupt { path: path.to_owned(), detail }
     }
 
@@ -158,7 +157,7 @@ impl JournalError {
             (Some(Code::ReadOnly | Code::PermissionDenied), _) => {
                 Self::ReadOnly { path: path.to_owned(), cause }
             }
-            (Some(Code::NotADatabase), _) => Self::no_journal(path),
+            (Some(Code::NotADatabase), _) => Self::NoHeader { path: path.to_owned() },
             (Some(Code::DatabaseCorrupt), _) => Self::damaged(path, &cause),
             (Some(Code::CannotOpen), _) => Self::Open { path: path.to_owned(), cause },
             (Some(Code::DatabaseBusy | Code::DatabaseLocked), _) => {

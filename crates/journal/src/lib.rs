@@ -30,14 +30,14 @@ pub use branch::Branch;
 pub use clock::{Clock, FixedClock};
 pub use divergence::Divergence;
 pub use durable_run::{
-    BoxFuture, ChildFailure, DurableRun, IntentFn, Intention, OnceOutcome, RunAborted, StepBody, StepMeta,
-    StepResult, step_body,
+    BoxFuture, ChildBody, ChildEnd, DurableRun, FanOutEnd, IntentFn, Intention, OnceOutcome, RunAborted,
+    StepBody, StepMeta, StepResult, WaitRequest, step_body,
 };
 pub use error::JournalError;
 pub use event::{Event, EventRecord};
 pub use gc::GcReport;
 pub use journal::{Durability, Journal, JournalOptions, RunRow, StepRow};
 pub use run::{RunId, RunStatus};
-pub use sqlite_run::{ChildBody, RunMode, SqliteRun};
+pub use sqlite_run::{OpenWait, RunMode, SqliteRun};
 pub use step::{StepKey, StepKind, StepRequest};
 pub use subscription::EventStream;

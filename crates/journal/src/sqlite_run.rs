@@ -2,10 +2,10 @@
 //!
 //! Writes are batched (`pending_writes.rs`) and committed before anything becomes visible outside: before a model
 //! request, before a command starts, and at the end. A turn with one command therefore costs two commits.
-//! `asked.rs` implements the [`DurableRun`] trait on top of this.
+//! `steps.rs` implements the [`crate::DurableRun`] trait on top of this.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -18,8 +18,8 @@ use crate::ops::WriteOp;
 use crate::subscription::EventStream;
 use crate::writer::QueueSlot;
 use crate::{
-    BoxFuture, Branch, ChildFailure, Divergence, DurableRun, Event, Journal, JournalError, RunAborted, RunId,
-    RunStatus, StepKey, StepRequest, StepRow,
+    Branch, Divergence, Event, Journal, JournalError, RunAborted, RunId, RunStatus, StepKey, StepRequest,
+    StepRow,
 };
 
 mod fan_out;
@@ -35,23 +35,11 @@ pub enum RunMode {
     Replay,
 }
 
-/// Executes the calls of [`DurableRun::fan_out`], each on its own branch.
-pub trait ChildBody: Send + Sync {
-    /// Runs one call to completion.
-    fn perform(
-        &self,
-        engine: Arc<dyn DurableRun>,
-        call: StepRequest,
-    ) -> BoxFuture<'static, Result<Value, ChildFailure>>;
-}
-
 /// One run on a SQLite journal.
 pub struct SqliteRun {
-    this: Weak<Self>,
     mode: RunMode,
     journal: Journal,
     hub: Arc<Broadcast>,
-    perform: Option<Arc<dyn ChildBody>>,
     lock: Mutex<Option<RunLock>>,
     recorded: RecordedRun,
     state: Mutex<RunState>,
@@ -75,8 +63,19 @@ struct RecordedRun {
 struct Signals {
     /// Sent to this process and not consumed yet, by name.
     given: HashMap<String, Value>,
-    /// Ids of the signals consumed from the file.
+    /// Ids of the signals in the file that no wait may use any more.
     taken: HashSet<i64>,
+    /// Waits in progress, oldest first.
+    waiting: Vec<OpenWait>,
+}
+
+/// A wait in progress, which [`SqliteRun::signal`] can answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenWait {
+    /// What waits, such as `approval`.
+    pub callee: String,
+    /// Name of the signal that answers it.
+    pub signal: String,
 }
 
 #[derive(Default)]
@@ -99,41 +98,27 @@ struct BranchPosition {
 
 impl SqliteRun {
     /// Starts a new run and takes its lock.
-    pub async fn begin(
-        journal: &Journal,
-        run: &RunId,
-        title: &str,
-        perform: Option<Arc<dyn ChildBody>>,
-    ) -> Result<Arc<Self>, JournalError> {
+    pub async fn begin(journal: &Journal, run: &RunId, title: &str) -> Result<Arc<Self>, JournalError> {
         let lock = RunLock::take(journal.path(), run)?;
         let key = journal.begin(run, title).await?;
-        Ok(Self::new(journal, run, key, RunMode::Live, RecordedRun::default(), perform, Some(lock)))
+        Ok(Self::new(journal, run, key, RunMode::Live, RecordedRun::default(), Some(lock)))
     }
 
     /// Continues a run after its last committed step and takes its lock.
-    pub fn resume(
-        journal: &Journal,
-        run: &RunId,
-        perform: Option<Arc<dyn ChildBody>>,
-    ) -> Result<Arc<Self>, JournalError> {
+    pub fn resume(journal: &Journal, run: &RunId) -> Result<Arc<Self>, JournalError> {
         let lock = RunLock::take(journal.path(), run)?;
-        Self::reopen(journal, run, RunMode::Live, perform, Some(lock))
+        Self::reopen(journal, run, RunMode::Live, Some(lock))
     }
 
     /// Runs the program again from the journal alone. Takes no lock and writes nothing.
-    pub fn replay(
-        journal: &Journal,
-        run: &RunId,
-        perform: Option<Arc<dyn ChildBody>>,
-    ) -> Result<Arc<Self>, JournalError> {
-        Self::reopen(journal, run, RunMode::Replay, perform, None)
+    pub fn replay(journal: &Journal, run: &RunId) -> Result<Arc<Self>, JournalError> {
+        Self::reopen(journal, run, RunMode::Replay, None)
     }
 
     fn reopen(
         journal: &Journal,
         run: &RunId,
         mode: RunMode,
-        perform: Option<Arc<dyn ChildBody>>,
         lock: Option<RunLock>,
     ) -> Result<Arc<Self>, JournalError> {
         let row = journal.run(run.as_str())?;
@@ -146,7 +131,7 @@ impl SqliteRun {
             let (steps, events) = (reader.branch_lengths(key)?, reader.event_counts(key)?);
             Ok(RecordedRun { last_seq: reader.last_seq(key)?, steps, events })
         })?;
-        Ok(Self::new(journal, run, key, mode, recorded, perform, lock))
+        Ok(Self::new(journal, run, key, mode, recorded, lock))
     }
 
     fn new(
@@ -155,16 +140,13 @@ impl SqliteRun {
         key: i64,
         mode: RunMode,
         recorded: RecordedRun,
-        perform: Option<Arc<dyn ChildBody>>,
         lock: Option<RunLock>,
     ) -> Arc<Self> {
         let hub = Broadcast::new(run.clone(), key, journal.path().to_owned(), recorded.last_seq);
-        Arc::new_cyclic(|this| Self {
-            this: this.clone(),
+        Arc::new(Self {
             mode,
             journal: journal.clone(),
             hub: Arc::new(hub),
-            perform,
             lock: Mutex::new(lock),
             recorded,
             state: Mutex::default(),
@@ -186,6 +168,11 @@ impl SqliteRun {
     /// Step count of each branch when this run was opened.
     pub fn recorded_steps(&self) -> impl Iterator<Item = (&Branch, u64)> {
         self.recorded.steps.iter().map(|(branch, steps)| (branch, *steps))
+    }
+
+    /// Waits in progress, oldest first. A wait is listed before the events that precede it can be read.
+    pub fn waiting(&self) -> Vec<OpenWait> {
+        self.answers.lock().waiting.clone()
     }
 
     /// Answers the current or next wait of this name. An answer that has not been consumed yet is replaced.

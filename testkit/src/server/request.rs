@@ -61,22 +61,23 @@ impl ReceivedRequest {
     }
 }
 
-/// Incoming bytes of one connection.
-pub(super) struct Reader<'a> {
+/// Incoming bytes of one connection, read request by request.
+pub struct RequestReader<'a> {
     stream: &'a TcpStream,
     buffer: Vec<u8>,
     /// Number of bytes in the buffer that belong to requests already returned.
     used: usize,
 }
 
-impl<'a> Reader<'a> {
-    pub(super) fn new(stream: &'a TcpStream) -> Self {
+impl<'a> RequestReader<'a> {
+    /// Starts at the beginning of a connection.
+    pub fn new(stream: &'a TcpStream) -> Self {
         Self { stream, buffer: Vec::with_capacity(64 * 1024), used: 0 }
     }
 
     /// Reads the next request and the time of its first byte; `None` when the client has closed the
     /// connection.
-    pub(super) fn next_request(&mut self) -> io::Result<Option<(Instant, ReceivedRequest)>> {
+    pub fn next_request(&mut self) -> io::Result<Option<(Instant, ReceivedRequest)>> {
         self.buffer.drain(..self.used);
         self.used = 0;
         if self.buffer.is_empty() && !self.fill()? {

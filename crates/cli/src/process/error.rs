@@ -74,18 +74,26 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 
 impl From<JournalError> for CliError {
     fn from(error: JournalError) -> Self {
+        // User mistakes are usage errors, environment problems are failures.
+        let (usage, failed) = (Self::usage(error.to_string()), Self::failed(error.to_string()));
         match &error {
-            // User mistakes are usage errors, environment problems are failures.
-            JournalError::NoSuchRun { .. } | JournalError::RunExists(_) | JournalError::Locked { .. } => {
-                Self::usage(error.to_string())
+            JournalError::NoSuchRun { nearest, .. } if nearest.is_empty() => {
+                usage.help("run `fusee runs` to list the runs")
+            }
+            JournalError::RunExists(run) => {
+                usage.help(format!("choose another id, or run `fusee resume {run}`"))
+            }
+            JournalError::NoSuchRun { .. } | JournalError::Locked { .. } => usage,
+            JournalError::Full { .. } => failed.help("free some space, then run `fusee resume`"),
+            JournalError::Corrupt { .. } => {
+                failed.help("undamaged parts can still be read with `fusee show`")
             }
             JournalError::Open { .. }
             | JournalError::ReadOnly { .. }
-            | JournalError::Full { .. }
-            | JournalError::Corrupt { .. }
+            | JournalError::NoHeader { .. }
             | JournalError::Removed { .. }
             | JournalError::Newer { .. }
-            | JournalError::Failed { .. } => Self::failed(error.to_string()),
+            | JournalError::Failed { .. } => failed,
         }
     }
 }

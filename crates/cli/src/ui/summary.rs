@@ -82,6 +82,7 @@ impl RunTally {
             Some(ErrorCode::TokenLimit) => {
                 " · raise the limit with --max-tokens, or use a model with a larger context".to_owned()
             }
+            Some(ErrorCode::Budget) => " · raise the limit with --budget-usd".to_owned(),
             Some(ErrorCode::Timeout) => " · raise the limit with --timeout".to_owned(),
             Some(ErrorCode::TurnFailed) if error.is_some_and(|error| error.reason == "llm_error") => {
                 " · run `fusee doctor` to check the setup".to_owned()

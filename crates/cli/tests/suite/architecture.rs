@@ -57,7 +57,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// Files that git tracks or would add.
+/// Files that git tracks or would add, without the exercises, which are written for models.
 fn files() -> Vec<String> {
     let listed = Command::new("git")
         .args(["ls-files", "--cached", "--others", "--exclude-standard"])
@@ -66,7 +66,8 @@ fn files() -> Vec<String> {
         .unwrap();
     assert!(listed.status.success(), "git ls-files: {}", String::from_utf8_lossy(&listed.stderr));
     let files = String::from_utf8(listed.stdout).unwrap();
-    files.lines().filter(|file| root().join(file).is_file()).map(str::to_owned).collect()
+    let ours = |file: &&str| !file.starts_with("testkit/exercises/") && root().join(file).is_file();
+    files.lines().filter(ours).map(str::to_owned).collect()
 }
 
 fn rust_files() -> Vec<String> {
@@ -188,6 +189,80 @@ fn every_test_module_of_this_suite_is_part_of_it() {
 fn without_comments(text: &str) -> String {
     let code = |line: &str| line.split_once("//").map_or(line, |(code, _)| code).to_owned();
     text.lines().map(code).collect::<Vec<_>>().join("\n")
+}
+
+/// Texts of the libraries that name a command or flag of the binary, or of another program, with the reason.
+const COMMANDS_IN_LIBRARIES: &[(&str, &str)] = &[
+    ("crates/engine/src/review/review_context.rs", "commands of git that the review runs"),
+    ("crates/engine/src/template/reference.rs", "the reference page of templates"),
+    ("crates/engine/src/template/schema.rs", "the reference page of templates"),
+    ("crates/engine/src/template/xsd.rs", "the comment in the generated schema of templates"),
+    ("crates/journal/src/event/schema.rs", "the description in the generated schema of events"),
+    ("crates/model/src/open.rs", "how to build the binary with in-process models"),
+    ("crates/tools/src/tool/apply_patch/unified.rs", "the header of a diff by git"),
+];
+
+#[test]
+fn hints_about_commands_and_flags_are_given_by_the_cli_alone() {
+    let excepted = |file: &str| COMMANDS_IN_LIBRARIES.iter().any(|(name, _)| file == *name);
+    let mut found = Vec::new();
+    let mut named = BTreeSet::new();
+    for file in rust_files() {
+        let library =
+            file.starts_with("crates/") && !file.starts_with("crates/cli/") && file.contains("/src/");
+        if !library || file.contains("/tests") || file.ends_with("properties.rs") {
+            continue;
+        }
+        for literal in literals(&read(&file)).into_iter().filter(|literal| names_a_command(literal)) {
+            match excepted(&file) {
+                true => drop(named.insert(file.clone())),
+                false => found.push(format!("{file}: {literal}")),
+            }
+        }
+    }
+    assert_none(
+        "library texts that name a command or flag; return an error kind and hint in the CLI",
+        &found,
+    );
+    assert_eq!(named.len(), COMMANDS_IN_LIBRARIES.len(), "exceptions that are no longer needed: {named:?}");
+}
+
+/// The string literals of a source file.
+fn literals(code: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut rest = code;
+    while let Some(at) = rest.find(['"', '/']) {
+        let (before, from) = rest.split_at(at);
+        let raw = before.len() - before.trim_end_matches('#').len();
+        if from.starts_with("//") {
+            rest = from.split_once('\n').map_or("", |(_, next)| next);
+        } else if from.starts_with('/') || before.ends_with('\'') || before.ends_with("'\\") {
+            rest = &from[1..];
+        } else if before.trim_end_matches('#').ends_with('r') {
+            let (literal, next) = from[1..].split_once(&format!("\"{}", "#".repeat(raw))).unwrap();
+            found.push(literal);
+            rest = next;
+        } else {
+            let mut escaped = false;
+            let end = from[1..].find(|c| {
+                let end = c == '"' && !escaped;
+                escaped = c == '\\' && !escaped;
+                end
+            });
+            let (literal, next) = from[1..].split_at(end.unwrap());
+            found.push(literal);
+            rest = &next[1..];
+        }
+    }
+    found
+}
+
+fn names_a_command(text: &str) -> bool {
+    let flag = |start: &str| {
+        let mut rest = text.match_indices(start).map(|(at, _)| &text[at + start.len()..]);
+        rest.any(|rest| rest.starts_with(|first: char| first.is_ascii_lowercase()))
+    };
+    text.contains("`fusee ") || flag(" --") || flag("`--") || text.contains(" with -m")
 }
 
 /// The names that follow `crate::`, also as a list in braces.

@@ -27,6 +27,7 @@ mod default_prompt;
 mod delegation;
 mod direct;
 mod discovery;
+mod editors;
 mod events;
 mod exit_codes;
 mod fault_matrix;

@@ -3,16 +3,17 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use fusee_journal::event::Event;
 use fusee_journal::{RunAborted, StepKind, StepRequest};
 use fusee_model::{CancellationToken, Message};
 use parking_lot::Mutex;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::conversation::Conversation;
 use super::execution::Execution;
-use crate::agent::tool_calls::user_wait::within;
+use crate::approval::{ASK_USER, UserWait};
 
 /// Reason shown with the question.
 const REASON: &str = "the turn was stopped";
@@ -98,15 +99,20 @@ async fn what_now(run: &mut Execution<'_>) -> Result<Option<String>, RunAborted>
     let call_id = format!("stopped-{}", run.stops);
     run.emit(Event::ApprovalRequested {
         call_id: call_id.clone(),
-        name: crate::agent::tool_calls::control_tools::ASK_USER.to_owned(),
+        name: ASK_USER.to_owned(),
         arguments: json!({ "question": QUESTION }),
         reason: REASON.to_owned(),
     });
-    let call = StepRequest::new(&run.task.branch, StepKind::Wait, "after_stop");
-    let (approver, cancel) = (&run.session().gatekeeper.approver, &run.task.cancel);
-    let limit_s = run.session().limits.approval_timeout_s;
-    let ask = async move { within(limit_s, cancel, approver.after_stop(QUESTION)).await.ok().flatten() };
-    let words = run.engine().step(call, ask).await?.value;
+    let wait = UserWait {
+        engine: run.engine(),
+        branch: &run.task.branch,
+        call_id: &call_id,
+        limit: Duration::from_secs(run.session().limits.approval_timeout_s),
+        cancel: &run.task.cancel,
+    };
+    let approver = &run.session().gatekeeper.approver;
+    let ask = async { approver.after_stop(QUESTION).await };
+    let words = wait.text("after_stop", Value::Null, ask).await?.ok().flatten();
     let reason = match words.as_deref().map(str::trim) {
         None => Some("the run ends".to_owned()),
         Some("") => None,

@@ -276,10 +276,7 @@ impl TurnMachine {
             return Some(fail(ErrorCode::TurnFailed, "execution_halted", message.clone()));
         }
         if self.turns(gauge) >= self.limits.max_turns {
-            let message = format!(
-                "the task did not finish within {} turns; raise the limit with `--max-turns`",
-                self.limits.max_turns
-            );
+            let message = format!("the task did not finish within {} turns", self.limits.max_turns);
             return Some(fail(ErrorCode::MaxTurns, "turns", message));
         }
         if let Some(message) = gauge.cost.budget_error(&self.limits, gauge.tokens) {
@@ -291,14 +288,13 @@ impl TurnMachine {
 
     fn out_of_time(&self) -> TaskEnd {
         let limit = self.limits.task_timeout_s.unwrap_or_default();
-        let message = format!("the task did not finish within {limit} s; raise the limit with `--timeout`");
+        let message = format!("the task did not finish within {limit} s");
         fail(ErrorCode::Timeout, "time", message)
     }
 
     fn out_of_tokens(&self, gauge: LimitUsage) -> TaskEnd {
         let message = format!(
-            "the context is full: the next request needs about {} tokens and the limit is {}; raise it with \
-             `--max-tokens` if the model supports it",
+            "the context is full: the next request needs about {} tokens and the limit is {}",
             gauge.tokens, self.limits.max_tokens
         );
         fail(ErrorCode::TokenLimit, "context", message)

@@ -8,7 +8,6 @@ pub(crate) mod control_tools;
 pub(crate) mod read_cache;
 pub(crate) mod subtask_tool;
 pub(crate) mod tool_executor;
-pub(crate) mod user_wait;
 
 use std::sync::Arc;
 
@@ -27,6 +26,7 @@ use super::flow::Feedback;
 use super::machine::{CallResults, CallVerdict, FinishCall, GuardedCall};
 use super::session::Session;
 use super::turn_manager::TurnManager;
+use crate::approval::ASK_USER;
 use call_gate::CallHistory;
 use tool_executor::CallRecord;
 
@@ -126,7 +126,7 @@ impl TurnManager<'_> {
     fn control(&mut self, name: &str, arguments: Value) -> CallRoute {
         let flow = &mut self.flow;
         match name {
-            control_tools::ASK_USER => {
+            ASK_USER => {
                 return CallRoute::Question(arguments["question"].as_str().unwrap_or_default().to_owned());
             }
             "flow_stage_done" => {

@@ -108,8 +108,8 @@ fn apply<'a>(
         None => "it does not name the original it was written for".to_owned(),
     };
     notices.push(format!(
-        "ignoring override .fusee/prompts/{key}.md: {reason}; compare it with `fusee prompt render --original \
-         {key}`, then start it with `<!-- original: {hash} -->`"
+        "ignoring override .fusee/prompts/{key}.md: {reason}; compare it with the original, then \
+         start it with `<!-- original: {hash} -->`"
     ));
     original
 }

@@ -56,8 +56,6 @@ impl Model for NoModel {
         _sink: &'a mut (dyn FnMut(ReplyDelta<'_>) + Send),
         _cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
-        Box::pin(async {
-            Err(ModelError::new(ErrorKind::Exhausted, "this run has no model; choose one with -m"))
-        })
+        Box::pin(async { Err(ModelError::new(ErrorKind::Exhausted, "this run has no model")) })
     }
 }

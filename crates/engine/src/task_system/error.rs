@@ -236,9 +236,7 @@ impl TaskError {
             Reason::ContextRetrievalFailure
             | Reason::ContextMatchingFailure
             | Reason::ContextParsingFailure => "correct the paths, the command or the query of the context",
-            Reason::XmlValidationFailure => {
-                "run `fusee check` to see every problem of the template with its position"
-            }
+            Reason::XmlValidationFailure => "correct the template at the positions that the message names",
             Reason::OutputFormatFailure => {
                 "the answer is in `content`: use it as it is, loosen the declared format, or ask again"
             }
@@ -248,7 +246,7 @@ impl TaskError {
             }
             Reason::SubtaskFailure => "see `cause` for the failure of the subtask",
             Reason::InputValidationFailure => "correct the inputs that the message names",
-            Reason::TemplateNotFound => "run `fusee templates` to list the available templates",
+            Reason::TemplateNotFound => "name one of the registered templates",
             Reason::ToolExecutionError => "check the tool's output and correct its arguments",
             Reason::LlmError => "check the model server's message, then start the task again",
             Reason::ConfigurationError => "correct the configuration that the message names",

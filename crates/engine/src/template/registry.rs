@@ -84,10 +84,7 @@ impl fmt::Display for TemplateNotFound {
                 write!(f, "unknown template `{identifier}`; {near}")
             }
             Self::Unknown { identifier, near: None } => {
-                write!(
-                    f,
-                    "unknown template `{identifier}`; run `fusee templates` to list the available templates"
-                )
+                write!(f, "unknown template `{identifier}`")
             }
             Self::Ambiguous { identifier, names } => {
                 let named = names.iter().map(|(name, file)| format!("`{name}` ({file})"));

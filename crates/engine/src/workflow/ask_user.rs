@@ -1,12 +1,15 @@
 //! `ask-user`: a program's question to the user. The answer is a step, so the user is never asked twice. The
 //! approver shows the question.
 
+use std::time::Duration;
+
+use fusee_journal::RunAborted;
 use fusee_journal::event::Event;
-use fusee_journal::{RunAborted, StepKind};
 use fusee_lang::{EffectFailure, ResumeInput};
 use serde_json::{Value as Json, json};
 
 use super::driver::{EffectAnswer, WorkflowDriver};
+use crate::approval::{ASK_USER, NoAnswer, UserWait};
 
 /// Reason shown with the question.
 const REASON: &str = "the workflow has a question";
@@ -18,24 +21,25 @@ impl WorkflowDriver<'_> {
         let call_id = format!("{}:{}", self.branch, self.effects);
         self.emit(Event::ApprovalRequested {
             call_id: call_id.clone(),
-            name: "ask_user".to_owned(),
+            name: ASK_USER.to_owned(),
             arguments: arguments.clone(),
             reason: REASON.to_owned(),
         });
-        let call = self.call(StepKind::Wait, "ask_user", arguments);
-        let (approver, cancel) = (&self.world.session.gatekeeper.approver, &self.cancel);
-        let body = async move {
-            match cancel.run_until_cancelled(approver.ask_user(question)).await {
-                Some(answer) => json!({ "answer": answer }),
-                None => json!({ "cancelled": true }),
-            }
+        let wait = UserWait {
+            engine: &*self.world.engine,
+            branch: &self.branch,
+            call_id: &call_id,
+            limit: Duration::MAX,
+            cancel: &self.cancel,
         };
-        let said: Json = self.world.engine.step(call, body).await?.value;
-        let answer = said["answer"].as_str().map(str::to_owned);
+        let approver = &self.world.session.gatekeeper.approver;
+        let ask = async { approver.ask_user(question).await };
+        let said = wait.text(ASK_USER, arguments, ask).await?;
+        let answer = said.as_ref().ok().cloned().flatten();
         let (approved, reason) = (answer.is_some(), answer.clone());
         let reason = reason.or_else(|| Some("nobody answered".to_owned()));
         self.emit(Event::ApprovalResolved { call_id, approved, reason });
-        if said["cancelled"] == Json::Bool(true) {
+        if said == Err(NoAnswer::Cancelled) {
             return Ok(EffectAnswer::Cancelled);
         }
         Ok(EffectAnswer::Go(match answer {

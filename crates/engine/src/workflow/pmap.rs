@@ -1,16 +1,13 @@
 //! `pmap`: runs elements in parallel, each on its own branch.
 //!
-//! The outcome of the race is one step of the enclosing branch: which element failed first, and how many
-//! effects each had performed when it ended. With that and the journal of the elements, a replay produces the
-//! same values or the same failure without a race.
+//! One step of the enclosing branch records how the elements ended: which one failed first, and how many effects
+//! each had performed. With that and the journal of the elements, a replay produces the same values or the same
+//! failure without a race.
 
-use fusee_journal::{RunAborted, StepKind, StepMeta};
+use fusee_journal::{ChildBody, ChildEnd, FanOutEnd, RunAborted, StepKind, StepMeta};
 use fusee_lang::{FanOut, ResumeInput, SourceLocation, Value};
-use futures_util::StreamExt as _;
-use futures_util::stream::FuturesUnordered;
-use serde::{Deserialize, Serialize};
-use serde_json::json;
-use tokio::sync::oneshot;
+use parking_lot::Mutex;
+use serde_json::{Value as Json, json};
 
 use super::driver::{BranchEnd, EffectAnswer, WorkflowDriver, at};
 use super::pmap_element::PmapElement;
@@ -19,28 +16,8 @@ use crate::agent::Facts;
 /// Default number of parallel elements.
 const LIMIT: usize = 8;
 
-/// Outcome of the race, as journaled.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct RaceDecision {
-    /// The element that failed first.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    failed: Option<usize>,
-    /// Number of effects of each started element.
-    effects: Vec<u64>,
-    /// Elements that were stopped early.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    stopped: Vec<usize>,
-    /// Whether the `pmap` was cancelled from outside.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    cancelled: bool,
-}
-
-/// A finished element.
-struct FinishedElement {
-    index: usize,
-    end: BranchEnd,
-    effects: u64,
-}
+/// Ends of the elements that were started, by index.
+type ElementEnds = Vec<Option<BranchEnd>>;
 
 impl WorkflowDriver<'_> {
     pub(super) async fn pmap(
@@ -50,87 +27,56 @@ impl WorkflowDriver<'_> {
     ) -> Result<EffectAnswer, RunAborted> {
         let args = json!({ "count": fan_out.len(), "limit": fan_out.limit(), "at": at(place) });
         let call = self.call(StepKind::FanOut, "pmap", args);
-        let (stop, stopped) = oneshot::channel();
-        let mut ends: Vec<Option<BranchEnd>> = Vec::new();
+        let mut none = ElementEnds::new();
+        none.resize_with(fan_out.len(), || None);
+        let ends = Mutex::new(none);
         let recorded = {
-            let (this, fan_out, ends) = (&*self, &fan_out, &mut ends);
-            let body = async move {
-                match this.race(fan_out, ends, place).await {
-                    Ok(decision) => decision,
-                    Err(cause) => {
-                        // There is no outcome, so nothing must be journaled.
-                        let _ = stop.send(cause);
-                        std::future::pending().await
-                    }
-                }
+            let (this, fan_out, ends) = (&*self, &fan_out, &ends);
+            let child = |index| -> ChildBody<'_> {
+                Box::new(move |stop| {
+                    let driver = this.child(index, fan_out.len(), place);
+                    let driver = WorkflowDriver { cancel: stop, ..driver };
+                    Box::pin(child(driver, fan_out, index, ends))
+                })
             };
-            tokio::select! {
-                recorded = self.world.engine.step(call, body) => recorded?,
-                Ok(cause) = stopped => return Err(cause),
-            }
+            let children = (0..fan_out.len()).map(child).collect();
+            let limit = fan_out.limit().unwrap_or(LIMIT);
+            this.world.engine.fan_out(call, children, limit, &this.cancel).await?
         };
         self.passed(&recorded);
-        let (decision, StepMeta { replayed, .. }) = recorded.split();
-        if replayed {
-            ends = self.again(&fan_out, &decision, place).await?;
-        }
-        Ok(answer(decision, ends))
+        let (end, StepMeta { replayed, .. }) = recorded.split();
+        let ends = match replayed {
+            true => self.again(&fan_out, &end, place).await?,
+            false => ends.into_inner(),
+        };
+        Ok(answer(&end, ends))
     }
 
-    /// Runs the elements. The first failure stops the others at their next effect.
-    async fn race(
-        &self,
-        fan_out: &FanOut,
-        ends: &mut Vec<Option<BranchEnd>>,
-        place: &SourceLocation,
-    ) -> Result<RaceDecision, RunAborted> {
-        let limit = fan_out.limit().unwrap_or(LIMIT).max(1);
-        let token = self.cancel.child_token();
-        ends.resize_with(fan_out.len(), || None);
-        let mut decision = RaceDecision::default();
-        let mut running = FuturesUnordered::new();
-        loop {
-            while running.len() < limit && decision.effects.len() < fan_out.len() && !token.is_cancelled() {
-                let index = decision.effects.len();
-                decision.effects.push(0);
-                let driver =
-                    WorkflowDriver { cancel: token.clone(), ..self.child(index, fan_out.len(), place) };
-                running.push(element(driver, fan_out, index));
-            }
-            let Some(ended) = running.next().await else { break };
-            let FinishedElement { index, end, effects } = ended?;
-            decision.effects[index] = effects;
-            match &end {
-                BranchEnd::Done(_) => {}
-                BranchEnd::Cancelled => decision.stopped.push(index),
-                BranchEnd::Failed(_) => {
-                    decision.failed.get_or_insert(index);
-                    token.cancel();
-                }
-            }
-            ends[index] = Some(end);
-        }
-        decision.cancelled =
-            decision.failed.is_none() && ends.iter().any(|end| !matches!(end, Some(BranchEnd::Done(_))));
-        Ok(decision)
-    }
-
-    /// Replays the elements according to the recorded outcome; everything they request is in the journal.
+    /// Runs the elements again as far as they came; everything they request is in the journal.
     async fn again(
         &self,
         fan_out: &FanOut,
-        decision: &RaceDecision,
+        recorded: &FanOutEnd,
         place: &SourceLocation,
-    ) -> Result<Vec<Option<BranchEnd>>, RunAborted> {
-        let mut ends = Vec::new();
-        ends.resize_with(fan_out.len(), || None);
-        for (index, effects) in decision.effects.iter().enumerate() {
+    ) -> Result<ElementEnds, RunAborted> {
+        let mut ends = ElementEnds::new();
+        for (index, effects) in recorded.reports.iter().enumerate() {
             let child = self.child(index, fan_out.len(), place);
-            let stops_after = decision.stopped.contains(&index).then_some(*effects);
-            let driver = WorkflowDriver { stops_after, ..child };
-            ends[index] = Some(element(driver, fan_out, index).await?.end);
+            let stopped = recorded.stopped.contains(&index);
+            let stops_after = effects.as_u64().filter(|_| stopped);
+            let mut driver = WorkflowDriver { stops_after, ..child };
+            ends.push(Some(driver.element(fan_out, index).await?));
         }
+        ends.resize_with(fan_out.len(), || None);
         Ok(ends)
+    }
+
+    /// Runs an element to its end.
+    async fn element(&mut self, fan_out: &FanOut, index: usize) -> Result<BranchEnd, RunAborted> {
+        match fan_out.machine(index) {
+            Some(mut machine) => self.drive(&mut machine).await,
+            None => Ok(BranchEnd::Done(Value::Nil)),
+        }
     }
 
     fn child(&self, index: usize, count: usize, place: &SourceLocation) -> WorkflowDriver<'_> {
@@ -151,26 +97,30 @@ impl WorkflowDriver<'_> {
     }
 }
 
-async fn element(
+/// Runs an element and keeps its end; the record of the step holds the number of its effects.
+async fn child(
     mut driver: WorkflowDriver<'_>,
     fan_out: &FanOut,
     index: usize,
-) -> Result<FinishedElement, RunAborted> {
-    let end = match fan_out.machine(index) {
-        Some(mut machine) => driver.drive(&mut machine).await?,
-        None => BranchEnd::Done(Value::Nil),
+    ends: &Mutex<ElementEnds>,
+) -> Result<ChildEnd, RunAborted> {
+    let end = driver.element(fan_out, index).await?;
+    let effects = Json::from(driver.effects);
+    let recorded = match &end {
+        BranchEnd::Done(_) => ChildEnd::Done(effects),
+        BranchEnd::Failed(_) => ChildEnd::Failed(effects),
+        BranchEnd::Cancelled => ChildEnd::Stopped(effects),
     };
-    Ok(FinishedElement { index, end, effects: driver.effects })
+    ends.lock()[index] = Some(end);
+    Ok(recorded)
 }
 
-fn answer(decision: RaceDecision, ends: Vec<Option<BranchEnd>>) -> EffectAnswer {
-    if decision.cancelled {
+fn answer(end: &FanOutEnd, mut ends: ElementEnds) -> EffectAnswer {
+    if end.cancelled {
         return EffectAnswer::Cancelled;
     }
-    let mut ends = ends;
-    if let Some(BranchEnd::Failed(fault)) =
-        decision.failed.and_then(|index| ends.get_mut(index).and_then(Option::take))
-    {
+    let failed = end.failed.and_then(|index| ends.get_mut(index).and_then(Option::take));
+    if let Some(BranchEnd::Failed(fault)) = failed {
         return EffectAnswer::Go(ResumeInput::BranchFailed(fault));
     }
     let values = ends.into_iter().map(|end| match end {

@@ -2,6 +2,7 @@
 
 use fusee_journal::RunAborted;
 use fusee_lang::{EvaluationLimits as LanguageLimits, Machine, ResumeInput, Status, TaskCall, TaskResult};
+use fusee_text::Severity;
 use serde_json::{Value as Json, json};
 
 use super::driver::{BranchEnd, EffectAnswer, WorkflowDriver};
@@ -27,9 +28,13 @@ impl WorkflowDriver<'_> {
             let message = format!("cannot run `{name}`: workflows can be nested at most {DEEPEST} deep");
             return failed(TaskError::failure(Reason::ExecutionHalted, message));
         }
-        let Some(program) = compiled(workflow, &self.world.session).program else {
+        let compiled = compiled(workflow, &self.world.session);
+        let Some(program) = compiled.program else {
+            let problems = compiled.diagnostics.into_sorted();
+            let first = problems.iter().find(|problem| problem.severity == Severity::Error);
+            let first = first.map(|problem| format!(": {}: {}", problem.start, problem.message));
             let message =
-                format!("the workflow `{name}` has errors; run `fusee check {}` to see them", workflow.name);
+                format!("the workflow `{name}` ({}) has errors{}", workflow.name, first.unwrap_or_default());
             return failed(TaskError::invalid(Reason::ConfigurationError, message));
         };
         let mut machine = match Machine::start(&program, &call.inputs, LanguageLimits::default()) {

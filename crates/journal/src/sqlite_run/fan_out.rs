@@ -1,76 +1,45 @@
 //! Parallel child branches, the only parallelism within a run.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use tokio_util::sync::CancellationToken;
 
-use serde::Deserialize;
-use serde_json::{Value, json};
-use tokio::task::{JoinError, JoinSet};
+use crate::{ChildBody, ChildEnd, FanOutEnd, RunAborted};
 
-use super::SqliteRun;
-use crate::{ChildFailure, DurableRun, StepRequest};
-
-/// Recorded outcome of a child.
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum ChildOutcome {
-    Value(Value),
-    Fault(ChildFailure),
-}
-
-impl ChildOutcome {
-    pub(super) fn into_result(self) -> Result<Value, ChildFailure> {
-        match self {
-            Self::Value(value) => Ok(value),
-            Self::Fault(fault) => Err(fault),
+/// Runs the children, at most `limit` at once, until all have ended or one fails. Dropping the future drops
+/// them.
+pub(super) async fn side_by_side(
+    children: Vec<ChildBody<'_>>,
+    limit: usize,
+    cancel: &CancellationToken,
+) -> Result<FanOutEnd, RunAborted> {
+    let (count, stop) = (children.len(), cancel.child_token());
+    let mut waiting = children.into_iter().enumerate();
+    let mut end = FanOutEnd::default();
+    let mut running = FuturesUnordered::new();
+    loop {
+        while running.len() < limit.max(1)
+            && !stop.is_cancelled()
+            && let Some((index, child)) = waiting.next()
+        {
+            end.reports.push(().into());
+            let child = child(stop.clone());
+            running.push(async move { (index, child.await) });
         }
-    }
-}
-
-impl SqliteRun {
-    /// Runs the calls, at most `limit` at once, and returns their outcomes in call order. Dropping the future
-    /// cancels the children.
-    pub(super) async fn side_by_side(&self, calls: Vec<StepRequest>, limit: usize) -> Value {
-        let (Some(perform), Some(this)) = (&self.perform, self.this.upgrade()) else {
-            let fault = ChildFailure {
-                kind: "configuration_error".into(),
-                message: "this run has no child tasks".into(),
-            };
-            return calls.iter().map(|_| json!({ "fault": fault })).collect();
+        let Some((index, ended)) = running.next().await else { break };
+        end.reports[index] = match ended? {
+            ChildEnd::Done(report) => report,
+            ChildEnd::Stopped(report) => {
+                end.stopped.push(index);
+                report
+            }
+            ChildEnd::Failed(report) => {
+                end.failed.get_or_insert(index);
+                stop.cancel();
+                report
+            }
         };
-        let mut ends = vec![Value::Null; calls.len()];
-        let mut waiting = calls.into_iter().enumerate();
-        let (mut running, mut places) = (JoinSet::new(), HashMap::new());
-        loop {
-            while running.len() < limit.max(1)
-                && let Some((place, call)) = waiting.next()
-            {
-                let engine = Arc::clone(&this) as Arc<dyn DurableRun>;
-                places.insert(running.spawn(perform.perform(engine, call)).id(), place);
-            }
-            let (id, end) = match running.join_next_with_id().await {
-                None => return ends.into(),
-                Some(Ok((id, Ok(value)))) => (id, json!({ "value": value })),
-                Some(Ok((id, Err(fault)))) => (id, json!({ "fault": fault })),
-                Some(Err(lost)) => (lost.id(), json!({ "fault": fault_of(lost) })),
-            };
-            if let Some(end_of) = places.remove(&id).and_then(|place| ends.get_mut(place)) {
-                *end_of = end;
-            }
-        }
     }
-}
-
-/// Uses only the panic message, which is the same in a replay.
-fn fault_of(lost: JoinError) -> ChildFailure {
-    let message = match lost.try_into_panic() {
-        Ok(panic) => match panic.downcast::<String>() {
-            Ok(text) => *text,
-            Err(panic) => {
-                panic.downcast::<&str>().map_or_else(|_| "it panicked".to_owned(), |text| (*text).into())
-            }
-        },
-        Err(_) => "it was ended".to_owned(),
-    };
-    ChildFailure { kind: "unexpected_error".to_owned(), message }
+    end.cancelled = end.failed.is_none() && (!end.stopped.is_empty() || end.reports.len() < count);
+    Ok(end)
 }

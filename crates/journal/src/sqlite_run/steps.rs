@@ -2,15 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
-use super::fan_out::ChildOutcome;
-use super::{RunMode, SqliteRun};
+use super::fan_out::side_by_side;
+use super::{OpenWait, RunMode, SqliteRun};
 use crate::event::EventDelta;
 use crate::ops::WriteOp;
 use crate::{
-    BoxFuture, Branch, ChildFailure, Divergence, DurableRun, Event, IntentFn, Intention, OnceOutcome,
-    RunAborted, RunId, StepBody, StepKey, StepKind, StepRequest, StepResult, StepRow,
+    BoxFuture, Branch, ChildBody, Divergence, DurableRun, Event, FanOutEnd, IntentFn, Intention, OnceOutcome,
+    RunAborted, RunId, StepBody, StepKey, StepRequest, StepResult, StepRow, WaitRequest,
 };
 
 /// How often a wait polls the file for an answer left by another process.
@@ -82,81 +83,54 @@ impl DurableRun for SqliteRun {
 
     fn fan_out<'a>(
         &'a self,
-        branch: &'a Branch,
-        calls: Vec<StepRequest>,
+        call: StepRequest,
+        children: Vec<ChildBody<'a>>,
         limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<Result<Value, ChildFailure>>, RunAborted>> {
-        let args = calls
-            .iter()
-            .map(|call| json!({ "branch": call.branch, "callee": call.callee, "args": call.args }))
-            .collect();
-        let call = StepRequest {
-            branch: branch.clone(),
-            kind: StepKind::FanOut,
-            callee: "children".to_owned(),
-            args,
-        };
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<StepResult<FanOutEnd>, RunAborted>> {
         Box::pin(async move {
             let (key, row) = self.next_step(&call)?;
             let begun = row.is_some();
-            let recorded = match (self.mode, row.and_then(replayed)) {
-                (RunMode::Live, Some(recorded)) => recorded,
-                // Children are part of the program: their steps and events are compared as well.
-                (RunMode::Replay, Some(recorded)) => {
-                    let now = self.side_by_side(calls, limit).await;
-                    self.check_active()?;
-                    if recorded.value != now {
-                        let difference = Divergence::children(&key, &recorded.value, &now);
-                        return Err(self.stop(RunAborted::Diverged(Box::new(difference))));
-                    }
-                    recorded
-                }
-                (_, None) => {
-                    self.commit().await?;
-                    let started = Instant::now();
-                    let value = self.side_by_side(calls, limit).await;
-                    // A child that had to stop because the run stopped must not be recorded as a failed
-                    // child.
-                    self.check_active()?;
-                    self.record(key, (!begun).then_some(call), value, started, None)
-                }
-            };
-            let ends: Vec<ChildOutcome> = recorded.read()?;
-            Ok(ends.into_iter().map(ChildOutcome::into_result).collect())
+            if let Some(recorded) = row.and_then(replayed) {
+                return recorded.typed();
+            }
+            self.commit().await?;
+            let started = Instant::now();
+            let inside = StepGuard::new(self, key.branch.clone());
+            let end = side_by_side(children, limit, cancel).await;
+            drop(inside);
+            // What ended because the run was stopped must not be recorded.
+            let value = serde_json::to_value(end?).unwrap_or_default();
+            self.check_active()?;
+            self.record(key, (!begun).then_some(call), value, started, None).typed()
         })
     }
 
-    fn wait<'a>(
+    fn record_wait<'a>(
         &'a self,
-        branch: &'a Branch,
-        name: &'a str,
-        limit: Duration,
-    ) -> BoxFuture<'a, Result<Option<Value>, RunAborted>> {
-        let call = StepRequest {
-            branch: branch.clone(),
-            kind: StepKind::Wait,
-            callee: name.to_owned(),
-            args: Value::Null,
-        };
+        wait: WaitRequest,
+        ask: StepBody<'a>,
+    ) -> BoxFuture<'a, Result<StepResult, RunAborted>> {
         Box::pin(async move {
+            let WaitRequest { call, signal, limit, late, accepts } = wait;
             let (key, row) = self.next_step(&call)?;
             let begun = row.is_some();
-            let mut recorded = match row.and_then(replayed) {
-                Some(recorded) => recorded,
-                None => {
-                    self.commit().await?;
-                    let started = Instant::now();
-                    let (value, taken) = match tokio::time::timeout(limit, self.answer(name)).await {
-                        Ok(answer) => {
-                            let (answer, signal) = answer?;
-                            (json!({ "answer": answer }), signal.map(|signal| WriteOp::Taken { signal }))
-                        }
-                        Err(_) => (json!({}), None),
-                    };
-                    self.record(key, (!begun).then_some(call), value, started, taken)
-                }
+            if let Some(recorded) = row.and_then(replayed) {
+                return Ok(recorded);
+            }
+            let listed = WaitGuard::new(self, &call.callee, &signal);
+            self.commit().await?;
+            let started = Instant::now();
+            let inside = StepGuard::new(self, key.branch.clone());
+            let value = tokio::select! {
+                biased;
+                answer = self.answer(&signal, accepts) => answer?,
+                answer = ask() => answer,
+                () = tokio::time::sleep(limit) => late,
             };
-            Ok(recorded.value.get_mut("answer").map(Value::take))
+            drop((inside, listed));
+            let used = self.use_up(&signal)?;
+            Ok(self.record(key, (!begun).then_some(call), value, started, used))
         })
     }
 
@@ -267,24 +241,58 @@ impl SqliteRun {
         self.stop(stop);
     }
 
-    /// Waits for an answer sent to this process or left in the file by another; the latter comes with its
-    /// signal id.
-    async fn answer(&self, name: &str) -> Result<(Value, Option<i64>), RunAborted> {
+    /// Waits for an answer sent to this process, or left in the file by another, that has the right form.
+    async fn answer(&self, name: &str, accepts: fn(&Value) -> bool) -> Result<Value, RunAborted> {
         loop {
             let mut answered = std::pin::pin!(self.answered.notified());
             answered.as_mut().enable();
-            if let Some(value) = self.answers.lock().given.remove(name) {
-                return Ok((value, None));
-            }
-            let left = self.journal.read(|reader| reader.signal(self.hub.key, name))?;
-            // The signal stays in the file until the step that consumed it is committed.
-            if let Some((signal, value)) = left
-                && self.answers.lock().taken.insert(signal)
+            if let Some(value) = self.answers.lock().given.remove(name)
+                && accepts(&value)
             {
-                return Ok((value, Some(signal)));
+                return Ok(value);
+            }
+            // The signal stays in the file until the step that consumed it is committed.
+            let left = self.journal.read(|reader| reader.signal(self.hub.key, name))?;
+            if let Some((signal, value)) = left
+                && !self.answers.lock().taken.contains(&signal)
+                && accepts(&value)
+            {
+                return Ok(value);
             }
             // Check again after a notification or the poll interval, whichever comes first.
             let _ = tokio::time::timeout(SIGNAL_POLL, answered).await;
+        }
+    }
+
+    /// Removes the signal that answered a wait, or that came too late for it: neither may answer another.
+    fn use_up(&self, name: &str) -> Result<Option<WriteOp>, RunAborted> {
+        let left = self.journal.read(|reader| reader.signal(self.hub.key, name))?;
+        let mut answers = self.answers.lock();
+        answers.given.remove(name);
+        let signal = left.map(|(signal, _)| signal).filter(|signal| answers.taken.insert(*signal));
+        Ok(signal.map(|signal| WriteOp::Taken { signal }))
+    }
+}
+
+/// Lists a wait while it lasts.
+struct WaitGuard<'a> {
+    engine: &'a SqliteRun,
+    wait: OpenWait,
+}
+
+impl<'a> WaitGuard<'a> {
+    fn new(engine: &'a SqliteRun, callee: &str, signal: &str) -> Self {
+        let wait = OpenWait { callee: callee.to_owned(), signal: signal.to_owned() };
+        engine.answers.lock().waiting.push(wait.clone());
+        Self { engine, wait }
+    }
+}
+
+impl Drop for WaitGuard<'_> {
+    fn drop(&mut self) {
+        let mut answers = self.engine.answers.lock();
+        if let Some(at) = answers.waiting.iter().position(|wait| *wait == self.wait) {
+            answers.waiting.remove(at);
         }
     }
 }

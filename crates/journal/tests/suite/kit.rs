@@ -65,15 +65,15 @@ pub(crate) fn run(name: &str) -> RunId {
 }
 
 pub(crate) async fn begin(journal: &Journal, name: &str) -> Arc<SqliteRun> {
-    SqliteRun::begin(journal, &run(name), "a title", None).await.expect("a new run")
+    SqliteRun::begin(journal, &run(name), "a title").await.expect("a new run")
 }
 
 pub(crate) fn resume(journal: &Journal, name: &str) -> Arc<SqliteRun> {
-    SqliteRun::resume(journal, &run(name), None).expect("it can go on")
+    SqliteRun::resume(journal, &run(name)).expect("it can go on")
 }
 
 pub(crate) fn replay(journal: &Journal, name: &str) -> Arc<SqliteRun> {
-    SqliteRun::replay(journal, &run(name), None).expect("it can be replayed")
+    SqliteRun::replay(journal, &run(name)).expect("it can be replayed")
 }
 
 pub(crate) fn call(kind: StepKind, callee: &str, args: Value) -> StepRequest {

@@ -72,9 +72,9 @@ async fn a_run_of_another_process_is_refused_and_freed_by_kill_9() {
         "run r is in use by another process (pid {}); wait for it or stop it first",
         holder.child.id()
     );
-    let refused = SqliteRun::resume(&journal, &run("r"), None).err().expect("it is held");
+    let refused = SqliteRun::resume(&journal, &run("r")).err().expect("it is held");
     assert_eq!(refused.to_string(), told);
-    let refused = SqliteRun::begin(&journal, &run("r"), "", None).await.err().expect("it is held");
+    let refused = SqliteRun::begin(&journal, &run("r"), "").await.err().expect("it is held");
     assert_eq!(refused.to_string(), told);
     // Reading needs no lock, and other runs are not locked.
     assert_eq!(texts(&journaled(&journal, "r")), ["committed"]);
@@ -92,7 +92,7 @@ async fn a_second_handle_in_one_process_is_refused_too() {
     let (one, other) = (place.open(), place.open());
     let engine = begin(&one, "r").await;
     for journal in [&one, &other] {
-        let refused = SqliteRun::resume(journal, &run("r"), None).err().expect("it is held").to_string();
+        let refused = SqliteRun::resume(journal, &run("r")).err().expect("it is held").to_string();
         assert_eq!(
             refused,
             format!(
@@ -116,8 +116,8 @@ async fn of_many_that_reach_for_a_run_one_has_it() {
             std::thread::spawn(move || {
                 let mut had = 0;
                 for _ in 0..200 {
-                    if let Ok(engine) = SqliteRun::resume(&journal, &run("r"), None) {
-                        let others = SqliteRun::resume(&journal, &run("r"), None);
+                    if let Ok(engine) = SqliteRun::resume(&journal, &run("r")) {
+                        let others = SqliteRun::resume(&journal, &run("r"));
                         assert!(others.is_err(), "two have it");
                         had += 1;
                         drop(engine);

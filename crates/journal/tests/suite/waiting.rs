@@ -2,15 +2,27 @@
 
 use std::time::{Duration, Instant};
 
-use fusee_journal::{Branch, DurableRun, RunAborted, SqliteRun};
+use fusee_journal::{DurableRun, OpenWait, RunAborted, SqliteRun, StepKind};
 use serde_json::{Value, json};
 
 use crate::kit::*;
 
 const LONG: Duration = Duration::from_secs(20);
 
+/// Waits for an answer from outside, of any form.
 async fn wait(engine: &SqliteRun, name: &str, limit: Duration) -> Result<Option<Value>, RunAborted> {
-    engine.wait(&Branch::main(), name, limit).await
+    let engine: &dyn DurableRun = engine;
+    let ask = std::future::pending::<Option<Value>>();
+    let request = call(StepKind::Wait, "question", json!(null));
+    engine.wait(request, name.to_owned(), (limit, None), ask).await.map(|answer| answer.value)
+}
+
+/// Waits for a text, which this process can give too.
+async fn wait_for_text(engine: &SqliteRun, ask: impl Future<Output = String> + Send) -> String {
+    let engine: &dyn DurableRun = engine;
+    let request = call(StepKind::Wait, "question", json!(null));
+    let late = (LONG, "nobody".to_owned());
+    engine.wait(request, "text".to_owned(), late, ask).await.expect("answered").value
 }
 
 #[tokio::test]
@@ -117,12 +129,74 @@ async fn time_that_is_over_is_recorded_too() {
 }
 
 #[tokio::test]
-async fn an_answer_of_null_is_an_answer() {
+async fn whoever_answers_first_answers_and_the_other_is_too_late() {
     let place = Place::new();
     let journal = place.open();
     let engine = begin(&journal, "r").await;
-    engine.signal("a", Value::Null);
-    assert_eq!(wait(&engine, "a", LONG).await.expect("answered"), Some(Value::Null));
+    let here = async { "from here".to_owned() };
+    assert_eq!(wait_for_text(&engine, here).await, "from here");
+    journal.signal(&run("r"), "text", &json!("from outside")).await.expect("left");
+    let slow = async {
+        tokio::time::sleep(LONG).await;
+        "from here".to_owned()
+    };
+    assert_eq!(wait_for_text(&engine, slow).await, "from outside");
+    // Two answers at once: the second must not answer the next question.
+    let meanwhile = async {
+        journal.signal(&run("r"), "text", &json!("too late")).await.expect("left");
+        "from here".to_owned()
+    };
+    assert_eq!(wait_for_text(&engine, meanwhile).await, "from here");
+    let short = Duration::from_millis(20);
+    assert_eq!(wait(&engine, "text", short).await.expect("nothing new"), None);
+}
+
+#[tokio::test]
+async fn an_answer_of_the_wrong_form_is_ignored() {
+    let place = Place::new();
+    let journal = place.open();
+    let engine = begin(&journal, "r").await;
+    journal.signal(&run("r"), "text", &json!({"not": "a text"})).await.expect("left");
+    engine.signal("text", json!(7));
+    let later = async {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        "from here".to_owned()
+    };
+    assert_eq!(wait_for_text(&engine, later).await, "from here");
+}
+
+#[tokio::test]
+async fn an_answer_that_is_recorded_is_not_asked_for_again() {
+    let place = Place::new();
+    let journal = place.open();
+    let engine = begin(&journal, "r").await;
+    assert_eq!(wait_for_text(&engine, async { "first".to_owned() }).await, "first");
+    engine.flush().await.expect("committed");
+    drop(engine);
+    let engine = resume(&journal, "r");
+    assert_eq!(wait_for_text(&engine, async { panic!("it was answered") }).await, "first");
+}
+
+#[tokio::test]
+async fn open_waits_are_listed_while_they_last() {
+    let place = Place::new();
+    let journal = place.open();
+    let engine = begin(&journal, "r").await;
+    let asked = async {
+        let listed = engine.waiting();
+        engine.signal("text", json!("yes"));
+        std::future::pending::<()>().await;
+        format!("{listed:?}")
+    };
+    assert_eq!(wait_for_text(&engine, asked).await, "yes");
+    assert_eq!(engine.waiting(), Vec::<OpenWait>::new());
+    let (wait, listed) = tokio::join!(wait(&engine, "a", LONG), async {
+        let listed = engine.waiting();
+        engine.signal("a", json!(1));
+        listed
+    });
+    assert_eq!(wait.expect("answered"), Some(json!(1)));
+    assert_eq!(listed, [OpenWait { callee: "question".to_owned(), signal: "a".to_owned() }]);
 }
 
 #[tokio::test]
@@ -139,5 +213,5 @@ async fn an_answer_for_a_run_that_is_not_there_is_refused() {
     let place = Place::new();
     let journal = place.open();
     let error = journal.signal(&run("r"), "a", &json!(1)).await.expect_err("no such run");
-    assert_eq!(error.to_string(), "run `r` not found; list runs with `fusee runs`");
+    assert_eq!(error.to_string(), "run `r` not found");
 }

@@ -13,7 +13,7 @@ async fn runs_are_listed_with_what_they_were_asked() {
     let clock = Arc::new(FixedClock(1_000_000));
     let journal = Journal::open(&folder.path().join("journal.db"), JournalOptions::default(), clock).unwrap();
     let begin = async |name: &str, title: &str| {
-        SqliteRun::begin(&journal, &name.parse().unwrap(), title, None).await.unwrap()
+        SqliteRun::begin(&journal, &name.parse().unwrap(), title).await.unwrap()
     };
     begin("first", "Fix the bug").await.finish(RunStatus::Completed).await.unwrap();
     begin("a-longer-name", "Write a very long story about a clock that would not stop").await;

@@ -58,7 +58,7 @@ impl TaskRejection {
 impl From<TaskRejection> for CliError {
     fn from(refusal: TaskRejection) -> Self {
         let TaskRejection { error, .. } = refusal;
-        let help = error.recovery().to_string();
+        let help = next_step(&error);
         Self { exit: ExitStatus::of_error(&error), ..Self::usage(error.message) }.help(help)
     }
 }
@@ -172,6 +172,17 @@ fn not_found(named: &str, message: String, near: &[TemplateMatch]) -> TaskReject
     TaskRejection { error, named: named.to_owned(), path: ExecutionPath::Template }
 }
 
+/// What to do about a task that cannot run: a command where one helps.
+fn next_step(error: &TaskError) -> &'static str {
+    match error.reason {
+        Some(Reason::XmlValidationFailure) => {
+            "run `fusee check` to see every problem of the template with its position"
+        }
+        Some(Reason::TemplateNotFound) => "run `fusee templates` to list the available templates",
+        _ => error.recovery(),
+    }
+}
+
 /// Prints the error, also as JSON if requested, and returns the exit code.
 pub(crate) fn refuse(
     json: bool,
@@ -179,7 +190,7 @@ pub(crate) fn refuse(
     named: &str,
     path: ExecutionPath,
 ) -> Result<ExitStatus, CliError> {
-    stdio::error(&format!("error: {}\n  help: {}\n", error.message, error.recovery()));
+    stdio::error(&format!("error: {}\n  help: {}\n", error.message, next_step(error)));
     if json {
         print_refusal(error, named, path)?;
     }

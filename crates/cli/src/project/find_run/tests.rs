@@ -13,9 +13,10 @@ async fn journal_with(folder: &std::path::Path, names: &[(&str, Option<RunStatus
         Journal::open(&folder.join("journal.db"), JournalOptions::default(), Arc::new(FixedClock(0)))
             .unwrap();
     for (name, status) in names {
-        let run = SqliteRun::begin(&journal, &name.parse().unwrap(), "a title", None).await.unwrap();
+        let run = SqliteRun::begin(&journal, &name.parse().unwrap(), "a title").await.unwrap();
         let settings = StepRequest::new(&Branch::main(), StepKind::Settings, "run");
-        run.step(settings, async { 0 }).await.unwrap();
+        let engine: &dyn DurableRun = &*run;
+        engine.step(settings, async { 0 }).await.unwrap();
         run.flush().await.unwrap();
         if let Some(status) = status {
             run.finish(*status).await.unwrap();

@@ -83,7 +83,7 @@ impl Cost {
         (self.usd + next > budget).then(|| {
             format!(
                 "the budget of ${budget} is exhausted: the task has cost about ${:.4} and the next request \
-                 would cost about ${next:.4}; raise it with `--budget-usd`",
+                 would cost about ${next:.4}",
                 self.usd
             )
         })

@@ -1,15 +1,17 @@
 //! `ask_user`: a question from the model to the user. The answer is a journal step; the approver does the
 //! asking.
 
+use std::time::Duration;
+
 use fusee_journal::event::Event;
-use fusee_journal::{RunAborted, StepKind, StepMeta, StepRequest};
+use fusee_journal::{RunAborted, StepMeta};
 use fusee_model::ToolCall;
 use fusee_tools::ToolOutput;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::agent::execution::Execution;
 use crate::agent::tool_calls::tool_executor::CallRecord;
-use crate::agent::tool_calls::user_wait::{NoAnswer, within};
+use crate::approval::{ASK_USER, NoAnswer, UserWait};
 
 /// Reason shown with the question.
 const REASON: &str = "the model has a question";
@@ -30,24 +32,23 @@ pub(super) async fn ask(
         arguments: json!({ "question": question }),
         reason: REASON.to_owned(),
     });
-    let step = StepRequest::new(&run.task.branch, StepKind::Wait, "ask_user")
-        .with_args(json!({ "question": question }));
-    let (approver, cancel) = (&run.session().gatekeeper.approver, run.cancel());
-    let limit_s = run.session().limits.approval_timeout_s;
-    let body = async move {
-        match within(limit_s, cancel, approver.ask_user(&question)).await {
-            Ok(words) => json!(words),
-            Err(why) => json!({ "unanswered": why }),
-        }
+    let wait = UserWait {
+        engine: run.engine(),
+        branch: &run.task.branch,
+        call_id: &call.id,
+        limit: Duration::from_secs(run.session().limits.approval_timeout_s),
+        cancel: run.cancel(),
     };
-    let said: Value = run.engine().step(step, body).await?.value;
-    let answer = said.as_str().map(str::to_owned);
+    let approver = &run.session().gatekeeper.approver;
+    let ask = async { approver.ask_user(&question).await };
+    let said = wait.text(ASK_USER, json!({ "question": question }), ask).await?;
+    let answer = said.as_ref().ok().cloned().flatten();
     run.emit(Event::ApprovalResolved {
         call_id: call.id.clone(),
         approved: answer.is_some(),
         reason: answer.clone().or_else(|| Some("nobody answered".to_owned())),
     });
-    if said["unanswered"] == json!(NoAnswer::Cancelled) {
+    if said == Err(NoAnswer::Cancelled) {
         return run.answer(call, CallRecord::stopped()).await;
     }
     let output = answer.map_or_else(|| ToolOutput::error(NOBODY), ToolOutput::done);

@@ -101,7 +101,7 @@ pub(crate) async fn save_backup(
     let megabytes = left_bytes.div_ceil(1 << 20);
     (left > 0).then(|| {
         format!(
-            "too large to back up and not in git: {files} ({megabytes} MB); `fusee runs undo` cannot restore what commands change there"
+            "too large to back up and not in git: {files} ({megabytes} MB); undo cannot restore what commands change there"
         )
     })
 }

@@ -9,9 +9,7 @@ use serde_json::{Value, json};
 
 use crate::agent::machine::FinishCall;
 use crate::agent::plan::Plan;
-
-/// The control tool whose answer comes from the user; see `ask_user.rs`.
-pub(crate) const ASK_USER: &str = "ask_user";
+use crate::approval::ASK_USER;
 
 /// The result of a control call.
 pub(crate) struct ControlResult {

@@ -2,6 +2,7 @@
 //! after a crash. `tool_calls.rs` uses it for a model's calls, the workflow driver for those of a program.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use fusee_journal::event::{CallFate, Event, EventDelta};
 use fusee_journal::{
@@ -20,12 +21,8 @@ use crate::agent::session::Session;
 use crate::agent::tool_calls::command_effects::{
     perform, recover_interrupted, restore, save_backup, within as within_time,
 };
-use crate::agent::tool_calls::user_wait::{NoAnswer, within};
 use crate::approval::rules::ApprovalRule;
-use crate::approval::{ApprovalAnswer, ApprovalQuestion, ApprovalScope};
-
-/// Appended to the refusal when an approval question got no answer.
-pub(crate) const UNANSWERED_ADVICE: &str = "; go on without it, or finish as blocked";
+use crate::approval::{ApprovalQuestion, ApprovalScope, NoAnswer, UserWait};
 
 /// The result of a call, as stored in the journal.
 #[derive(Serialize, Deserialize)]
@@ -61,31 +58,6 @@ impl CallRecord {
     /// A call that was refused, with the reason.
     pub(crate) fn refused(why: &str) -> Self {
         Self::ended(ToolOutput::error(format!("Not run: {why}.")), CallFate::Refused)
-    }
-}
-
-/// Result of waiting for an approval, as stored in the journal.
-#[derive(Serialize, Deserialize)]
-struct ApprovalWait {
-    #[serde(flatten)]
-    answer: ApprovalAnswer,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    unanswered: Option<NoAnswer>,
-}
-
-impl ApprovalWait {
-    fn of(waited: Result<ApprovalAnswer, NoAnswer>, limit_s: u64) -> Self {
-        let why = match waited {
-            Ok(answer) => return Self { answer, unanswered: None },
-            Err(why) => why,
-        };
-        let answer = match why {
-            NoAnswer::Cancelled => ApprovalAnswer::no("cancelled"),
-            NoAnswer::OutOfTime => {
-                ApprovalAnswer::no(format!("nobody answered within {limit_s} s{UNANSWERED_ADVICE}"))
-            }
-        };
-        Self { answer, unanswered: Some(why) }
     }
 }
 
@@ -127,15 +99,14 @@ impl ToolExecutor<'_> {
                 reason: question.reason.clone(),
             },
         );
-        let step = self.step(StepKind::Wait, "approval", to_value(&question));
-        let (approver, cancel) = (&self.session.gatekeeper.approver, self.cancel);
-        let limit_s = self.session.limits.approval_timeout_s;
-        let body = async move {
-            let waited = within(limit_s, cancel, approver.ask(&question)).await;
-            ApprovalWait::of(waited, limit_s)
+        let wait = UserWait {
+            engine: &**self.engine,
+            branch: self.branch,
+            call_id: &call_id,
+            limit: Duration::from_secs(self.session.limits.approval_timeout_s),
+            cancel: self.cancel,
         };
-        // The step's duration is not counted: waiting for the user is not working time.
-        let ApprovalWait { answer, unanswered } = self.engine.step(step, body).await?.value;
+        let (answer, unanswered) = wait.approval(&*self.session.gatekeeper.approver, question).await?;
         let (approved, reason) = (answer.approved, answer.reason.clone());
         self.engine.emit(self.branch, Event::ApprovalResolved { call_id, approved, reason });
         if unanswered == Some(NoAnswer::Cancelled) {

@@ -1,2 +1,0 @@
-def clamp(value, low, high):
-    return max(high, min(low, value))

@@ -1,2 +1,0 @@
-def is_leap_year(year):
-    return year % 4 == 0

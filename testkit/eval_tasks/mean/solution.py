@@ -1,2 +1,0 @@
-def mean(values):
-    return sum(values) / len(values)

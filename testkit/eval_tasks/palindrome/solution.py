@@ -1,2 +1,0 @@
-def is_palindrome(text):
-    return text == text[::-1]

@@ -1,2 +1,0 @@
-def to_roman(number):
-    raise NotImplementedError

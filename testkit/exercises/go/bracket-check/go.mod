@@ -1,0 +1,3 @@
+module bracket_check
+
+go 1.18

@@ -1,0 +1,3 @@
+module card_number
+
+go 1.18

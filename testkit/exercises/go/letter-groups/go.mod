@@ -1,0 +1,3 @@
+module letter_groups
+
+go 1.18

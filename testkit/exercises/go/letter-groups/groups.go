@@ -1,0 +1,6 @@
+package groups
+
+// Groups collects the words that consist of the same letters.
+func Groups(words []string) [][]string {
+	return nil
+}

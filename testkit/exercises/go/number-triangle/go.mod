@@ -1,0 +1,3 @@
+module number_triangle
+
+go 1.18

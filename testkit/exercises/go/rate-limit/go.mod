@@ -1,0 +1,3 @@
+module rate_limit
+
+go 1.18

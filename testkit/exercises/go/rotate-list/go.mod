@@ -1,0 +1,3 @@
+module rotate_list
+
+go 1.18

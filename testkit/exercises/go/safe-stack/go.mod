@@ -1,0 +1,3 @@
+module safe_stack
+
+go 1.18

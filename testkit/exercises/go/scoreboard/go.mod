@@ -1,0 +1,3 @@
+module scoreboard
+
+go 1.18

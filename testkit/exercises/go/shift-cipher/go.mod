@@ -1,0 +1,3 @@
+module shift_cipher
+
+go 1.18

@@ -1,0 +1,3 @@
+module version_order
+
+go 1.18

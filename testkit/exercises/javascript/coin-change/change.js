@@ -1,0 +1,3 @@
+export function change(amount, coins) {
+  // Your code here.
+}

@@ -1,0 +1,3 @@
+export function flatten(list, depth) {}
+
+export function depthOf(list) {}

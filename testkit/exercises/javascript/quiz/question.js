@@ -1,0 +1,3 @@
+export function isCorrect(question, answer) {
+  return question.answer === answer;
+}

@@ -1,0 +1,3 @@
+export function slug(title, maximum) {
+  throw new Error("not implemented");
+}

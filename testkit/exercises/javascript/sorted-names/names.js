@@ -1,0 +1,3 @@
+export function sortNames(names) {
+  return names.sort();
+}

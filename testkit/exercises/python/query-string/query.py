@@ -1,0 +1,6 @@
+def parse(query):
+    result = {}
+    for part in query.split("&"):
+        key, value = part.split("=")
+        result[key] = value
+    return result

@@ -1,0 +1,6 @@
+def spiral(grid):
+    pass
+
+
+def fill(rows, columns):
+    pass

@@ -1,0 +1,6 @@
+use std::collections::BTreeMap;
+
+/// Reads settings; the error is the number of the faulty line.
+pub fn parse(text: &str) -> Result<BTreeMap<String, String>, usize> {
+    todo!()
+}
