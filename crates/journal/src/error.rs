@@ -39,6 +39,14 @@ pub enum JournalError {
         /// The damage.
         detail: String,
     },
+    /// The file was removed or replaced while a run wrote to it.
+    #[error("the journal {} was removed while the run was active: {outcome}", path.display())]
+    Removed {
+        /// The journal file.
+        path: PathBuf,
+        /// What became of its content.
+        outcome: String,
+    },
     /// The header is damaged, or the file was never a journal.
     #[error(
         "the journal {} is damaged: it has no journal header; move it away to start a new one",
@@ -47,14 +55,6 @@ pub enum JournalError {
     NoHeader {
         /// The file.
         path: PathBuf,
-    },
-    /// The file was removed or replaced while a run wrote to it.
-    #[error("the journal {} was removed while the run was active: {outcome}", path.display())]
-    Removed {
-        /// The journal file.
-        path: PathBuf,
-        /// What became of its content.
-        outcome: String,
     },
     /// The file was written by a newer version.
     #[error(

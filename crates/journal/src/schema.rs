@@ -91,6 +91,12 @@ pub(crate) fn open_to_write(path: &Path, durability: Durability) -> Result<Conne
     writable(path, &connection)?;
     configure(&connection, durability).map_err(fail)?;
     migrate(path, &mut connection)?;
+    // A trigger in a journal that someone else made would add rows to the user's runs.
+    let foreign = "SELECT COUNT(*) FROM sqlite_schema WHERE type IN ('trigger', 'view')";
+    if connection.query_row(foreign, [], |row| row.get::<_, i64>(0)).map_err(fail)? > 0 {
+        let cause = "it has triggers or views, which fusee never creates".to_owned();
+        return Err(JournalError::Open { path: path.to_owned(), cause });
+    }
     if fresh && durability == Durability::Process {
         // The first commit creates the WAL and would fsync its header; `settle` restores the setting.
         connection.pragma_update(None, "synchronous", "OFF").map_err(fail)?;
@@ -340,11 +346,6 @@ fn format(path: &Path, connection: &Connection) -> Result<Option<i64>, JournalEr
             .query_row(sql, [], |row| row.get(0))
             .map_err(|error| JournalError::from_sqlite(path, &error))
     };
-    // A trigger of a journal that someone else made would add rows to the user's runs.
-    if number("SELECT COUNT(*) FROM sqlite_schema WHERE type IN ('trigger', 'view')")? > 0 {
-        let cause = "it has triggers or views, which fusee never creates".to_owned();
-        return Err(JournalError::Open { path: path.to_owned(), cause });
-    }
     let found = number("PRAGMA user_version")?;
     if number("PRAGMA application_id")? == APPLICATION {
         return match found {

@@ -36,6 +36,13 @@ const CLOSE: Duration = Duration::from_micros(200);
 /// WAL size in pages at which a checkpoint is due.
 const LOG_PAGES: i32 = 1000;
 
+/// WAL size in pages at which a checkpoint makes other processes wait. A passive one never gets to the end of
+/// the log while several processes write, and the log then grows without bound.
+const LARGE_LOG_PAGES: i32 = 4000;
+
+/// How long such a checkpoint waits for readers and writers before it is tried again later.
+const CHECKPOINT_PATIENCE: Duration = Duration::from_secs(2);
+
 /// The writes of one run that form one transaction.
 pub(crate) struct Batch {
     pub(crate) ops: Vec<WriteOp>,
@@ -344,9 +351,9 @@ impl WriterGuard {
                 job(&mut connection);
             }
             if desk.checkpoint_is_due() {
-                desk.log_pages.store(0, Ordering::Relaxed);
+                let is_large = desk.log_pages.swap(0, Ordering::Relaxed) >= LARGE_LOG_PAGES;
                 // A checkpoint that cannot run now is due again after the next commit.
-                let _ = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+                let _ = checkpoint(&connection, is_large);
             }
         }
     }
@@ -398,4 +405,14 @@ fn save_copy(connection: &Connection, copy: &Path) -> Result<(), String> {
     std::fs::create_dir_all(directory).map_err(|error| error.to_string())?;
     let saved = connection.execute("VACUUM INTO ?", [copy.to_string_lossy()]);
     saved.map(drop).map_err(|error| error.to_string())
+}
+
+fn checkpoint(connection: &Connection, is_large: bool) -> rusqlite::Result<()> {
+    if !is_large {
+        return connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+    }
+    connection.busy_timeout(CHECKPOINT_PATIENCE)?;
+    let done = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+    connection.busy_timeout(PATIENCE)?;
+    done
 }

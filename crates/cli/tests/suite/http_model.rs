@@ -199,7 +199,7 @@ fn a_key_that_the_server_echoes_is_redacted_in_output_and_journal() {
     ]);
     let outcome = run_on(&project, &server).run().exits(0);
     let last = outcome.events().pop().unwrap();
-    assert_eq!(last["answer"], "Your key is [redacted], isn't it?", "{last:#}");
+    assert_eq!(last["answer"], "Your key is [key], isn't it?", "{last:#}");
     assert!(!project.read("echoed").contains(KEY));
     for file in ["journal.db", "journal.db-wal"] {
         let bytes = std::fs::read(project.dir().join(".fusee").join(file)).unwrap_or_default();

@@ -407,3 +407,14 @@ fn a_fifo_in_place_of_a_file_is_reported() {
         }
     }
 }
+
+#[test]
+fn a_journal_with_a_trigger_is_not_written_to() {
+    let place = Place::new();
+    drop(place.open());
+    let trigger = "CREATE TRIGGER t AFTER INSERT ON runs BEGIN UPDATE runs SET title = 'theirs'; END";
+    place.sql().execute_batch(trigger).expect("a trigger");
+    let opened = Journal::open(&place.path(), JournalOptions::default(), clock());
+    let told = opened.err().map(|error| error.to_string()).unwrap_or_default();
+    assert!(told.contains("it has triggers or views"), "{told}");
+}

@@ -108,7 +108,12 @@ fn many_may_make_the_journal_at_once() {
                         .enable_all()
                         .build()
                         .expect("a runtime");
-                    runtime.block_on(async { begin(&place.open(), &format!("r{n}")).await });
+                    runtime.block_on(async {
+                        let engine = begin(&place.open(), &format!("r{n}")).await;
+                        let step = call(StepKind::Tool, "t", json!(n));
+                        engine.record_step(step, gives(n)).await.expect("runs");
+                        engine.flush().await.expect("committed");
+                    });
                 });
             }
         });

@@ -58,3 +58,37 @@ async fn five_hundred_runs_at_once_lose_nothing_and_keep_their_order() {
     assert!(journal.check().expect("a check").is_empty());
     assert_eq!(journal.runs().expect("runs").len(), RUNS);
 }
+
+#[test]
+fn the_log_stays_bounded_while_many_processes_write() {
+    let place = Place::new();
+    drop(place.open());
+    let largest = std::sync::atomic::AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let (place, largest) = (&place, &largest);
+            scope.spawn(move || {
+                // Every handle has connections of its own, like another process.
+                let journal = place.open();
+                let runtime =
+                    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("one");
+                runtime.block_on(async {
+                    for n in 0..8 {
+                        let engine = begin(&journal, &format!("r-{thread}-{n}")).await;
+                        for step in 0..20 {
+                            let text = format!("{thread} {n} {step} ").repeat(10_000);
+                            let tool = call(StepKind::Tool, "t", json!({ "step": step }));
+                            engine.record_step(tool, gives(text)).await.expect("runs");
+                            engine.flush().await.expect("committed");
+                        }
+                        engine.finish(RunStatus::Completed).await.expect("ended");
+                        let size = std::fs::metadata(place.wal()).map_or(0, |file| file.len());
+                        largest.fetch_max(size, std::sync::atomic::Ordering::Relaxed);
+                    }
+                });
+            });
+        }
+    });
+    let largest = largest.into_inner() >> 20;
+    assert!(largest < 48, "a log of {largest} MB for about 100 MB of data");
+}

@@ -15,8 +15,8 @@ async fn journal_with(folder: &std::path::Path, names: &[(&str, Option<RunStatus
     for (name, status) in names {
         let run = SqliteRun::begin(&journal, &name.parse().unwrap(), "a title").await.unwrap();
         let settings = StepRequest::new(&Branch::main(), StepKind::Settings, "run");
-        let steps: Arc<dyn DurableRun> = run.clone();
-        steps.step(settings, async { 0 }).await.unwrap();
+        let engine: &dyn DurableRun = &*run;
+        engine.step(settings, async { 0 }).await.unwrap();
         run.flush().await.unwrap();
         if let Some(status) = status {
             run.finish(*status).await.unwrap();
