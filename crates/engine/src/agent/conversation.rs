@@ -18,7 +18,7 @@ use super::execution::Execution;
 use super::flow::FlowState;
 use super::limits::SummaryBy;
 use super::machine::TurnEvent;
-use super::model_request::{model_summary, said};
+use super::model_request::{model_summary, to_message};
 use super::task::AgentTask;
 use super::tool_calls::subtask_tool;
 use compaction::CompactionRetention;
@@ -99,7 +99,7 @@ impl<'t> Conversation<'t> {
     /// Adds the reply. Returns its estimated tokens.
     pub(crate) fn add_reply(&mut self, reply: &Reply) -> u64 {
         let before = self.history.encoded_len();
-        self.history.push(said(reply));
+        self.history.push(to_message(reply));
         self.mark_sent();
         let added = self.history.encoded_len().saturating_sub(before);
         self.usage.replied(before, added, reply.usage.as_ref());

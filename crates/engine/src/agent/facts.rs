@@ -139,10 +139,10 @@ impl Facts {
     }
 
     /// Adds the file facts of a subtask; its calls are not counted here.
-    pub(crate) fn absorb_files(&mut self, begun: &Self) {
-        self.files_read.extend(begun.files_read.iter().cloned());
-        self.note_changes(begun.files_changed.values());
-        self.commands |= begun.commands;
+    pub(crate) fn absorb_files(&mut self, subtask: &Self) {
+        self.files_read.extend(subtask.files_read.iter().cloned());
+        self.note_changes(subtask.files_changed.values());
+        self.commands |= subtask.commands;
     }
 
     /// All reported changes, including those that were reverted.

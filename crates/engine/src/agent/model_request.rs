@@ -174,7 +174,7 @@ pub(crate) struct RetryWait {
 
 /// Converts a reply to a conversation message. Servers reject empty assistant messages, and some reject two
 /// consecutive user messages.
-pub(crate) fn said(reply: &Reply) -> Message {
+pub(crate) fn to_message(reply: &Reply) -> Message {
     let mut reply = reply.clone();
     if reply.text.trim().is_empty() && reply.tool_calls.is_empty() {
         reply.text = "[nothing]".to_owned();

@@ -36,7 +36,7 @@ pub struct AgentTask {
     pub(crate) check: Option<Arc<dyn AnswerCheck>>,
     pub(crate) start_error: Option<String>,
     pub(crate) request: String,
-    notices: Vec<String>,
+    warnings: Vec<String>,
     pub(crate) cancel: CancellationToken,
     pub(crate) progress: Arc<TaskProgress>,
     pub(crate) answer_handler: Option<Arc<dyn super::AnswerHandler>>,
@@ -196,7 +196,7 @@ impl AgentTask {
             check: None,
             start_error: None,
             request,
-            notices: Vec::new(),
+            warnings: Vec::new(),
             cancel,
             progress,
             answer_handler: None,
@@ -237,8 +237,8 @@ impl AgentTask {
 
     /// Adds warnings about the prompt, each emitted as one event.
     #[must_use]
-    pub(crate) fn with_warnings(self, notices: Vec<String>) -> Self {
-        Self { notices, ..self }
+    pub(crate) fn with_warnings(self, warnings: Vec<String>) -> Self {
+        Self { warnings, ..self }
     }
 
     /// Uses a prompt with expandable sections instead of the system prompt.
@@ -371,7 +371,7 @@ impl AgentTask {
             return;
         }
         self.start_events(started_ms).for_each(|event| self.engine.emit(&self.branch, event));
-        for message in &self.notices {
+        for message in &self.warnings {
             let warning = Event::Warning { code: "prompt_file".to_owned(), message: message.clone() };
             self.engine.emit(&self.branch, warning);
         }

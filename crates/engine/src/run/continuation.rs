@@ -56,15 +56,15 @@ pub(super) fn gather(journal: &Journal, run: &RunId) -> Result<PriorConversation
     let steps = journal.steps(run).map_err(|error| error.to_string())?;
     let settings = settings_of(journal, run).map_err(|error| error.to_string())?;
     // A template or workflow has its own conversations; in the surrounding one it is a request and an answer.
-    let aside = settings.continues.is_some() && !settings.work.is_request();
-    let earlier = if aside { PriorConversation::before(&steps)? } else { PriorConversation::of(&steps)? };
+    let by_task = settings.continues.is_some() && !settings.work.is_request();
+    let earlier = if by_task { PriorConversation::before(&steps)? } else { PriorConversation::of(&steps)? };
     let mut earlier = if settings.work.is_request() { earlier.with_parts(&steps) } else { earlier };
     earlier.opened.extend(settings.opened.iter().cloned());
-    if !earlier.messages.is_empty() && !aside {
+    if !earlier.messages.is_empty() && !by_task {
         return Ok(earlier);
     }
     let answer = answer_of(journal, run).map_err(|error| error.to_string())?;
-    Ok(earlier.spoken(&settings.request, &answer))
+    Ok(earlier.with_exchange(&settings.request, &answer))
 }
 
 /// Returns the final answer of a run.

@@ -43,7 +43,7 @@ pub(crate) struct SearchResult {
     /// Why the ranking is by words although the model was asked.
     pub(crate) problem: Option<String>,
     /// Duration of the index search in milliseconds.
-    pub(crate) looked_ms: u64,
+    pub(crate) search_ms: u64,
 }
 
 impl RankedSearch<'_> {
@@ -58,8 +58,8 @@ impl RankedSearch<'_> {
         let query = MemoryQuery { limit, ..query };
         let (looked, recorded) =
             journaled_query::asked(self.memory, self.engine, self.branch, query, details).await?;
-        let looked_ms = recorded.duration_ms;
-        let by_words = |found| SearchResult { found, spent: Spent::default(), problem: None, looked_ms };
+        let search_ms = recorded.duration_ms;
+        let by_words = |found| SearchResult { found, spent: Spent::default(), problem: None, search_ms };
         match looked {
             Err(problem) => Ok(by_words(Err(problem))),
             Ok(QueryRecord { found, .. }) if details == Details::Left || found.matches.len() < 2 => {
@@ -67,7 +67,7 @@ impl RankedSearch<'_> {
             }
             Ok(looked) => {
                 let searched = self.ordered(&words, looked, wanted).await?;
-                Ok(SearchResult { looked_ms, ..searched })
+                Ok(SearchResult { search_ms, ..searched })
             }
         }
     }
@@ -102,7 +102,7 @@ impl RankedSearch<'_> {
         };
         found.matches.truncate(wanted);
         found.summary = crate::memory::summary(&found.matches, None);
-        Ok(SearchResult { found: Ok(found), spent, problem, looked_ms: 0 })
+        Ok(SearchResult { found: Ok(found), spent, problem, search_ms: 0 })
     }
 
     async fn ask(&self, request: String) -> Result<(Attempt, StepMeta), RunAborted> {

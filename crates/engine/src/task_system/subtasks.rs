@@ -39,7 +39,7 @@ pub(crate) struct Subtasks {
 
 #[derive(Default)]
 struct SubtaskState {
-    begun: u32,
+    started: u32,
     earlier: Vec<(String, TaskResult)>,
 }
 
@@ -100,8 +100,8 @@ impl Subtasks {
         };
         let (number, earlier) = {
             let mut state = self.state.lock();
-            state.begun += 1;
-            (state.begun, state.earlier.clone())
+            state.started += 1;
+            (state.started, state.earlier.clone())
         };
         let name = request.title().to_owned();
         if request.inherited_context.is_none() && !self.context.is_empty() {

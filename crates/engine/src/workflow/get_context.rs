@@ -41,7 +41,7 @@ impl WorkflowDriver<'_> {
             cancel: &self.cancel,
         };
         let searched = asking.search(query).await?;
-        self.active_ms += searched.looked_ms + searched.spent.active_ms;
+        self.active_ms += searched.search_ms + searched.spent.active_ms;
         context.spent.lock().add(&searched.spent);
         if let Some(why) = &searched.problem {
             context.engine.emit(&self.branch, unordered(why));

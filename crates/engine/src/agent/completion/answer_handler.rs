@@ -9,13 +9,13 @@ use crate::agent::limits::budget::{Remaining, Spent};
 
 /// Decides about the answer of a task. It may record steps on its own branches.
 pub(crate) trait AnswerHandler: Send + Sync {
-    /// Returns how the task ends and what that consumed beyond the task's own turns. `said` is the task's
+    /// Returns how the task ends and what that consumed beyond the task's own turns. `conversation` is the task's
     /// conversation.
     fn conclude<'a>(
         &'a self,
         answer: String,
         left: Remaining,
-        said: &'a [Message],
+        conversation: &'a [Message],
     ) -> BoxFuture<'a, Result<(Conclusion, Spent), RunAborted>>;
 }
 

@@ -20,7 +20,7 @@ use crate::agent::conversation::external_changes::FileSnapshot;
 use crate::agent::limits::Limits;
 use crate::agent::model_request::attempt::{Attempt, AttemptResult};
 use crate::agent::model_request::model_summary;
-use crate::agent::model_request::said;
+use crate::agent::model_request::to_message;
 use crate::agent::plan::Plan;
 use crate::agent::tool_calls::control_tools;
 use crate::agent::tool_calls::images;
@@ -116,7 +116,7 @@ impl PriorConversation {
     }
 
     /// Appends only a request and its answer, for a run whose work was done on other branches.
-    pub(crate) fn spoken(mut self, request: &str, answer: &str) -> Self {
+    pub(crate) fn with_exchange(mut self, request: &str, answer: &str) -> Self {
         let answer = if answer.trim().is_empty() { NO_REPLY } else { answer };
         self.messages.push(Message::User { text: request.to_owned() });
         let (text, tool_calls) = (answer.to_owned(), Vec::new());
@@ -207,7 +207,7 @@ impl PriorConversationBuilder {
         messages.extend(attempt.preface.map(|text| Message::User { text }));
         self.earlier.reported.extend(attempt.reported);
         if let AttemptResult::Reply(reply) = attempt.result {
-            messages.push(said(&reply));
+            messages.push(to_message(&reply));
             self.open = reply.tool_calls.into();
         }
         Ok(())

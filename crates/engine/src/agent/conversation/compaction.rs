@@ -105,9 +105,9 @@ pub(crate) fn compact(
     }
     let outline = ConversationOutline::new(messages, keep);
     let window = outline.window(&draft.costs, keep.recent_tokens);
-    let standing = PriorContent::of(&outline);
-    prune::prune(&mut draft, &outline, &standing, window);
-    let cut = if draft.met() { RemovedTurns::none(&draft) } else { cut(&draft, &outline, &standing, window) };
+    let prior = PriorContent::of(&outline);
+    prune::prune(&mut draft, &outline, &prior, window);
+    let cut = if draft.met() { RemovedTurns::none(&draft) } else { cut(&draft, &outline, &prior, window) };
     if cut.tokens.saturating_mul(10) > tokens_before.saturating_mul(9) {
         return None;
     }
@@ -186,10 +186,10 @@ impl RemovedTurns {
 fn cut(
     draft: &CompactionDraft<'_>,
     outline: &ConversationOutline<'_>,
-    standing: &PriorContent,
+    prior: &PriorContent,
     window: usize,
 ) -> RemovedTurns {
-    let remains = remains(draft, outline, standing, window);
+    let remains = remains(draft, outline, prior, window);
     let without = tokens_without(draft, outline, &remains, window);
     let lines = notify(draft.messages, outline, window);
     let attempt = |turns: usize, bytes: u64| {
@@ -237,10 +237,10 @@ fn notify(messages: &[Message], outline: &ConversationOutline<'_>, window: usize
 fn remains(
     draft: &CompactionDraft<'_>,
     outline: &ConversationOutline<'_>,
-    standing: &PriorContent,
+    prior: &PriorContent,
     window: usize,
 ) -> Vec<KeptCalls> {
-    let pinned = standing.pinned.iter().map(|index| &outline.exchanges[*index]);
+    let pinned = prior.pinned.iter().map(|index| &outline.exchanges[*index]);
     let pinned: Vec<_> = pinned.take_while(|exchange| exchange.turn < window).collect();
     let of_turn = |pinned: &[&CallExchange<'_>]| {
         let turn = pinned.first()?.turn;

@@ -13,7 +13,7 @@ pub(crate) struct HistoryWindow {
 }
 
 struct WindowPart {
-    knobs: HistorySettings,
+    settings: HistorySettings,
     sent: Conversation,
     /// Number of messages of the full conversation already taken over.
     taken: usize,
@@ -30,17 +30,18 @@ impl HistoryWindow {
         dialect: Dialect,
         system: String,
         tools: Vec<ToolSpec>,
-        knobs: HistorySettings,
+        settings: HistorySettings,
     ) -> Self {
-        let tail = knobs.mode == HistoryMode::Tail && knobs.max_messages > 0;
-        let part = (tail || knobs.strip_thinking || knobs.tool_truncate_chars > 0).then(|| WindowPart {
-            knobs,
-            sent: Conversation::new(dialect, system.clone(), tools.clone()),
-            taken: 0,
-            from: 0,
-            cut_before: 0,
-            moves: 0,
-        });
+        let tail = settings.mode == HistoryMode::Tail && settings.max_messages > 0;
+        let part =
+            (tail || settings.strip_thinking || settings.tool_truncate_chars > 0).then(|| WindowPart {
+                settings,
+                sent: Conversation::new(dialect, system.clone(), tools.clone()),
+                taken: 0,
+                from: 0,
+                cut_before: 0,
+                moves: 0,
+            });
         Self { whole: Conversation::new(dialect, system, tools), part }
     }
 
@@ -69,7 +70,7 @@ impl HistoryWindow {
         self.whole.rewrite(messages);
         if let Some(part) = &mut self.part {
             (part.from, part.cut_before) = (0, 0);
-            part.anew(&self.whole);
+            part.rebuild(&self.whole);
             part.follow(&self.whole);
         }
     }
@@ -125,13 +126,13 @@ impl WindowPart {
         if window != self.from || cut != self.cut_before {
             (self.from, self.cut_before) = (window, cut);
             self.moves += 1;
-            self.anew(whole);
+            self.rebuild(whole);
         }
     }
 
-    fn anew(&mut self, whole: &Conversation) {
+    fn rebuild(&mut self, whole: &Conversation) {
         let messages = whole.messages();
-        let first = (self.from > 0 && self.knobs.keep_first).then(|| messages.first()).flatten();
+        let first = (self.from > 0 && self.settings.keep_first).then(|| messages.first()).flatten();
         let rest = messages.iter().enumerate().skip(self.from);
         let shown = first.map(|message| (0, message)).into_iter().chain(rest);
         let shown = shown.map(|(at, message)| self.shaped(message, at)).collect();
@@ -142,8 +143,8 @@ impl WindowPart {
     /// Start of the window. It moves by half its size at a time, to the start of a call with its results, and
     /// only when a reply is due, so that no call is separated from its results.
     fn window(&self, messages: &[Message]) -> usize {
-        let most = self.knobs.max_messages as usize;
-        if self.knobs.mode != HistoryMode::Tail || most == 0 || messages.len() - self.from <= most {
+        let most = self.settings.max_messages as usize;
+        if self.settings.mode != HistoryMode::Tail || most == 0 || messages.len() - self.from <= most {
             return self.from;
         }
         let wanted = messages.len() - (most / 2).max(1);
@@ -156,13 +157,13 @@ impl WindowPart {
     /// End of the truncated results; the newest ones are kept in full. With none kept, each result is
     /// truncated when it is first sent, and already sent content never changes.
     fn results_to_cut(&self, messages: &[Message]) -> usize {
-        let keep = self.knobs.tool_truncate_keep_last as usize;
-        if self.knobs.tool_truncate_chars == 0 || keep == 0 {
+        let keep = self.settings.tool_truncate_keep_last as usize;
+        if self.settings.tool_truncate_chars == 0 || keep == 0 {
             return self.cut_before;
         }
         let results =
             messages.iter().enumerate().rev().filter(|(_, message)| matches!(message, Message::Tool { .. }));
-        let most = self.knobs.tool_truncate_chars as usize;
+        let most = self.settings.tool_truncate_chars as usize;
         let oldest_whole = results.map(|(at, _)| at).nth(keep - 1).unwrap_or(0);
         // Do not rebuild for results that are short anyway.
         let newly = self.cut_before..oldest_whole.max(self.cut_before);
@@ -173,10 +174,10 @@ impl WindowPart {
     }
 
     fn shaped(&self, message: &Message, at: usize) -> Message {
-        let most = self.knobs.tool_truncate_chars as usize;
-        let cuts = most > 0 && (self.knobs.tool_truncate_keep_last == 0 || at < self.cut_before);
+        let most = self.settings.tool_truncate_chars as usize;
+        let cuts = most > 0 && (self.settings.tool_truncate_keep_last == 0 || at < self.cut_before);
         match message {
-            Message::Assistant { text, tool_calls, .. } if self.knobs.strip_thinking => {
+            Message::Assistant { text, tool_calls, .. } if self.settings.strip_thinking => {
                 Message::Assistant { text: text.clone(), reasoning: None, tool_calls: tool_calls.clone() }
             }
             Message::Tool { call_id, name, content, ok, images } if cuts => Message::Tool {

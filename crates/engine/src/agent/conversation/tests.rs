@@ -8,8 +8,8 @@ use super::{ContextUsage, Conversation};
 use crate::agent::flow::HistorySettings;
 
 fn conversation() -> Conversation<'static> {
-    let knobs = HistorySettings::default();
-    let history = HistoryWindow::new(Wire::Chat.into(), "system".to_owned(), Vec::new(), knobs);
+    let settings = HistorySettings::default();
+    let history = HistoryWindow::new(Wire::Chat.into(), "system".to_owned(), Vec::new(), settings);
     let usage = ContextUsage::default();
     let mut conversation = Conversation {
         history,

@@ -123,11 +123,11 @@ impl FlowSettings {
     /// History window in a flow: the flow's settings where given, else those of any task.
     pub fn history_in_stages(&self) -> HistorySettings {
         let (stage, any) = (self.stage_history, self.history);
-        let said = |here: u32, there: u32| if here > 0 { here } else { there };
+        let own_or = |here: u32, there: u32| if here > 0 { here } else { there };
         HistorySettings {
             strip_thinking: stage.strip_thinking || any.strip_thinking,
-            tool_truncate_chars: said(stage.tool_truncate_chars, any.tool_truncate_chars),
-            tool_truncate_keep_last: said(stage.tool_truncate_keep_last, any.tool_truncate_keep_last),
+            tool_truncate_chars: own_or(stage.tool_truncate_chars, any.tool_truncate_chars),
+            tool_truncate_keep_last: own_or(stage.tool_truncate_keep_last, any.tool_truncate_keep_last),
             ..stage
         }
     }

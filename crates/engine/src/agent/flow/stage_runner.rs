@@ -123,32 +123,32 @@ impl<'a> StageRunner<'a> {
     /// Runs one part with its retries. The inner error is the outcome of the task if the part failed.
     pub(crate) async fn part(&mut self, part: StageSpec) -> Result<Result<(), Box<TaskOutcome>>, RunAborted> {
         let (mut attempt, mut facts, mut hint) = (0, Facts::default(), None);
-        let (worked, missing) = loop {
+        let (finished, missing) = loop {
             attempt += 1;
             self.emit(Event::StageStarted { stage: part.id.clone(), label: part.label.clone(), attempt });
-            let worked = self.attempt(&part, attempt, hint.as_deref(), &facts).await?;
-            self.take(&part, &worked);
-            facts.absorb(&worked.facts);
-            let missing = shortfall(&worked);
-            if missing.is_empty() || attempt >= part.attempts || is_final(&worked.outcome) {
-                break (worked, missing);
+            let finished = self.attempt(&part, attempt, hint.as_deref(), &facts).await?;
+            self.take(&part, &finished);
+            facts.absorb(&finished.facts);
+            let missing = failures(&finished);
+            if missing.is_empty() || attempt >= part.attempts || is_final(&finished.outcome) {
+                break (finished, missing);
             }
             hint = self.flow.retry_hints.then(|| missing.join("; "));
             self.facts.count_feedback("stage_retry");
         };
         let completed = missing.is_empty();
-        let summary = if completed { worked.outcome.answer.clone() } else { missing.join("; ") };
-        self.notes.push(StageNote::of(&part.label, &summary, worked.payload.as_ref(), &facts));
-        self.report(&part, completed, attempt, &facts, &summary, worked.payload.clone());
-        let fatal = worked.outcome.status == TaskStatus::Cancelled || worked.outcome.unreachable;
+        let summary = if completed { finished.outcome.answer.clone() } else { missing.join("; ") };
+        self.notes.push(StageNote::of(&part.label, &summary, finished.payload.as_ref(), &facts));
+        self.report(&part, completed, attempt, &facts, &summary, finished.payload.clone());
+        let fatal = finished.outcome.status == TaskStatus::Cancelled || finished.outcome.unreachable;
         if completed {
-            self.answer = worked.outcome.answer;
+            self.answer = finished.outcome.answer;
             return Ok(Ok(()));
         }
         if part.needs == StageNecessity::Optional && !fatal {
             return Ok(Ok(()));
         }
-        Ok(Err(Box::new(self.failed(&part.id, worked.outcome, &missing))))
+        Ok(Err(Box::new(self.failed(&part.id, finished.outcome, &missing))))
     }
 
     /// Runs one part by taking several answers: the first that passes, or else the best one. The inner error is
@@ -286,18 +286,18 @@ impl<'a> StageRunner<'a> {
         pieces.join("\n\n")
     }
 
-    fn take(&mut self, part: &StageSpec, worked: &FinishedTask) {
-        if let Some(tokens) = worked.outcome.accepted_tokens {
+    fn take(&mut self, part: &StageSpec, finished: &FinishedTask) {
+        if let Some(tokens) = finished.outcome.accepted_tokens {
             self.accepted_tokens.insert(part.model.clone(), tokens);
         }
-        self.facts.absorb(&worked.facts);
-        self.phases = worked.phases.clone();
-        self.opened.extend(worked.opened.iter().cloned());
-        if !worked.plan.tasks().is_empty() {
-            self.plan = worked.plan.clone();
+        self.facts.absorb(&finished.facts);
+        self.phases = finished.phases.clone();
+        self.opened.extend(finished.opened.iter().cloned());
+        if !finished.plan.tasks().is_empty() {
+            self.plan = finished.plan.clone();
         }
-        self.spent.add(&worked.outcome.spent);
-        self.last_ms = self.last_ms.max(worked.last_ms);
+        self.spent.add(&finished.outcome.spent);
+        self.last_ms = self.last_ms.max(finished.last_ms);
     }
 
     fn report(
@@ -377,10 +377,10 @@ impl<'a> StageRunner<'a> {
 }
 
 /// The reasons why a part did not succeed.
-fn shortfall(worked: &FinishedTask) -> Vec<String> {
-    match &worked.outcome {
+fn failures(finished: &FinishedTask) -> Vec<String> {
+    match &finished.outcome {
         TaskOutcome { error: Some(error), .. } => vec![error.message.clone()],
-        _ => worked.missing.clone(),
+        _ => finished.missing.clone(),
     }
 }
 

@@ -25,13 +25,13 @@ pub(crate) const SPAWN_SUBTASK: &str = "spawn_subtask";
 
 /// Runs subtasks on their own branches.
 pub(crate) trait SubtaskRunner: Send + Sync {
-    /// Runs the subtask described by `arguments`; `said` is the conversation so far.
+    /// Runs the subtask described by `arguments`; `conversation` is the conversation so far.
     fn spawn<'a>(
         &'a self,
         arguments: Value,
         left: Remaining,
         recap: Recap,
-        said: &'a [Message],
+        conversation: &'a [Message],
     ) -> BoxFuture<'a, Result<SubtaskOutcome, RunAborted>>;
 }
 

@@ -43,13 +43,13 @@ pub(super) struct PriorContent {
 impl PriorContent {
     /// Scans from the end, so that the newest copy of everything comes first.
     pub(super) fn of(outline: &ConversationOutline<'_>) -> PriorContent {
-        let mut standing = PriorContent { pinned: Vec::new(), repeated: Vec::new(), replanned: Vec::new() };
+        let mut prior = PriorContent { pinned: Vec::new(), repeated: Vec::new(), replanned: Vec::new() };
         let mut newest: HashMap<ReadKey, usize> = HashMap::new();
         let mut planned = false;
         for (index, exchange) in outline.exchanges.iter().enumerate().rev() {
             let kind = CallKind::of(exchange.name);
             if kind == CallKind::Plan && exchange.ok {
-                if planned { &mut standing.replanned } else { &mut standing.pinned }.push(index);
+                if planned { &mut prior.replanned } else { &mut prior.pinned }.push(index);
                 planned = true;
             }
             if !kind.reads() || !exchange.ok || [READ_AGAIN, UNCHANGED].contains(&exchange.content) {
@@ -58,21 +58,21 @@ impl PriorContent {
             let Some(key) = ReadKey::of(kind, exchange) else { continue };
             match newest.get(&key) {
                 Some(newer) if stands_for(&outline.exchanges[*newer], exchange, kind) => {
-                    standing.repeated.push(index);
+                    prior.repeated.push(index);
                 }
                 Some(_) => {}
                 None => {
                     newest.insert(key, index);
                     if kind == CallKind::ReadSection {
-                        standing.pinned.push(index);
+                        prior.pinned.push(index);
                     }
                 }
             }
         }
-        standing.pinned.reverse();
-        standing.repeated.reverse();
-        standing.replanned.reverse();
-        standing
+        prior.pinned.reverse();
+        prior.repeated.reverse();
+        prior.replanned.reverse();
+        prior
     }
 }
 
@@ -94,11 +94,11 @@ fn stands_for(newer: &CallExchange<'_>, older: &CallExchange<'_>, kind: CallKind
 pub(super) fn prune(
     draft: &mut CompactionDraft<'_>,
     outline: &ConversationOutline<'_>,
-    standing: &PriorContent,
+    prior: &PriorContent,
     window: usize,
 ) {
-    let needless = standing.repeated.iter().map(|index| (*index, READ_AGAIN));
-    let replaced = standing.replanned.iter().map(|index| (*index, REPLANNED));
+    let needless = prior.repeated.iter().map(|index| (*index, READ_AGAIN));
+    let replaced = prior.replanned.iter().map(|index| (*index, REPLANNED));
     for (index, note) in needless.chain(replaced) {
         let exchange = &outline.exchanges[index];
         if draft.met() {
@@ -108,7 +108,7 @@ pub(super) fn prune(
             draft.shorten(exchange.at, note.to_owned());
         }
     }
-    let mut pinned = standing.pinned.iter().copied().peekable();
+    let mut pinned = prior.pinned.iter().copied().peekable();
     for (index, exchange) in outline.exchanges.iter().enumerate() {
         if draft.met() || exchange.turn >= window {
             return;

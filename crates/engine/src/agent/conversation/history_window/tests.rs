@@ -5,8 +5,8 @@ use fusee_model::{Reasoning, ToolCall, Wire};
 
 use super::*;
 
-fn sending(knobs: HistorySettings) -> HistoryWindow {
-    HistoryWindow::new(Wire::Chat.into(), "system".to_owned(), Vec::new(), knobs)
+fn sending(settings: HistorySettings) -> HistoryWindow {
+    HistoryWindow::new(Wire::Chat.into(), "system".to_owned(), Vec::new(), settings)
 }
 
 fn turn(sending: &mut HistoryWindow, n: usize, result: &str) {
@@ -36,15 +36,15 @@ fn outline(sending: &HistoryWindow) -> String {
     sending.request().messages().iter().map(shape).collect::<Vec<_>>().join(" ")
 }
 
-fn begun(knobs: HistorySettings) -> HistoryWindow {
-    let mut sending = sending(knobs);
+fn started(settings: HistorySettings) -> HistoryWindow {
+    let mut sending = sending(settings);
     sending.push(Message::User { text: "do".to_owned() });
     sending
 }
 
 #[test]
 fn without_knobs_everything_is_sent() {
-    let mut sending = begun(HistorySettings::default());
+    let mut sending = started(HistorySettings::default());
     turn(&mut sending, 1, "text");
     assert!(std::ptr::eq(sending.request(), &sending.whole));
     assert_eq!(sending.moved(), 0);
@@ -52,8 +52,8 @@ fn without_knobs_everything_is_sent() {
 
 #[test]
 fn a_tail_moves_by_half_its_size_and_keeps_pairs_and_the_first_message() {
-    let knobs = HistorySettings { mode: HistoryMode::Tail, max_messages: 6, ..HistorySettings::default() };
-    let mut sending = begun(knobs);
+    let settings = HistorySettings { mode: HistoryMode::Tail, max_messages: 6, ..HistorySettings::default() };
+    let mut sending = started(settings);
     let mut seen = Vec::new();
     for n in 1..=7 {
         turn(&mut sending, n, "r");
@@ -73,22 +73,22 @@ fn a_tail_moves_by_half_its_size_and_keeps_pairs_and_the_first_message() {
     );
     assert_eq!(sending.moved(), 2);
     assert_eq!(sending.messages().len(), 15, "what is stored stays whole");
-    let mut without_first = begun(HistorySettings { keep_first: false, ..knobs });
+    let mut without_first = started(HistorySettings { keep_first: false, ..settings });
     (1..=3).for_each(|n| turn(&mut without_first, n, "r"));
     assert_eq!(outline(&without_first), "c3!? c3=r");
 }
 
 #[test]
 fn older_results_are_cut_and_the_newest_stay_whole() {
-    let knobs =
+    let settings =
         HistorySettings { tool_truncate_chars: 3, tool_truncate_keep_last: 2, ..HistorySettings::default() };
-    let mut sending = begun(knobs);
+    let mut sending = started(settings);
     for n in 1..=4 {
         turn(&mut sending, n, "abcdefg");
     }
     assert_eq!(outline(&sending), "do c1!? c1=abc c2!? c2=abc c3!? c3=abcdefg c4!? c4=abcdefg");
     assert_eq!(sending.moved(), 2);
-    let mut all = begun(HistorySettings { tool_truncate_keep_last: 0, ..knobs });
+    let mut all = started(HistorySettings { tool_truncate_keep_last: 0, ..settings });
     turn(&mut all, 1, "ééééé");
     assert_eq!(outline(&all), "do c1!? c1=ééé");
     assert_eq!(all.moved(), 0, "nothing that was sent has changed");
@@ -96,7 +96,7 @@ fn older_results_are_cut_and_the_newest_stay_whole() {
 
 #[test]
 fn thoughts_are_left_out_where_asked() {
-    let mut sending = begun(HistorySettings { strip_thinking: true, ..HistorySettings::default() });
+    let mut sending = started(HistorySettings { strip_thinking: true, ..HistorySettings::default() });
     turn(&mut sending, 1, "r");
     assert_eq!(outline(&sending), "do c1? c1=r");
     let reasoned = |message: &Message| matches!(message, Message::Assistant { reasoning: Some(_), .. });
@@ -107,13 +107,13 @@ fn thoughts_are_left_out_where_asked() {
 fn no_window_ever_parts_a_call_from_its_results() {
     for most in 1..12 {
         for first in [true, false] {
-            let knobs = HistorySettings {
+            let settings = HistorySettings {
                 mode: HistoryMode::Tail,
                 max_messages: most,
                 keep_first: first,
                 ..HistorySettings::default()
             };
-            let mut sending = begun(knobs);
+            let mut sending = started(settings);
             for n in 0..40 {
                 turn(&mut sending, n, "r");
                 let mut open: Vec<String> = Vec::new();
