@@ -131,7 +131,7 @@ fn what_keeps_a_run_from_starting_is_on_the_stream() {
         (&["run", "x"], 2, missing),
         (&["run", "--model", &done], 2, missing),
         (&["run", "--template", "nothing-like-it", "--model", &done], 2, "template_not_found"),
-        (&["run", "/task greet", "--model", &done], 1, "input_validation_failure"),
+        (&["run", "/task greet", "--model", &done], 2, "input_validation_failure"),
         (&["run", "(no-such-form 1)", "--model", &done], 2, missing),
         (&["review", "--model", "script:none.jsonl"], 2, missing),
     ];

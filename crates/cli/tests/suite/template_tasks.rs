@@ -257,7 +257,7 @@ fn words_run_a_clear_match_and_list_the_near_ones_otherwise() {
     let model = project.script(&[Line::text("Bonjour")]);
     let words = ["translate a text into another language", "text=Hello", "language=French"];
     assert_eq!(task(&project, &model, &words).run().exits(0).stdout, "Bonjour\n");
-    let missing = result(&project, &[], &["translate a text into another language", "text=Hello"], 1);
+    let missing = result(&project, &[], &["translate a text into another language", "text=Hello"], 2);
     assert!(
         missing["notes"]["error"]["message"].as_str().unwrap().contains("`language` (string) is missing")
     );
