@@ -91,7 +91,7 @@ impl Build {
         let deb =
             format!("fusee_{}_{}.deb", env!("CARGO_PKG_VERSION"), output("dpkg", &["--print-architecture"])?);
         let place = dist.join(&deb).display().to_string();
-        let args = ["--package", "fusee-cli", "--no-build", "--no-strip", "--output", &place];
+        let args = ["--package", "fusee-cli", "--quiet", "--no-build", "--no-strip", "--output", &place];
         self.run("deb", tool.as_os_str(), &args, &root())?;
         let sums = self.output_in(dist, "sha256sum", &[&deb, &tarball])?;
         write(&dist.join("SHA256SUMS"), &sums)?;
