@@ -24,6 +24,7 @@ pub(crate) mod show;
 pub(crate) mod task;
 pub(crate) mod templates;
 pub(crate) mod trust;
+mod unstarted_run;
 pub(crate) mod version;
 
 use clap::Subcommand;

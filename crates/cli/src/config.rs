@@ -347,7 +347,7 @@ impl Config {
             compaction_summary: self.word("compaction_summary").unwrap_or_default(),
             memory_ranking: self.word("memory_ranking").unwrap_or_default(),
             compaction_threshold: self.number("compaction_threshold").unwrap_or(default.compaction_threshold),
-            timeout_s: self.whole("timeout_s").unwrap_or(default.timeout_s),
+            timeout_s: self.number("timeout_s").unwrap_or(default.timeout_s),
             task_timeout_s: self.whole("task_timeout_s").or(default.task_timeout_s),
             approval_timeout_s: self.whole("approval_timeout_s").unwrap_or(default.approval_timeout_s),
             loading_timeout_s: self.whole("loading_timeout_s").unwrap_or(default.loading_timeout_s),

@@ -9,7 +9,6 @@ mod local;
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use fusee::engine::model::connection::provider::{PROVIDERS, Provider};
 use fusee::engine::model::{
@@ -116,7 +115,7 @@ pub(crate) fn for_resume(
     let mut resolved = resolve(&began.model, overrides, entry, config, environment)?;
     resolved.connection.wire = began.wire;
     resolved.connection.traits = began.traits;
-    resolved.connection.silence = Duration::from_secs(began.limits.timeout_s);
+    resolved.connection.silence = began.limits.silence();
     Ok(resolved)
 }
 
@@ -137,7 +136,7 @@ fn resolve(
         api_key: environment.secret(ANY_KEY),
         api_key_variable: entry.and_then(|entry| entry.api_key_env.clone()),
         price: config.price(),
-        silence: Some(Duration::from_secs(config.limits().timeout_s)),
+        silence: Some(config.limits().silence()),
         ..overrides
     };
     if matches!(ModelRef::parse(name), Ok(ModelRef::Local(_) | ModelRef::Server { .. })) {

@@ -153,7 +153,7 @@ async fn turn_beginnings(directory: &Path) -> Vec<Duration> {
         limits: Limits { max_turns: u32::MAX, max_tokens: 10_000_000, ..Limits::default() },
         sandbox: SandboxMode::Off,
         sandbox_state: "off".into(),
-        commands_settled: true,
+        commands_preapproved: true,
         // About 100 000 tokens that precede every turn.
         ..RunSpec::new("Look at all of it. ".repeat(21_000), "timed", directory)
     };

@@ -56,7 +56,7 @@ async fn main() {
                 limits: Limits { max_turns: u32::MAX, ..Limits::default() },
                 sandbox: SandboxMode::Off,
                 sandbox_state: "off".into(),
-                commands_settled: true,
+                commands_preapproved: true,
                 ..RunSpec::new(format!("task {n}"), name.clone(), directory.path())
             };
             let builder = RunBuilder::new(settings, journal.clone(), Arc::clone(&model));

@@ -23,7 +23,7 @@ mod tool_calls;
 mod turn_manager;
 
 pub use completion::answer_check::{AcceptedAnswer, AnswerCheck, JsonAnswer, json_wanted};
-pub(crate) use completion::finalize::{AnswerHandler, Conclusion};
+pub(crate) use completion::answer_handler::{AnswerHandler, Conclusion};
 pub use conversation::carry_over::{CompactionSavings, PriorConversation};
 pub(crate) use conversation::carry_over::{RANKING_ARGUMENT, STEP as EARLIER_STEP};
 pub use conversation::compaction::compact_by_rule;
@@ -33,6 +33,7 @@ pub(crate) use conversation::context_usage::size;
 pub use conversation::sectioned_prompt::SectionedPrompt;
 pub(crate) use facts::{Facts, ReportedEnd as FactsEnd, change_of};
 pub use interrupt::TurnInterrupt;
+pub use limits::budget::{Remaining, Spent};
 pub use limits::cost::Charges;
 pub use limits::policy_change::{PolicyChange, RunPolicy};
 pub use limits::resource_metrics::ResourceMetrics;
@@ -45,8 +46,7 @@ pub(crate) use review_policy::ReviewRuling;
 pub use session::{PricedModel, Session};
 pub(crate) use task::FinishedTask;
 pub use task::{AgentTask, TaskOutcome, TaskProgress};
-pub use tool_calls::subtask_tool::Remaining;
-pub(crate) use tool_calls::subtask_tool::{SPAWN_SUBTASK, Spent, SubtaskOutcome, SubtaskRunner};
+pub(crate) use tool_calls::subtask_tool::{SPAWN_SUBTASK, SubtaskOutcome, SubtaskRunner};
 pub(crate) use tool_calls::tool_executor::{CallRecord, ToolExecutor};
 
 /// Names of the control tools.

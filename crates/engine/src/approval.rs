@@ -140,7 +140,7 @@ pub struct ApprovalPolicy {
     /// The approval mode.
     pub approve: ApprovalMode,
     /// Whether commands are sandboxed, or the user has allowed them to run unsandboxed.
-    pub commands_settled: bool,
+    pub commands_preapproved: bool,
     /// The user's rules.
     pub rules: ApprovalRules,
     /// Asks the user.

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use finding::{Finding, FindingSeverity, Findings, FindingsCheck, findings_schema};
 pub use prompt::CodeReviewTask;
-pub(crate) use prompt::disclosure;
+pub(crate) use prompt::sectioned_prompt;
 pub use report::FindingsFormat;
 pub(crate) use review_context::{ReviewContext, ReviewSources};
 

@@ -61,7 +61,7 @@ pub struct RunDeps {
     /// Tools beyond the standard ones.
     pub extra_tools: Vec<Arc<dyn Tool>>,
     /// Whether commands may run without approval, because they are sandboxed or the user said so.
-    pub commands_settled: bool,
+    pub commands_preapproved: bool,
     /// Answers approval requests.
     pub approver: Arc<dyn Approver>,
     /// Random number from -1 to 1, for backoff.
@@ -200,7 +200,7 @@ pub fn settings_of(journal: &Journal, run: &RunId) -> Result<RunSpec, StartError
     let mut settings: RunSpec = serde_json::from_value(value)
         .map_err(|error| StartError::Unreadable { run: run.clone(), cause: error.to_string() })?;
     if let Some(last) = policy_changes::read(journal, run)?.pop() {
-        settings.set_terms(last.terms);
+        settings.set_policy(last.policy);
     }
     Ok(settings)
 }
@@ -210,21 +210,21 @@ fn resume(run: &RunId, settings: RunSpec, resources: RunDeps) -> Result<RunHandl
     let workspace = open_workspace(&settings)?;
     let open = resources.journal.run(run.as_str())?.status == RunStatus::Open;
     let began = settings_of(&resources.journal, run)?;
-    let in_force = began.terms();
+    let in_force = began.policy();
     // The steps of the run are addressed to the model it started with.
     let model = renamed_model::RenamedModel::called(&began.model, resources.model);
     let resources = RunDeps { model, ..resources };
-    let mut amendments = policy_changes::read(&resources.journal, run)?;
+    let mut changes = policy_changes::read(&resources.journal, run)?;
     let embedded = SqliteRun::resume(&resources.journal, run)?;
     if open {
-        let terms = RunPolicy { commands_settled: resources.commands_settled, ..settings.terms() };
-        let new = (terms != in_force).then(|| policy_changes::from_here(&embedded, terms));
+        let policy = RunPolicy { commands_preapproved: resources.commands_preapproved, ..settings.policy() };
+        let new = (policy != in_force).then(|| policy_changes::from_here(&embedded, policy));
         let (from_seq, amended) = (embedded.resumed_from(), new.as_ref().map(policy_changes::written));
         embedded.note(&Branch::main(), Event::TaskResumed { from_seq, amended });
-        amendments.extend(new);
+        changes.extend(new);
         workspace.load_snapshot(initial_snapshot_path(&resources.journal, run));
     }
-    Ok(spawn(embedded, settings, resources, workspace, RunHistory { resumed: true, amendments }))
+    Ok(spawn(embedded, settings, resources, workspace, RunHistory { resumed: true, changes }))
 }
 
 /// Replays a run with dependencies that do nothing.
@@ -234,7 +234,7 @@ async fn replay(run: &RunId, settings: RunSpec, resources: RunDeps) -> Result<Ru
     // The directory is never read, because no tool runs in a replay.
     let workspace = Workspace::open(std::path::Path::new("/"));
     let workspace = workspace.map_err(|error| StartError::Workspace(error.to_string()))?;
-    let past = RunHistory { resumed: false, amendments: policy_changes::read(journal, run)? };
+    let past = RunHistory { resumed: false, changes: policy_changes::read(journal, run)? };
     Ok(spawn(embedded, settings, resources, Arc::new(workspace), past).outcome().await)
 }
 
@@ -244,7 +244,7 @@ struct RunHistory {
     /// Whether another process worked on the run before, so that files may have changed.
     resumed: bool,
     /// Policy changes made by resumes.
-    amendments: Vec<PolicyChange>,
+    changes: Vec<PolicyChange>,
 }
 
 /// Path of the workspace snapshot taken before the run's first command: next to the journal, until the run
@@ -385,13 +385,13 @@ async fn task(
         limits: Limits { price: settings.limits.price.or(settings.price), ..settings.limits },
         secrets,
         turn_stop: progress.turn_stop.clone(),
-        gatekeeper: ApprovalPolicy {
+        approval: ApprovalPolicy {
             approve: settings.approve,
-            commands_settled: settings.commands_settled,
+            commands_preapproved: settings.commands_preapproved,
             rules: settings.rules.clone(),
             approver: resources.approver,
         },
-        amendments: past.amendments,
+        policy_changes: past.changes,
         review: settings.review.clone(),
         sandbox: settings.sandbox_state.clone(),
         jitter: resources.jitter,

@@ -41,7 +41,7 @@ async fn ran(text: &str, answers: &[&str], files: &[(&str, &str)]) -> Ran {
     let settings = RunSpec {
         work: RunKind::Workflow(Box::new(work)),
         sandbox: SandboxMode::Off,
-        commands_settled: true,
+        commands_preapproved: true,
         ..RunSpec::new("w", model.as_str(), directory.path())
     };
     let models = Models::new(|| std::time::UNIX_EPOCH);

@@ -75,7 +75,7 @@ impl World {
         RunSpec {
             work: RunKind::Workflow(Box::new(work)),
             sandbox: SandboxMode::Off,
-            commands_settled: true,
+            commands_preapproved: true,
             ..RunSpec::new("ask", self.model_name(), self.directory.path())
         }
     }

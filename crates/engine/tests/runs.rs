@@ -52,7 +52,7 @@ impl World {
         RunSpec {
             sandbox: SandboxMode::Off,
             sandbox_state: "off".into(),
-            commands_settled: true,
+            commands_preapproved: true,
             ..RunSpec::new(request, self.model_name(), self.path())
         }
     }
@@ -67,7 +67,7 @@ impl World {
     }
 
     fn builder_with(&self, settings: RunSpec, model: Arc<dyn Model>) -> RunBuilder {
-        RunBuilder::new(RunSpec { commands_settled: true, ..settings }, self.journal.clone(), model)
+        RunBuilder::new(RunSpec { commands_preapproved: true, ..settings }, self.journal.clone(), model)
     }
 
     async fn replay(&self, id: &str) -> RunOutcome {
@@ -217,14 +217,15 @@ async fn limits_and_failures_have_their_exit_codes() {
 }
 
 #[tokio::test]
-async fn a_blocked_task_completes_and_exits_with_one() {
+async fn a_blocked_task_fails_and_exits_with_one() {
     let script =
         r#"{"tool_calls":[{"name":"finish","arguments":{"status":"blocked","summary":"no access"}}]}"#;
     let world = World::new(script);
     let (outcome, _) = world.run("blocked", world.settings("x")).await;
     assert_eq!(outcome.exit(), ExitStatus::Failed);
     let RunOutcome::Ended(outcome) = outcome else { panic!("ended") };
-    assert_eq!((outcome.status, outcome.answer.as_str()), (TaskStatus::Completed, "no access"));
+    assert_eq!((outcome.status, outcome.answer.as_str()), (TaskStatus::Failed, "no access"));
+    assert_eq!(outcome.error.unwrap().reason, "blocked");
 }
 
 #[tokio::test]

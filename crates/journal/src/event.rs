@@ -340,7 +340,7 @@ pub struct TaskComplete {
     pub submission_id: String,
     /// Number of assistant messages.
     pub total_turns: u32,
-    /// Input and output tokens of all model requests, as reported.
+    /// Input and output tokens of all model requests, as reported; by our own count if no usage was reported.
     pub total_tokens: u64,
     /// Part of `total_tokens` served from the provider's cache, as reported.
     #[serde(default, skip_serializing_if = "is_zero")]

@@ -1,6 +1,8 @@
 //! Model request errors. [`crate::retry`] decides how to handle them; [`crate::error_classifier`] classifies a server's
 //! error response.
 
+mod context_size;
+
 use serde::{Deserialize, Serialize};
 
 /// A failed attempt. Never contains a key or a header.
@@ -26,6 +28,12 @@ impl ModelError {
     /// Creates an error that is not based on a server's response.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         ModelError { kind, status: None, message: message.into(), retry_after_ms: None, source_line: None }
+    }
+
+    /// The context size in tokens that the server states, if the conversation exceeds it.
+    pub fn context_tokens(&self) -> Option<u64> {
+        let overflows = self.kind == ErrorKind::Overflow;
+        overflows.then(|| context_size::stated(&self.message)).flatten()
     }
 
     /// The error of an attempt cancelled by its token.

@@ -80,6 +80,11 @@ impl ErrorBody {
             }
             _ => message,
         };
+        // llama.cpp states the size beside its message.
+        let message = match error["n_ctx"].as_u64().filter(|size| !message.contains(&size.to_string())) {
+            Some(size) => format!("{message} (context size {size})"),
+            None => message,
+        };
         let word = |key: &str| error[key].as_str().unwrap_or_default().to_lowercase();
         let status = ["code", "status", "status_code"].into_iter().find_map(|key| {
             let number = error[key].as_u64().or_else(|| error[key].as_str()?.parse().ok())?;

@@ -263,7 +263,7 @@ impl Workspace {
     }
 
     /// Overwrites a file with this content, whatever it holds now. The error is the reason it failed.
-    pub fn restore_file(&self, path: &str, content: &[u8]) -> Result<(), String> {
+    pub fn restore_file(&self, path: &str, content: Option<&[u8]>) -> Result<(), String> {
         let path = self.locate(path).map_err(|problem| problem.to_string())?;
         if self
             .stat_no_symlinks(&path)
@@ -272,15 +272,23 @@ impl Workspace {
         {
             // Otherwise the content would be written through the symlink.
             let _ = rustix::fs::unlinkat(parent, path.file_name(), AtFlags::empty());
+            if content.is_none() {
+                return Ok(());
+            }
         }
         let now = self.current(&path, PUT_BACK_BYTES).map_err(|problem| problem.to_string())?;
         let change = FileWrite {
             path,
             before: now.map(|now| ContentHash::of(&now.content)),
-            after: Some(content.to_vec()),
+            after: content.map(<[u8]>::to_vec),
             mode: None,
         };
         self.change(&[change], "put-back", PUT_BACK_BYTES).map_err(|error| error.to_string())
+    }
+
+    /// Ends all background jobs and waits until they have ended.
+    pub async fn end_jobs(&self) {
+        self.jobs.end_all().await;
     }
 
     /// Hash of the version of this file that the run last saw.

@@ -130,7 +130,7 @@ fn changed(
     settings.approve = args.gates.approve.unwrap_or(settings.approve);
     settings.sandbox = args.gates.sandbox.unwrap_or(settings.sandbox);
     if args.gates.allow_net {
-        settings.confine.network = Network::Machine;
+        settings.sandbox_options.network = Network::Machine;
     }
     let limits = &mut settings.limits;
     limits.max_turns = args.limits.max_turns.unwrap_or(limits.max_turns);

@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use fusee::engine::dispatch;
 use fusee::engine::journal::RunId;
+use fusee::engine::journal::event::TurnType;
 use fusee::engine::review::CodeReview;
 use fusee::engine::run::{self, ExitStatus, JsonOutput, PromptText, RunSpec};
 
 use super::run_setup::{RunSetup, RunTarget, StartedRun};
 use super::task;
+use super::unstarted_run::UnstartedRun;
 use crate::command::run_session;
 use crate::config::flags::{ApprovalFlags, DirectoryFlag, FlowFlags, LimitFlags, ModelFlags, RunIdFlag};
 use crate::config::{Config, Value};
@@ -100,6 +102,16 @@ impl RunArgs {
         }
     }
 
+    /// The run in the events if it cannot start, if events are asked for.
+    fn unstarted(&self, turn_type: TurnType) -> Option<UnstartedRun> {
+        self.json.then(|| UnstartedRun {
+            id: self.name.run_id.clone(),
+            request: self.request.clone().or_else(|| self.template.clone()).unwrap_or_default(),
+            model: self.model.model.clone().unwrap_or_default(),
+            turn_type: if self.review { TurnType::Review } else { turn_type },
+        })
+    }
+
     /// Rejects flags that mean nothing for a task, instead of ignoring them.
     fn check_for_task(&self) -> Result<(), CliError> {
         let own = "templates and workflows define";
@@ -162,8 +174,26 @@ pub(crate) struct Launched {
     pub(crate) show: UiOptions,
 }
 
-/// Runs the command.
+/// Runs the command. With `--json`, the events of a run are printed even if it could not start.
 pub(crate) async fn run(args: RunArgs, process: &Process) -> Result<ExitStatus, CliError> {
+    let unstarted = args.unstarted(TurnType::User);
+    reporting(unstarted, perform(args, process).await)
+}
+
+/// Prints the events of a run that could not start, if they are asked for.
+fn reporting(
+    unstarted: Option<UnstartedRun>,
+    result: Result<ExitStatus, CliError>,
+) -> Result<ExitStatus, CliError> {
+    if let (Err(failure), Some(unstarted)) = (&result, unstarted)
+        && !failure.run_started
+    {
+        unstarted.report(failure)?;
+    }
+    result
+}
+
+async fn perform(args: RunArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let (earlier, words) = continues(args.continues.as_deref(), args.request.as_deref(), &project)?;
     if let Some(words) = args.task_words(words)? {
@@ -172,11 +202,21 @@ pub(crate) async fn run(args: RunArgs, process: &Process) -> Result<ExitStatus, 
     let target = RunTarget::Request(request(words, &process.environment)?);
     let Launched { started, show } =
         Box::pin(launch(args, target, earlier, JsonOutput::Events, project, process)).await?;
-    Ok(run_session::watch(started, &show, &[]).await?.0)
+    let (exit, _) = run_session::watch(started, &show, &[]).await.map_err(CliError::after_start)?;
+    Ok(exit)
 }
 
 /// Reviews code.
 pub(super) async fn review(
+    args: RunArgs,
+    review: CodeReview,
+    process: &Process,
+) -> Result<ExitStatus, CliError> {
+    let unstarted = args.unstarted(TurnType::Review);
+    reporting(unstarted, perform_review(args, review, process).await)
+}
+
+async fn perform_review(
     args: RunArgs,
     review: CodeReview,
     process: &Process,
@@ -186,7 +226,8 @@ pub(super) async fn review(
     let target = RunTarget::Review(Box::new(review), request(words, &process.environment)?);
     let Launched { started, show } =
         Box::pin(launch(args, target, earlier, JsonOutput::Events, project, process)).await?;
-    Ok(run_session::watch(started, &show, &[]).await?.0)
+    let (exit, _) = run_session::watch(started, &show, &[]).await.map_err(CliError::after_start)?;
+    Ok(exit)
 }
 
 /// Starts what a command line turned out to run. Every flag applies to it or is rejected.

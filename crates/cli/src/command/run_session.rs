@@ -56,9 +56,6 @@ pub(crate) async fn watch(
             if let Some(line) = show.last_line(ended) {
                 stdio::print(&format!("{line}\n"))?;
             }
-            if ended.blocked {
-                stdio::error("the model reports that it is blocked and could not complete the task\n");
-            }
             Ok((outcome.exit(), Some(outcome)))
         }
     }

@@ -95,7 +95,7 @@ impl<'p> RunSetup<'p> {
         spec: &RunSpec,
         process: &'p Process,
     ) -> Result<Self, CliError> {
-        let sandbox = activate(spec.sandbox, spec.confine.clone(), &spec.workspace, process).await;
+        let sandbox = activate(spec.sandbox, spec.sandbox_options.clone(), &spec.workspace, process).await;
         let model = model_selection::open(&resolved, spec.record.as_deref())?;
         Self::finish(Self {
             journal: project.open_journal(config.journal())?,
@@ -249,9 +249,9 @@ async fn activate(
 
 /// Warns if commands are not sandboxed although that was requested, or less than usual.
 fn warn(sandbox: &ActiveSandbox, show: &UiOptions) {
-    let Some(complaint) = &sandbox.complaint else { return };
-    if sandbox.settled {
-        return stdio::error(&format!("warning: {complaint}\n"));
+    let Some(problem) = &sandbox.problem else { return };
+    if sandbox.preapproved {
+        return stdio::error(&format!("warning: {problem}\n"));
     }
     let so = if show.can_ask() {
         "you are asked before each command"
@@ -259,7 +259,7 @@ fn warn(sandbox: &ActiveSandbox, show: &UiOptions) {
         "commands are refused because there is no terminal to ask on"
     };
     stdio::error(&format!(
-        "warning: no sandbox is available here ({complaint}), so {so}; `--sandbox off` runs commands \
+        "warning: no sandbox is available here ({problem}), so {so}; `--sandbox off` runs commands \
          unsandboxed\n"
     ));
 }

@@ -232,7 +232,8 @@ async fn run_task(
     let Launched { started, show } =
         Box::pin(run::launch(args, target, earlier, line.form, project, process)).await?;
     let id = started.running.id().clone();
-    let (exit, outcome) = run_session::watch(started, &show, &[]).await?;
+    let watched = run_session::watch(started, &show, &[]).await;
+    let (exit, outcome) = watched.map_err(CliError::after_start)?;
     if json {
         let mut result = result_of(outcome);
         if line.direct_tool {

@@ -319,8 +319,7 @@ fn read_unit(kind: Kind, unit: Unit, value: &Node) -> Result<Value, TypeMismatch
         Unit::Milliseconds => {
             let any = Kind::Whole { least: 1, most: i64::MAX as u64 };
             match any.read(value)? {
-                // The key takes whole seconds: round up so that a short timeout does not become 0.
-                Value::Whole(ms) => kind.read_text(&ms.div_ceil(1000).to_string()),
+                Value::Whole(ms) => kind.read_text(&format!("{}.{:03}", ms / 1000, ms % 1000)),
                 other => Ok(other),
             }
         }

@@ -134,7 +134,12 @@ const BASE: &[Key] = &[
         Some("words"),
         "What ranks the files found for a task: words (by shared words), or model (one more request; falls back to words).",
     ),
-    key("timeout_s", whole(1, 86_400), Some("300"), "Maximum time a model may send nothing, in seconds."),
+    key(
+        "timeout_s",
+        Kind::Number { least: 0.001, most: 86_400.0 },
+        Some("300"),
+        "Maximum time a model may send nothing, in seconds.",
+    ),
     key(
         "task_timeout_s",
         whole(1, u32::MAX as u64),

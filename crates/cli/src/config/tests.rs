@@ -121,7 +121,7 @@ fn every_key_reaches_what_it_is_for() {
             limits.timeout_s,
             limits.task_timeout_s
         ),
-        (2, 3, 0.5, 4, Some(5))
+        (2, 3, 0.5, 4.0, Some(5))
     );
     assert_eq!((limits.retry_policy.max_retries, limits.retry_policy.backoff_ms), (6, 7));
     let options = config.options();
@@ -140,7 +140,7 @@ fn the_names_of_the_specification_are_understood() {
                    [retryPolicy]\nmaxRetries = 9\nbackoffMs = 10\n";
     let limits = Place::new("", project, &[]).gather(Vec::new()).unwrap().limits();
     assert_eq!((limits.max_turns, limits.max_tokens, limits.compaction_threshold), (7, 8, 0.6));
-    assert_eq!(limits.timeout_s, 2, "1500 ms are not cut to one second");
+    assert_eq!(limits.timeout_s, 1.5, "the spec's `timeout` is in milliseconds");
     assert_eq!((limits.retry_policy.max_retries, limits.retry_policy.backoff_ms), (9, 10));
 }
 

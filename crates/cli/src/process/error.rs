@@ -16,22 +16,38 @@ pub(crate) struct CliError {
     /// Whether the message is already fully rendered, such as a list of diagnostics; it gets no `error:`
     /// prefix.
     pub(crate) rendered: bool,
+    /// Reason in the events, if it is not the usual one of the exit code.
+    pub(crate) reason: Option<&'static str>,
+    /// Message in the events, if it is not the whole message.
+    pub(crate) headline: Option<String>,
+    /// Whether a run had started, which reports its own end.
+    pub(crate) run_started: bool,
 }
 
 impl CliError {
     /// A usage error: wrong flags, files or configuration (exit code 2).
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self { exit: ExitStatus::Usage, message: message.into(), help: None, rendered: false }
+        Self::new(ExitStatus::Usage, message.into())
     }
 
     /// Any other failure (exit code 1).
     pub(crate) fn failed(message: impl Into<String>) -> Self {
-        Self { exit: ExitStatus::Failed, message: message.into(), help: None, rendered: false }
+        Self::new(ExitStatus::Failed, message.into())
+    }
+
+    fn new(exit: ExitStatus, message: String) -> Self {
+        Self { exit, message, help: None, rendered: false, reason: None, headline: None, run_started: false }
     }
 
     /// A usage error whose text is already rendered.
     pub(crate) fn rendered(text: String) -> Self {
-        Self { exit: ExitStatus::Usage, message: text, help: None, rendered: true }
+        Self { rendered: true, ..Self::usage(text) }
+    }
+
+    /// Marks an error that came up after the run had started.
+    #[must_use]
+    pub(crate) fn after_start(self) -> Self {
+        Self { run_started: true, ..self }
     }
 
     /// Adds a hint about what to do next.

@@ -37,7 +37,7 @@ pub(crate) fn settings_of_run(
 pub(crate) fn line(benchmark: BenchmarkSettings, outcome: &TaskOutcome) -> String {
     let attempt = benchmark.attempt;
     let reason = match (outcome.status, &outcome.error) {
-        (TaskStatus::Completed, _) if outcome.blocked => format!("blocked: {}", outcome.answer),
+        (_, Some(error)) if error.reason == "blocked" => format!("blocked: {}", outcome.answer),
         (TaskStatus::Completed, _) if benchmark.line => return format!("Finished Try{attempt}"),
         (TaskStatus::Completed, _) => return outcome.answer.trim_end().to_owned(),
         (_, Some(error)) => error.message.clone(),

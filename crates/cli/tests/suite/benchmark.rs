@@ -87,3 +87,35 @@ fn tests_cannot_be_changed_in_a_benchmark_by_any_tool() {
     free.run().exits(0);
     assert_eq!(project.read("tests/test_a.txt"), "new\n");
 }
+
+#[test]
+fn the_tests_are_the_originals_when_the_runtime_runs_them_and_at_the_end() {
+    let project = project();
+    let shell = |command: &str| Line::call("shell", json!({ "command": command }));
+    let job = "while :; do echo no > tests/test_a.txt; echo x > conftest.py; sleep 0.02; done";
+    let lines = [
+        shell("echo x > tests/test_new.py; mkdir -p src; echo x > src/conftest.py; echo x > src/a.py"),
+        Line::call("shell", json!({ "command": job, "background": true })),
+        shell("sleep 0.3"),
+        Line::text("Done."),
+    ];
+    run_json(&project, &project.script(&lines)).args(["--benchmark"]).run().exits(0);
+    assert_eq!(project.read("tests/test_a.txt"), "two\n");
+    let added = ["tests/test_new.py", "src/conftest.py", "conftest.py"];
+    assert!(added.iter().all(|path| !project.dir().join(path).exists()));
+    assert_eq!(project.read("src/a.py"), "x\n");
+    project.assert_no_process_left();
+
+    // A verification during which a job changes the tests does not count as passed.
+    let verify = "sleep 0.3; grep -q no tests/test_a.txt";
+    let lines = [
+        Line::call("shell", json!({ "command": job, "background": true })),
+        write("b.txt"),
+        Line::text("Done."),
+        Line::text("Done."),
+    ];
+    let run = run_json(&project, &project.script(&lines)).args(["--benchmark", "--verify", verify]);
+    assert_eq!(run.args(["--max-turns", "3"]).run().code, Some(3));
+    assert_eq!(project.read("tests/test_a.txt"), "two\n");
+    project.assert_no_process_left();
+}

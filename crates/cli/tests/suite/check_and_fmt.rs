@@ -117,6 +117,7 @@ fn agents_and_prompts_are_checked_with_places() {
     let project = Project::new()
         .with("agents/a.toml", "name = \"a\"\nmax_turnz = 3\n")
         .with("prompts/p.toml", "[[sections]]\nkey = \"one\"\ntitle = \"One\"\nbody = \"x\"\n\n[[sections]]\nkey = \"one\"\ntitle = \"Two\"\nbody = \"y\"\n")
+        .with("prompts/k.toml", "[[sections]]\nkey = \"fine\"\ntitle = \"One\"\nbody = \"x\"\n\n[[sections.sections]]\nkey = \"Bad.Key!\"\ntitle = \"Two\"\nbody = \"y\"\n")
         .with("prompts/q.toml", "[[sections]]\nkei = \"one\"\n")
         .with("prompts/r.json", "{\"sections\": [\n  {\"key\": \"k\", \"title\": \"T\", \"boddy\": \"b\"}\n]}\n")
         .with("other/package.json", "{\"name\": \"not ours\"}");
@@ -138,6 +139,7 @@ fn agents_and_prompts_are_checked_with_places() {
         brief,
         [
             "agents/a.toml:2:1 unknown-key",
+            "prompts/k.toml:7:8 invalid_key",
             "prompts/p.toml:7:8 duplicate_key",
             "prompts/q.toml:2:1 invalid-prompt-file",
             "prompts/r.json:2:36 invalid-prompt-file",

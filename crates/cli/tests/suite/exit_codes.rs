@@ -23,6 +23,8 @@ fn ends(outcome: &Outcome, status: &str, code: &str, reason: &str) {
     assert_eq!(end(outcome), (status.to_owned(), code.to_owned(), reason.to_owned()), "{}", outcome.stdout);
 }
 
+const GREET: &str = r#"<task type="atomic" name="greet"><description>Greets.</description><inputs><input name="who"/></inputs><instructions>Greet {{who}}.</instructions></task>"#;
+
 fn shell_lines(count: usize) -> Vec<Line> {
     (0..count).map(|n| Line::call("shell", json!({"command": format!("echo {n}")}))).collect()
 }
@@ -66,11 +68,85 @@ fn the_loop_guard_is_1() {
 }
 
 #[test]
-fn a_model_that_says_it_is_blocked_is_1() {
+fn a_model_that_says_it_is_blocked_has_failed_with_1() {
     let project = Project::new();
     let blocked = Line::call("finish", json!({"status": "blocked", "summary": "No way in."}));
-    let outcome = run_json(&project, &project.script(&[blocked])).run().exits(1);
-    assert!(outcome.events().last().unwrap()["answer"].as_str().unwrap().contains("No way in."));
+    let script = project.script(&[blocked]);
+    let outcome = run_json(&project, &script).args(["--run-id", "b"]).run().exits(1);
+    ends(&outcome, "failed", "TURN_FAILED", "blocked");
+    let events = outcome.events();
+    let last = events.last().unwrap();
+    assert_eq!(last["answer"], "No way in.");
+    assert_eq!(last["error"]["message"], "the model reports that it is blocked: No way in.");
+    assert_eq!(of_type(&events, "task_report")[0]["status"], "failed");
+    let runs = fusee(&project).args(["runs", "--json"]).run().exits(0);
+    assert!(runs.stdout.contains("\"failed\""), "{}", runs.stdout);
+}
+
+#[test]
+fn a_reply_that_is_cut_off_twice_exhausts_the_output() {
+    let project = impatient();
+    let cut = || {
+        let delta = |delta: Value, end: Value| {
+            json!({"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m",
+                "choices": [{"index": 0, "delta": delta, "finish_reason": end}]})
+            .to_string()
+        };
+        let words = delta(json!({"role": "assistant", "content": "Half a"}), Value::Null);
+        Reply::events([words, delta(json!({}), json!("length")), "[DONE]".to_owned()])
+    };
+    let server = Server::start([cut(), cut()]);
+    let outcome = run_on(&project, &server).run().exits(3);
+    ends(&outcome, "failed", "TOKEN_LIMIT", "output");
+    assert_eq!(outcome.events().last().unwrap()["answer"], "Half a");
+}
+
+#[test]
+fn a_silent_model_is_a_timeout_counted_in_milliseconds() {
+    let agent = r#"{"timeout": 300, "retryPolicy": {"maxRetries": 1, "backoffMs": 10}}"#;
+    let project = Project::new().with("agent.json", agent);
+    let server = Server::start(Script::new().afterwards(Reply::silence()));
+    let outcome = run_on(&project, &server).args(["--agent", "agent.json"]).run().exits(3);
+    ends(&outcome, "failed", "TIMEOUT", "time");
+    assert_eq!(server.requests().len(), 2);
+    let tried = of_type(&outcome.events(), "retry").len();
+    assert_eq!(tried, 1, "{}", outcome.stdout);
+    let reason = of_type(&outcome.events(), "retry")[0]["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains("0.3 s") || reason.contains("300 ms"), "{reason}");
+}
+
+#[test]
+fn what_keeps_a_run_from_starting_is_on_the_stream() {
+    let project = Project::new().with(".fusee/templates/greet.xml", GREET).with("broken.toml", "x = \n");
+    let done = project.script(&[Line::text("Done.")]);
+    let missing = "configuration_error";
+    let cases: &[(&[&str], i32, &str)] = &[
+        (&["run", "x", "--model", "script:none.jsonl"], 2, missing),
+        (&["run", "x", "--model", &done, "--agent", "none.toml"], 2, missing),
+        (&["run", "x", "--model", &done, "--agent", "broken.toml"], 2, missing),
+        (&["run", "x", "--model", &done, "--prompt", "none.toml"], 2, missing),
+        (&["run", "x", "--model", &done, "--output-schema", "none.json"], 2, missing),
+        (&["run", "x", "--model", &done, "--continue", "never"], 2, missing),
+        (&["run", "x", "--model", &done, "-C", "no/such/directory"], 2, missing),
+        (&["run", "x"], 2, missing),
+        (&["run", "--model", &done], 2, missing),
+        (&["run", "--template", "nothing-like-it", "--model", &done], 2, "template_not_found"),
+        (&["run", "/task greet", "--model", &done], 1, "input_validation_failure"),
+        (&["run", "(no-such-form 1)", "--model", &done], 2, missing),
+        (&["review", "--model", "script:none.jsonl"], 2, missing),
+    ];
+    for (args, exit, reason) in cases {
+        let outcome = fusee(&project).args(args.iter()).args(["--json"]).run().exits(*exit);
+        assert_eq!(
+            end(&outcome),
+            ("failed".to_owned(), "INIT_FAILED".to_owned(), (*reason).to_owned()),
+            "{args:?}"
+        );
+        let events = outcome.events();
+        let types: Vec<_> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
+        assert_eq!(types, ["task_started", "error", "task_complete"], "{args:?}");
+        assert!(outcome.stderr.starts_with("error") || !outcome.stderr.is_empty(), "{args:?}");
+    }
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub(crate) fn done(stage: &str) -> Line {
     Line::call("flow_stage_done", json!({ "stage": stage, "summary": format!("{stage} is done") }))
 }
 
-fn run<'p>(project: &'p Project, mode: &str, lines: &[Line]) -> Command<'p> {
+pub(crate) fn run<'p>(project: &'p Project, mode: &str, lines: &[Line]) -> Command<'p> {
     run_json(project, &project.script(lines)).args(["--flow", mode])
 }
 
@@ -184,7 +184,7 @@ fn staged3_is_three_tasks_of_their_own() {
     let report = report(&events);
     assert_eq!(report["files_changed"], json!(["a.txt"]));
     assert_eq!(report["files_read"], json!(["a.txt"]));
-    assert_eq!(report["tool_calls_total"], json!(3));
+    assert_eq!(report["tool_calls_total"], json!(5));
     assert_eq!(report["plan_steps"], json!(1));
     let started: Vec<_> =
         of_type(&events, "task_started").into_iter().map(|event| event["parent"].clone()).collect();
@@ -342,7 +342,7 @@ fn branched_work_runs_each_planned_task_by_itself_in_order_of_priority() {
     main/plan: ok true
     main/plan: completed
     main: plan completed
-    main: 2 skipped
+    main: task-1 skipped
     main: stage task-2 1
     main/task-2: started
     main/task-2: ok true
@@ -411,7 +411,7 @@ fn verify_decides_when_the_work_is_done() {
     ");
     let report = report(&events);
     assert_eq!(report["verify"], json!({"command": verify, "passed": true, "runs": 3}));
-    assert_eq!(report["tool_call_counts"], json!({"write_file": 2}));
+    assert_eq!(report["tool_call_counts"], json!({"finish": 1, "write_file": 2}));
     assert_eq!(report["feedback_counts"], json!({"verify_failed": 3}));
     assert_eq!(events.last().unwrap()["answer"], "This should do.");
 }

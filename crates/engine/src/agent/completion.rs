@@ -2,7 +2,7 @@
 //! final result. The turn machine decides what follows from it.
 
 pub(crate) mod answer_check;
-pub(crate) mod finalize;
+pub(crate) mod answer_handler;
 pub(crate) mod implement_nudge;
 pub(crate) mod runtime_actions;
 pub(crate) mod verification;

@@ -32,6 +32,10 @@ const ASK_CONTEXT_FROM: u64 = 3_000;
 /// Fraction of the limit that a compaction aims for.
 const COMPACT_TO: f64 = 0.4;
 
+/// Fraction of the context that a conversation may fill after the server rejected a larger one; the rest is for
+/// the reply and for the inaccuracy of the estimate.
+const FIT_TO: f64 = 0.8;
+
 /// Fraction of the limit within which the newest turns are kept verbatim.
 const KEEP_RECENT: f64 = 0.2;
 
@@ -51,18 +55,29 @@ pub(crate) struct Conversation<'t> {
     /// Context size of the model, if its server reports it.
     context_tokens: Option<u64>,
     context_asked: bool,
+    /// Tokens that the server accepts, if it rejected a larger conversation.
+    pub(crate) accepted_tokens: Option<u64>,
 }
 
 impl<'t> Conversation<'t> {
     pub(crate) fn new(task: &'t AgentTask, flow: &FlowState) -> Self {
-        let prompt = task.disclosure.as_ref().map(RenderedPrompt::new);
+        let prompt = task.sectioned_prompt.as_ref().map(RenderedPrompt::new);
         let phase = flow.phase_in_system().map(str::to_owned);
         let (system, tools) = frame(task, flow, prompt.as_ref(), phase.as_deref());
         let dialect = task.session.model.dialect();
         let mut history = HistoryWindow::new(dialect, system, tools, task.rules.history);
         task.input.iter().for_each(|message| history.push(message.clone()));
         let usage = ContextUsage::default();
-        Self { history, usage, prompt, phase, sent: 0, context_tokens: None, context_asked: false }
+        Self {
+            history,
+            usage,
+            prompt,
+            phase,
+            sent: 0,
+            context_tokens: None,
+            context_asked: false,
+            accepted_tokens: task.rules.accepted_tokens,
+        }
     }
 
     /// Tokens in the next request.
@@ -166,6 +181,11 @@ impl<'t> Conversation<'t> {
         limit.min(self.context_tokens.unwrap_or(u64::MAX))
     }
 
+    /// The size to keep the context below: the limit, or what the server accepts if that is less.
+    pub(crate) fn context_size(&self, limit: u64) -> u64 {
+        self.max_tokens(limit).min(self.accepted_tokens.unwrap_or(u64::MAX))
+    }
+
     /// Approximate number of bytes that still fit into a context of `max_tokens`.
     pub(crate) fn room_bytes(&self, max_tokens: u64) -> usize {
         self.usage.bytes(max_tokens.saturating_sub(self.tokens()))
@@ -190,13 +210,16 @@ impl<'t> Conversation<'t> {
         });
     }
 
-    /// Compacts the conversation, if that saves enough.
+    /// Compacts the conversation, if that saves enough. `rejected` is set if the server rejected it: the tokens
+    /// that it accepts, from now on.
     pub(crate) async fn compact(
         &mut self,
         run: &mut Execution<'_>,
         turn_index: u32,
+        rejected: Option<u64>,
     ) -> Result<TurnEvent, RunAborted> {
-        let (before, max_tokens) = (self.tokens(), self.max_tokens(run.policy.limits.max_tokens));
+        self.accepted_tokens = rejected.or(self.accepted_tokens);
+        let (before, max_tokens) = (self.tokens(), self.context_size(run.policy.limits.max_tokens));
         let limit = max_tokens as f64;
         let keep = CompactionRetention {
             first_user_messages: 1,
@@ -209,6 +232,13 @@ impl<'t> Conversation<'t> {
         let target = ((limit * COMPACT_TO) as u64).saturating_sub(overhead);
         let count = |message: &Message| self.usage.estimate(size(message));
         let compacted = compaction::compact(self.history.messages(), &keep, target, &count);
+        let compacted = match rejected {
+            None => compacted,
+            Some(tokens) => {
+                let limit = ((tokens as f64 * FIT_TO) as u64).saturating_sub(overhead);
+                compaction::fit(self.history.messages(), compacted, limit, &count)
+            }
+        };
         let Some(mut compacted) = compacted else { return Ok(TurnEvent::Compacted { smaller: false }) };
         if run.session().limits.compaction_summary == SummaryBy::Model {
             model_summary::summarise(run, self, max_tokens, &mut compacted).await?;

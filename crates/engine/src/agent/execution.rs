@@ -3,12 +3,14 @@
 
 use fusee_journal::event::Event;
 use fusee_journal::{DurableRun, RunAborted, StepKind, StepMeta};
-use fusee_model::{CancellationToken, Reply, ToolCall};
+use fusee_model::{CancellationToken, Reply, ToolCall, Usage};
 use fusee_tools::CallLimits;
 use serde_json::json;
 
+use super::conversation::Conversation;
 use super::interrupt::InterruptibleTurn;
 use super::limits::Limits;
+use super::limits::budget::Remaining;
 use super::limits::meter::Meter;
 use super::limits::policy_change::RunPolicy;
 use super::model_request::attempt::AttemptResult;
@@ -35,9 +37,9 @@ impl<'t> Execution<'t> {
     pub(crate) fn new(task: &'t AgentTask, started_ms: i64) -> Self {
         Self {
             task,
-            meter: Meter::new(started_ms, task.rules.used_ms),
-            policy: task.session.terms_at(&task.branch, 0),
-            approvals: task.session.gatekeeper.rules.clone(),
+            meter: Meter::new(started_ms, task.rules.used.clone()),
+            policy: task.session.policy_at(&task.branch, 0),
+            approvals: task.session.approval.rules.clone(),
             turn: Some(task.session.turn_stop.begin(&task.cancel)),
             stops: 0,
         }
@@ -70,13 +72,18 @@ impl<'t> Execution<'t> {
         self.meter.left_ms(&self.policy.limits)
     }
 
+    /// What remains of the limits after this many turns of the task itself.
+    pub(crate) fn remaining(&self, turns: u32, conversation: &Conversation<'_>) -> Remaining {
+        self.meter.remaining(&self.limits(), turns, conversation.accepted_tokens)
+    }
+
     /// Applies the policy changes of a resume that take effect at the current position. Returns whether there
     /// can be any.
     pub(crate) fn refresh_policy(&mut self) -> bool {
-        let changes = !self.session().amendments.is_empty();
+        let changes = !self.session().policy_changes.is_empty();
         if changes {
             let next = self.engine().position(&self.task.branch);
-            self.policy = self.session().terms_at(&self.task.branch, next);
+            self.policy = self.session().policy_at(&self.task.branch, next);
         }
         changes
     }
@@ -84,20 +91,21 @@ impl<'t> Execution<'t> {
     /// Records a request, whether sent or replayed. A scripted model must know which of its lines were used.
     pub(crate) fn record_attempt(&mut self, result: &AttemptResult, recorded: &StepMeta) {
         self.meter.record(recorded);
-        self.meter.model_ms += recorded.duration_ms;
+        self.meter.spent.model_ms += recorded.duration_ms;
         if recorded.replayed {
             result.notify(&*self.session().model);
         }
     }
 
-    /// Charges a reply at the price of the model that gave it.
-    pub(crate) fn charge(&mut self, reply: &Reply, tokens: u64) {
-        self.meter.charge(self.policy.limits.price, reply, tokens);
+    /// Charges a reply at the price of the model that gave it; `estimated` is used if the server reports no
+    /// usage.
+    pub(crate) fn charge(&mut self, reply: &Reply, estimated: Usage) {
+        self.meter.charge(self.policy.limits.price, reply, estimated);
     }
 
     /// Reports the progress after this many replies.
     pub(crate) fn report_progress(&self, turns: u32) {
-        self.task.progress.turned(turns, self.meter.charges.usage(), self.meter.metrics(turns));
+        self.task.progress.update(turns, &self.meter.spent);
     }
 
     /// Executor of the model's calls.

@@ -15,7 +15,9 @@ pub(crate) struct Facts {
     files_read: BTreeSet<String>,
     /// For each changed file, its content before the task and now.
     files_changed: BTreeMap<String, FileChange>,
+    /// Requested calls, by the name the model used, including the refused ones.
     calls: BTreeMap<String, u32>,
+    refused: BTreeMap<String, u32>,
     errors: BTreeMap<String, u32>,
     feedback: BTreeMap<String, u32>,
     /// Replies that had to be requested again.
@@ -37,7 +39,7 @@ pub(crate) struct Facts {
 
 impl Facts {
     /// Empty facts of a task whose earlier parts have read these files.
-    pub(crate) fn knowing(contents: BTreeMap<String, ContentHash>) -> Self {
+    pub(crate) fn with_contents(contents: BTreeMap<String, ContentHash>) -> Self {
         Self { contents, ..Self::default() }
     }
 
@@ -47,21 +49,27 @@ impl Facts {
     }
 
     /// Records a call that ran.
-    pub(crate) fn called(&mut self, name: &str, output: &ToolOutput) {
+    pub(crate) fn record_call(&mut self, name: &str, output: &ToolOutput) {
         *self.calls.entry(name.to_owned()).or_default() += 1;
         let writes = matches!(name, "write_file" | "edit_file" | "apply_patch");
         self.idle_write |= writes && output.ok && output.changed.is_empty();
         if !output.ok {
             *self.errors.entry(name.to_owned()).or_default() += 1;
         }
-        self.files_read.extend(output.seen.iter().map(|seen| seen.path.clone()));
         self.note_changes(output.changed.iter());
         // Text returned by a change does not count as a read.
-        for seen in output.seen.iter().filter(|_| output.changed.is_empty()) {
+        for seen in output.seen.iter().filter(|_| !writes && output.changed.is_empty()) {
+            self.files_read.insert(seen.path.clone());
             let before = self.contents.insert(seen.path.clone(), seen.hash);
             self.reads += 1;
             self.rereads += u32::from(before == Some(seen.hash));
         }
+    }
+
+    /// Records a call that was refused: it counts as requested, but neither as run nor as an error.
+    pub(crate) fn record_refusal(&mut self, name: &str) {
+        *self.calls.entry(name.to_owned()).or_default() += 1;
+        *self.refused.entry(name.to_owned()).or_default() += 1;
     }
 
     /// Files that were actually read, sorted by path.
@@ -70,7 +78,7 @@ impl Facts {
     }
 
     /// Records changes that the runtime made for the model.
-    pub(crate) fn changed_by_runtime(&mut self, output: &ToolOutput) {
+    pub(crate) fn record_changes(&mut self, output: &ToolOutput) {
         self.note_changes(output.changed.iter());
     }
 
@@ -80,7 +88,7 @@ impl Facts {
     }
 
     /// Records a file that the runtime read for the model.
-    pub(crate) fn read(&mut self, path: &str) {
+    pub(crate) fn record_read(&mut self, path: &str) {
         self.files_read.insert(path.to_owned());
     }
 
@@ -105,7 +113,7 @@ impl Facts {
         let count = |counts: &BTreeMap<String, u32>| -> u32 {
             counts.iter().filter(|(name, _)| works(name)).map(|(_, count)| count).sum()
         };
-        count(&self.calls).saturating_sub(count(&self.errors))
+        count(&self.calls).saturating_sub(count(&self.refused) + count(&self.errors))
     }
 
     /// Adds the facts of a part of the task.
@@ -114,6 +122,7 @@ impl Facts {
         self.note_changes(part.files_changed.values());
         for (mine, theirs) in [
             (&mut self.calls, &part.calls),
+            (&mut self.refused, &part.refused),
             (&mut self.errors, &part.errors),
             (&mut self.feedback, &part.feedback),
         ] {
@@ -164,13 +173,13 @@ impl Facts {
     }
 
     /// Records a result of the verification command.
-    pub(crate) fn verified(&mut self, command: &str, passed: bool) {
+    pub(crate) fn record_verification(&mut self, command: &str, passed: bool) {
         let runs = self.verification.as_ref().map_or(0, |last| last.runs) + 1;
         self.verification = Some(Verification { command: command.to_owned(), passed, runs });
     }
 
     /// Records a new plan.
-    pub(crate) fn plan_made(&mut self) {
+    pub(crate) fn record_plan(&mut self) {
         self.plans += 1;
     }
 
@@ -179,13 +188,13 @@ impl Facts {
         self.plans
     }
 
-    /// Number of calls so far, over all tools.
-    pub(crate) fn calls_total(&self) -> u32 {
-        self.calls.values().sum()
+    /// Number of calls that ran so far, over all tools.
+    pub(crate) fn calls_run(&self) -> u32 {
+        self.calls.values().sum::<u32>().saturating_sub(self.refused.values().sum())
     }
 
     /// Records a hint or refusal given to the model.
-    pub(crate) fn fed_back(&mut self, kind: &str) {
+    pub(crate) fn count_feedback(&mut self, kind: &str) {
         *self.feedback.entry(kind.to_owned()).or_default() += 1;
     }
 
@@ -207,7 +216,7 @@ impl Facts {
             files_changed: self.changed().map(|(path, _)| path.to_owned()).collect(),
             files_read: self.files_read.iter().cloned().collect(),
             plan_steps: end.plan_steps,
-            tool_calls_total: self.calls_total(),
+            tool_calls_total: self.calls.values().sum(),
             tool_errors_total: self.errors.values().sum(),
             tool_call_counts: self.calls.clone(),
             tool_error_counts: self.errors.clone(),

@@ -81,7 +81,7 @@ pub(crate) async fn resume_after_stop(
     if !run.engine().step(call, turn_only).await?.value {
         return Ok(false);
     }
-    let words = what_now(run).await?;
+    let words = ask_how_to_continue(run).await?;
     run.turn = Some(task.session.turn_stop.begin(&task.cancel));
     let Some(words) = words else { return Ok(false) };
     if !words.trim().is_empty() {
@@ -94,7 +94,7 @@ pub(crate) async fn resume_after_stop(
     Ok(true)
 }
 
-async fn what_now(run: &mut Execution<'_>) -> Result<Option<String>, RunAborted> {
+async fn ask_how_to_continue(run: &mut Execution<'_>) -> Result<Option<String>, RunAborted> {
     run.stops += 1;
     let call_id = format!("stopped-{}", run.stops);
     run.emit(Event::ApprovalRequested {
@@ -110,7 +110,7 @@ async fn what_now(run: &mut Execution<'_>) -> Result<Option<String>, RunAborted>
         limit: Duration::from_secs(run.session().limits.approval_timeout_s),
         cancel: &run.task.cancel,
     };
-    let approver = &run.session().gatekeeper.approver;
+    let approver = &run.session().approval.approver;
     let ask = async { approver.after_stop(QUESTION).await };
     let words = wait.text("after_stop", Value::Null, ask).await?.ok().flatten();
     let reason = match words.as_deref().map(str::trim) {

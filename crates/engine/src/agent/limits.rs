@@ -1,10 +1,13 @@
 //! Resource limits of a task. All of them are enforced in `machine.rs`.
 
+pub(crate) mod budget;
 pub(crate) mod cost;
 pub(crate) mod loop_detector;
 pub(crate) mod meter;
 pub(crate) mod policy_change;
 pub(crate) mod resource_metrics;
+
+use std::time::Duration;
 
 use fusee_model::{Price, RetryPolicy};
 use serde::{Deserialize, Serialize};
@@ -19,8 +22,8 @@ pub struct Limits {
     pub max_tokens: u64,
     /// Fraction of `max_tokens` at which the context is compacted.
     pub compaction_threshold: f64,
-    /// How long a model call may stay silent, in seconds.
-    pub timeout_s: u64,
+    /// How long a model call may stay silent, in seconds; may be a fraction.
+    pub timeout_s: f64,
     /// Working time of the entire task, in seconds. Waiting for the user does not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_timeout_s: Option<u64>,
@@ -80,13 +83,20 @@ impl SummaryBy {
     }
 }
 
+impl Limits {
+    /// How long a model call may stay silent.
+    pub fn silence(&self) -> Duration {
+        Duration::try_from_secs_f64(self.timeout_s).unwrap_or(Duration::MAX)
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
             max_turns: 50,
             max_tokens: 100_000,
             compaction_threshold: 0.75,
-            timeout_s: 300,
+            timeout_s: 300.0,
             task_timeout_s: None,
             approval_timeout_s: 3600,
             loading_timeout_s: 600,

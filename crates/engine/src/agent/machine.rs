@@ -1,170 +1,66 @@
-//! The turn loop as a pure state machine: given an event, it returns the next action. `runner.rs` performs
+//! The turn loop as a pure state machine: given an event, it returns the next action. `turn_manager.rs` performs
 //! the actions and reports what came of them. Every limit and every end of a task is decided here and nowhere
 //! else.
+
+mod action;
+mod event;
 
 use fusee_journal::event::{ErrorCode, ErrorDetail, Event};
 use fusee_model::{ErrorKind, ModelError, Reply, StopReason, ToolCall};
 
 use super::limits::Limits;
 use crate::agent::completion::answer_check::AcceptedAnswer;
+use crate::agent::completion::answer_handler::Conclusion;
 use crate::agent::flow::Feedback;
-use crate::agent::limits::cost::Cost;
 use crate::agent::limits::loop_detector::{LoopDetector, LoopVerdict, RejectedAnswers};
 
-/// An event for the machine.
-#[derive(Debug)]
-pub(crate) enum TurnEvent {
-    /// The task cannot start, with the reason.
-    CannotStart(String),
-    /// The conversation is set up.
-    Ready,
-    /// The model replied.
-    Replied(Reply),
-    /// An attempt failed; `after_ms` is the delay before the next one, if there is to be one.
-    Failed { error: ModelError, after_ms: Option<u64> },
-    /// The delay before a retry has elapsed.
-    Rested,
-    /// All calls of the reply have their results.
-    Answered(CallResults),
-    /// A compaction ran; `smaller` says whether it saved anything.
-    Compacted { smaller: bool },
-    /// The rules of the task and its verification were applied to an answer in words. A rejection says why,
-    /// and `files` is the file state it applies to.
-    Reviewed { rejected: Option<Feedback>, files: u64 },
-    /// The final answer was checked: the accepted answer, or what is wrong with it.
-    Checked(Result<AcceptedAnswer, String>),
-    /// The user stopped the turn or the task during an action.
-    Stopped,
-    /// The user lets the task continue after a stop.
-    GoOn,
-    /// The user ended the task.
-    Cancelled,
-    /// The task's time limit was reached during an action.
-    OutOfTime,
-}
-
-/// Combined result of the calls of one reply.
-#[derive(Debug, Default)]
-pub(crate) struct CallResults {
-    /// Set if the model called `finish`.
-    pub(crate) finished: Option<FinishCall>,
-    /// Whether a call was aborted by a cancellation.
-    pub(crate) aborted: bool,
-    /// Set if the calls ended a stage or made the requested plan: its answer, which may be empty.
-    pub(crate) stage_answer: Option<String>,
-    /// Set if the calls completed the work: the verification command that passes.
-    pub(crate) verified_by: Option<String>,
-}
-
-impl CallResults {
-    /// Whether the task continues with another request, unless a limit is reached.
-    pub(crate) fn continues(&self) -> bool {
-        !self.aborted && self.finished.is_none() && self.stage_answer.is_none() && self.verified_by.is_none()
-    }
-}
-
-/// Arguments of the model's `finish` call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct FinishCall {
-    pub(crate) blocked: bool,
-    pub(crate) summary: String,
-}
-
-/// The next action.
-#[derive(Debug)]
-pub(crate) enum Action {
-    /// Send the conversation; `attempt` counts from 1.
-    Ask { attempt: u32 },
-    /// Wait before the next attempt.
-    Rest { after_ms: u64 },
-    /// Execute these calls, in order.
-    Call(Vec<GuardedCall>),
-    /// Send this message to the model and ask again.
-    Say(&'static str),
-    /// Tell the model why its answer was rejected, and ask again.
-    Reject(Feedback),
-    /// Apply the rules of the task and its verification to an answer in words.
-    Review,
-    /// Check the form of the final answer; a rejected `last` answer fails the task.
-    Check { answer: String, last: bool },
-    /// Tell the model what is wrong with the form of its answer, and ask again.
-    Correct { complaint: String },
-    /// Ask the user whether the task continues.
-    Pause,
-    /// Compact the conversation.
-    Compact,
-    /// End the task.
-    End(TaskEnd),
-}
-
-/// A call with the loop detector's verdict.
-#[derive(Debug)]
-pub(crate) struct GuardedCall {
-    pub(crate) call: ToolCall,
-    pub(crate) verdict: CallVerdict,
-}
-
-/// Whether a call runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum CallVerdict {
-    Run,
-    /// The same call appears earlier in the same reply, at this index.
-    Duplicate(usize),
-    /// The call was repeated this many times in a row.
-    Repeated(u32),
-}
-
-/// How the task ended.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum TaskEnd {
-    Completed {
-        answer: String,
-    },
-    Blocked {
-        answer: String,
-    },
-    Failed {
-        error: ErrorDetail,
-        /// The model could not be reached despite all retries.
-        unreachable: bool,
-    },
-    Cancelled,
-}
-
-/// Usage at the time of a decision, as measured by the runner.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct LimitUsage {
-    /// Tokens in the next request.
-    pub(crate) tokens: u64,
-    /// Working time so far.
-    pub(crate) active_ms: u64,
-    /// Model replies in subtasks; the turn limit covers them.
-    pub(crate) subtask_turns: u32,
-    /// Money spent so far.
-    pub(crate) cost: Cost,
-}
+pub(crate) use action::{Action, CallVerdict, GuardedCall, TaskEnd};
+pub(crate) use event::{CallResults, FinishCall, LimitUsage, TurnEvent};
 
 pub(crate) const EMPTY_REPLY: &str =
     "Your last reply was empty. Call a tool to go on, or answer in words if you are done.";
 /// Used while the work is known to be unfinished: a small model repeats that it is done as soon as it reads
 /// the word.
 pub(crate) const EMPTY_TOO_EARLY: &str = "Your last reply was empty. Call a tool to go on.";
+/// Reason of a task that the model gave up with `finish`.
+const BLOCKED: &str = "blocked";
 const TOO_LONG: &str = "Your last reply was cut off: it was too long. Send it again in smaller parts.";
+
+/// Maximum number of expansions per task; each one invalidates the server's prefix cache.
+const MAX_EXPANSIONS: u32 = 10;
+
+/// Maximum number of overflows in a row that are answered with a compaction. Each one halves the context at
+/// least.
+const MAX_OVERFLOWS: u32 = 6;
 
 /// Marks that the warning about the cost was given.
 const COST: &str = "cost";
+
+/// How the answers of a task are treated.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct AnswerRules {
+    /// Whether there is only one answer: a rejection ends the task.
+    pub(crate) only_one: bool,
+    /// Whether an answer handler decides about the final answer.
+    pub(crate) handled: bool,
+}
 
 /// State of the loop.
 #[derive(Debug)]
 pub(crate) struct TurnMachine {
     limits: Limits,
-    /// Whether there is only one answer: a rejection ends the task.
-    one_answer: bool,
-    guard: LoopDetector,
+    answers: AnswerRules,
+    loop_detector: LoopDetector,
     turn_index: u32,
     attempt: u32,
     asked_again: bool,
-    overflowed: bool,
+    /// Number of overflows since the last reply, and the message of the last one.
+    overflows: u32,
+    overflow: String,
+    /// Tokens that the server accepts, if it rejected a larger conversation. Only the server can tell exactly,
+    /// so this is the size to compact to and not a limit.
+    accepted_tokens: Option<u64>,
+    expansions: u32,
     /// Tokens after the last compaction; another one is only worth it once the context has grown.
     compacted_to: Option<u64>,
     halted: Option<String>,
@@ -172,29 +68,37 @@ pub(crate) struct TurnMachine {
     /// Whether the form of an answer was already rejected once.
     corrected: bool,
     /// Whether the accepted answer makes the run fail.
-    objects: bool,
+    fails_run: bool,
     warned: Vec<&'static str>,
     answer: String,
 }
 
 impl TurnMachine {
-    pub(crate) fn new(limits: Limits, one_answer: bool) -> Self {
+    pub(crate) fn new(limits: Limits, answers: AnswerRules) -> Self {
         Self {
             limits,
-            one_answer,
-            guard: LoopDetector::default(),
+            answers,
+            loop_detector: LoopDetector::default(),
             turn_index: 0,
             attempt: 1,
             asked_again: false,
-            overflowed: false,
+            overflows: 0,
+            overflow: String::new(),
+            accepted_tokens: None,
+            expansions: 0,
             compacted_to: None,
             halted: None,
             rejected: RejectedAnswers::default(),
             corrected: false,
-            objects: false,
+            fails_run: false,
             warned: Vec::new(),
             answer: String::new(),
         }
+    }
+
+    /// Sets the tokens that the server accepts, as far as earlier parts of the work found out.
+    pub(crate) fn with_accepted_tokens(self, accepted_tokens: Option<u64>) -> Self {
+        Self { accepted_tokens, ..self }
     }
 
     /// Number of model replies so far.
@@ -203,8 +107,8 @@ impl TurnMachine {
     }
 
     /// Whether the accepted answer makes the run fail.
-    pub(crate) fn objects(&self) -> bool {
-        self.objects
+    pub(crate) fn fails_run(&self) -> bool {
+        self.fails_run
     }
 
     /// The last words of the model.
@@ -217,73 +121,107 @@ impl TurnMachine {
         self.limits = limits;
     }
 
+    /// Whether prompt sections may be opened; the error is worded for the model.
+    pub(crate) fn may_expand(&self) -> Result<(), String> {
+        if self.expansions < MAX_EXPANSIONS {
+            return Ok(());
+        }
+        Err(format!(
+            "This task has opened sections {MAX_EXPANSIONS} times, which is the most. Go on with what you see."
+        ))
+    }
+
+    /// Reports a call that opened prompt sections.
+    pub(crate) fn expanded(&mut self) {
+        self.expansions += 1;
+    }
+
     /// Reports a call that ran to the loop detector.
     pub(crate) fn ran(&mut self, content: &str, changed_files: bool) {
-        self.guard.record_seen(content, changed_files);
+        self.loop_detector.record_seen(content, changed_files);
     }
 
     /// Returns the next action; user-visible warnings are appended to `warnings`.
-    pub(crate) fn step(&mut self, input: TurnEvent, gauge: LimitUsage, warnings: &mut Vec<Event>) -> Action {
-        match input {
+    pub(crate) fn step(&mut self, event: TurnEvent, usage: LimitUsage, warnings: &mut Vec<Event>) -> Action {
+        let action = match event {
+            TurnEvent::Settled(TaskEnd::Completed { answer }) if self.answers.handled => {
+                return Action::Handle { answer };
+            }
+            TurnEvent::Settled(end) => return Action::End(end),
+            TurnEvent::Handled(Conclusion::Answer(answer)) => {
+                return Action::End(TaskEnd::Completed { answer });
+            }
+            TurnEvent::Handled(Conclusion::Failed { answer, error }) => {
+                self.answer = answer;
+                return Action::End(TaskEnd::Failed { error, unreachable: false });
+            }
             TurnEvent::CannotStart(message) => {
                 Action::End(fail(ErrorCode::InitFailed, "configuration_error", message))
             }
-            TurnEvent::Ready | TurnEvent::Rested => self.ask(gauge, warnings),
+            TurnEvent::Ready | TurnEvent::Waited => self.ask(usage, warnings),
             TurnEvent::Replied(reply) => self.replied(reply),
-            TurnEvent::Failed { error, after_ms } => self.failed(error, after_ms),
-            TurnEvent::Answered(answered) => self.answered(answered, gauge, warnings),
-            TurnEvent::Compacted { smaller } => self.compacted(smaller, gauge, warnings),
+            TurnEvent::Failed { error, after_ms } => self.failed(error, after_ms, usage),
+            TurnEvent::Answered(results) => self.answered(results, usage, warnings),
+            TurnEvent::Compacted { smaller } => self.compacted(smaller, usage, warnings),
             TurnEvent::Reviewed { rejected: Some(feedback), files } => self.rejected(feedback, files),
             TurnEvent::Reviewed { rejected: None, .. } => self.check(self.answer.clone()),
-            TurnEvent::Checked(Ok(AcceptedAnswer { answer, objects })) => {
-                self.objects = objects;
+            TurnEvent::Checked(Ok(AcceptedAnswer { answer, fails_run })) => {
+                self.fails_run = fails_run;
                 Action::End(TaskEnd::Completed { answer })
             }
-            TurnEvent::Checked(Err(complaint)) => self.complained(complaint),
+            TurnEvent::Checked(Err(problem)) => self.malformed(problem),
             TurnEvent::Stopped => Action::Pause,
-            TurnEvent::GoOn => {
+            TurnEvent::Continue => {
                 self.attempt = 1;
-                self.ask(gauge, warnings)
+                self.ask(usage, warnings)
             }
             TurnEvent::Cancelled => Action::End(TaskEnd::Cancelled),
             TurnEvent::OutOfTime => Action::End(self.out_of_time()),
+        };
+        match action {
+            Action::End(end) => Action::Settle(end),
+            action => action,
         }
     }
 
-    fn ask(&mut self, gauge: LimitUsage, warnings: &mut Vec<Event>) -> Action {
-        if let Some(ending) = self.limit_reached(gauge) {
+    fn ask(&mut self, usage: LimitUsage, warnings: &mut Vec<Event>) -> Action {
+        if let Some(ending) = self.limit_reached(usage) {
             return Action::End(ending);
         }
-        let threshold = (self.limits.max_tokens as f64 * self.limits.compaction_threshold) as u64;
-        let grown = self.compacted_to.is_none_or(|tokens| gauge.tokens > tokens + tokens / 4);
-        if self.attempt == 1 && gauge.tokens > threshold && grown {
-            return Action::Compact;
+        let context = self.limits.max_tokens.min(self.accepted_tokens.unwrap_or(u64::MAX));
+        let threshold = (context as f64 * self.limits.compaction_threshold) as u64;
+        let grown = self.compacted_to.is_none_or(|tokens| usage.tokens > tokens + tokens / 4);
+        if self.attempt == 1 && usage.tokens > threshold && grown {
+            return Action::Compact { accepted_tokens: None };
         }
-        if gauge.tokens > self.limits.max_tokens {
-            return Action::End(self.out_of_tokens(gauge));
+        if usage.tokens > self.limits.max_tokens {
+            return Action::End(self.out_of_tokens(usage));
         }
-        self.warn(gauge, warnings);
+        self.warn(usage, warnings);
         Action::Ask { attempt: self.attempt }
     }
 
     /// Number of model replies including subtasks.
-    fn turns(&self, gauge: LimitUsage) -> u32 {
-        self.turn_index.saturating_add(gauge.subtask_turns)
+    fn turns(&self, usage: LimitUsage) -> u32 {
+        self.turn_index.saturating_add(usage.subtask_turns)
     }
 
-    fn limit_reached(&self, gauge: LimitUsage) -> Option<TaskEnd> {
+    fn limit_reached(&self, usage: LimitUsage) -> Option<TaskEnd> {
         if let Some(message) = &self.halted {
             return Some(fail(ErrorCode::TurnFailed, "execution_halted", message.clone()));
         }
-        if self.turns(gauge) >= self.limits.max_turns {
+        if self.turns(usage) >= self.limits.max_turns {
             let message = format!("the task did not finish within {} turns", self.limits.max_turns);
             return Some(fail(ErrorCode::MaxTurns, "turns", message));
         }
-        if let Some(message) = gauge.cost.budget_error(&self.limits, gauge.tokens) {
+        if let Some(message) = usage.cost.budget_error(&self.limits, usage.tokens) {
             return Some(fail(ErrorCode::Budget, "cost", message));
         }
-        let limit = self.limits.task_timeout_s?;
-        (gauge.active_ms >= limit * 1000).then(|| self.out_of_time())
+        self.time_is_up(usage).then(|| self.out_of_time())
+    }
+
+    fn time_is_up(&self, usage: LimitUsage) -> bool {
+        self.limits.task_timeout_s.is_some_and(|limit| usage.active_ms >= limit * 1000)
     }
 
     fn out_of_time(&self) -> TaskEnd {
@@ -292,20 +230,20 @@ impl TurnMachine {
         fail(ErrorCode::Timeout, "time", message)
     }
 
-    fn out_of_tokens(&self, gauge: LimitUsage) -> TaskEnd {
+    fn out_of_tokens(&self, usage: LimitUsage) -> TaskEnd {
         let message = format!(
             "the context is full: the next request needs about {} tokens and the limit is {}",
-            gauge.tokens, self.limits.max_tokens
+            usage.tokens, self.limits.max_tokens
         );
         fail(ErrorCode::TokenLimit, "context", message)
     }
 
-    fn warn(&mut self, gauge: LimitUsage, warnings: &mut Vec<Event>) {
+    fn warn(&mut self, usage: LimitUsage, warnings: &mut Vec<Event>) {
         let share = |used: u64, limit: u64| limit > 0 && used * 5 >= limit * 4;
         let limits = [
-            ("turns", u64::from(self.turns(gauge)), u64::from(self.limits.max_turns), "turns"),
-            ("tokens", gauge.tokens, self.limits.max_tokens, "tokens of context"),
-            ("time", gauge.active_ms / 1000, self.limits.task_timeout_s.unwrap_or_default(), "seconds"),
+            ("turns", u64::from(self.turns(usage)), u64::from(self.limits.max_turns), "turns"),
+            ("tokens", usage.tokens, self.limits.max_tokens, "tokens of context"),
+            ("time", usage.active_ms / 1000, self.limits.task_timeout_s.unwrap_or_default(), "seconds"),
         ];
         for (code, used, limit, unit) in limits {
             if share(used, limit) && !self.warned.contains(&code) {
@@ -314,7 +252,7 @@ impl TurnMachine {
                 warnings.push(Event::Warning { code: format!("limit_{code}"), message });
             }
         }
-        if let Some((code, message)) = gauge.cost.warning(&self.limits)
+        if let Some((code, message)) = usage.cost.warning(&self.limits)
             && !self.warned.contains(&COST)
         {
             self.warned.push(COST);
@@ -325,7 +263,7 @@ impl TurnMachine {
     fn replied(&mut self, reply: Reply) -> Action {
         self.attempt = 1;
         self.turn_index += 1;
-        self.overflowed = false;
+        self.overflows = 0;
         if !reply.text.trim().is_empty() {
             self.answer.clone_from(&reply.text);
         }
@@ -354,8 +292,11 @@ impl TurnMachine {
                 Action::End(fail(ErrorCode::TurnFailed, "llm_error", message))
             }
             Some(_) => {
-                let message = "the model's reply was cut off twice by its output limit".to_owned();
-                Action::End(fail(ErrorCode::TurnFailed, "llm_error", message))
+                let message =
+                    "the model's reply was cut off twice by its output limit; raise `max_output_tokens` \
+                               or ask for less at once"
+                        .to_owned();
+                Action::End(fail(ErrorCode::TokenLimit, "output", message))
             }
         }
     }
@@ -367,7 +308,7 @@ impl TurnMachine {
                 |other: &GuardedCall| other.call.name == call.name && other.call.arguments == call.arguments;
             let verdict = match planned.iter().position(same) {
                 Some(first) => CallVerdict::Duplicate(first),
-                None => match self.guard.judge(&call.name, &call.arguments) {
+                None => match self.loop_detector.judge(&call.name, &call.arguments) {
                     LoopVerdict::Run => CallVerdict::Run,
                     LoopVerdict::Hint { times } => CallVerdict::Repeated(times),
                     LoopVerdict::Halt { times } => {
@@ -383,26 +324,37 @@ impl TurnMachine {
         planned
     }
 
-    fn failed(&mut self, error: ModelError, after_ms: Option<u64>) -> Action {
+    fn failed(&mut self, error: ModelError, after_ms: Option<u64>, usage: LimitUsage) -> Action {
         if error.kind == ErrorKind::Cancelled {
             return Action::Pause;
         }
-        if error.kind == ErrorKind::Overflow && !self.overflowed {
-            self.overflowed = true;
-            return Action::Compact;
+        if error.kind == ErrorKind::Overflow && self.overflows < MAX_OVERFLOWS {
+            return self.overflowed(error, usage);
         }
         match after_ms {
             Some(after_ms) => {
                 // A server that is loading its model has not failed; waiting for it has its own limit.
                 self.attempt += u32::from(error.kind != ErrorKind::Loading);
-                Action::Rest { after_ms }
+                Action::Wait { after_ms }
             }
             None => Action::End(model_failure(&error, self.attempt)),
         }
     }
 
-    fn answered(&mut self, answered: CallResults, gauge: LimitUsage, warnings: &mut Vec<Event>) -> Action {
-        match answered {
+    /// The server's context is smaller than the limit. The server may state its size, by its own count.
+    fn overflowed(&mut self, error: ModelError, usage: LimitUsage) -> Action {
+        self.overflows += 1;
+        let stated = error.context_tokens().filter(|_| self.overflows == 1);
+        let accepted = stated.unwrap_or(usage.tokens / 2).min(usage.tokens);
+        let accepted = self.accepted_tokens.map_or(accepted, |known| known.min(accepted));
+        self.accepted_tokens = Some(accepted);
+        self.overflow = error.message;
+        Action::Compact { accepted_tokens: self.accepted_tokens }
+    }
+
+    fn answered(&mut self, results: CallResults, usage: LimitUsage, warnings: &mut Vec<Event>) -> Action {
+        match results {
+            CallResults { aborted: true, .. } if self.time_is_up(usage) => Action::End(self.out_of_time()),
             CallResults { aborted: true, .. } => Action::Pause,
             CallResults { stage_answer: Some(answer), .. } => {
                 Action::End(TaskEnd::Completed { answer: self.or_last_words(answer) })
@@ -415,12 +367,14 @@ impl TurnMachine {
                 Action::End(TaskEnd::Completed { answer })
             }
             CallResults { finished: Some(FinishCall { blocked: true, summary }), .. } => {
-                Action::End(TaskEnd::Blocked { answer: self.or_last_words(summary) })
+                self.answer = self.or_last_words(summary);
+                let message = format!("the model reports that it is blocked: {}", self.answer);
+                Action::End(fail(ErrorCode::TurnFailed, BLOCKED, message))
             }
             CallResults { finished: Some(FinishCall { blocked: false, summary }), .. } => {
                 self.check(self.or_last_words(summary))
             }
-            _ => self.ask(gauge, warnings),
+            _ => self.ask(usage, warnings),
         }
     }
 
@@ -429,7 +383,7 @@ impl TurnMachine {
     }
 
     fn rejected(&mut self, feedback: Feedback, files: u64) -> Action {
-        if self.one_answer {
+        if self.answers.only_one {
             let reason = match feedback.kind {
                 "verify_failed" => "tool_execution_error",
                 _ => "output_format_failure",
@@ -449,21 +403,22 @@ impl TurnMachine {
         Action::Check { answer, last: self.corrected }
     }
 
-    fn complained(&mut self, complaint: String) -> Action {
+    fn malformed(&mut self, problem: String) -> Action {
         if self.corrected {
-            let message = format!("the answer does not have the requested form: {complaint}");
+            let message = format!("the answer does not have the requested form: {problem}");
             return Action::End(fail(ErrorCode::TurnFailed, "output_format_failure", message));
         }
         self.corrected = true;
-        Action::Correct { complaint }
+        Action::Correct { problem }
     }
 
-    fn compacted(&mut self, smaller: bool, gauge: LimitUsage, warnings: &mut Vec<Event>) -> Action {
-        self.compacted_to = Some(gauge.tokens);
-        if self.overflowed && !smaller {
-            return Action::End(self.out_of_tokens(gauge));
+    fn compacted(&mut self, smaller: bool, usage: LimitUsage, warnings: &mut Vec<Event>) -> Action {
+        self.compacted_to = Some(usage.tokens);
+        if self.overflows > 0 && !smaller {
+            let message = format!("{} (the conversation cannot be shortened any further)", self.overflow);
+            return Action::End(fail(ErrorCode::TokenLimit, "context", message));
         }
-        self.ask(gauge, warnings)
+        self.ask(usage, warnings)
     }
 }
 
@@ -472,6 +427,11 @@ fn fail(code: ErrorCode, reason: &str, message: String) -> TaskEnd {
 }
 
 fn model_failure(error: &ModelError, attempts: u32) -> TaskEnd {
+    if error.kind == ErrorKind::Silence {
+        let message =
+            format!("{}{}; raise `timeout_s` if the model needs longer", error.message, tries(attempts));
+        return fail(ErrorCode::Timeout, "time", message);
+    }
     let (code, reason) = match error.kind {
         ErrorKind::Overflow => (ErrorCode::TokenLimit, "context"),
         _ => (ErrorCode::TurnFailed, "llm_error"),
@@ -482,10 +442,13 @@ fn model_failure(error: &ModelError, attempts: u32) -> TaskEnd {
         let error = ErrorDetail { code, reason: reason.to_owned(), message };
         return TaskEnd::Failed { error, unreachable: true };
     }
-    let tries = if attempts > 1 { format!(" (after {attempts} attempts)") } else { String::new() };
-    let error_out =
-        ErrorDetail { code, reason: reason.to_owned(), message: format!("{}{tries}", error.message) };
-    TaskEnd::Failed { error: error_out, unreachable: error.kind.unreachable() }
+    let message = format!("{}{}", error.message, tries(attempts));
+    let detail = ErrorDetail { code, reason: reason.to_owned(), message };
+    TaskEnd::Failed { error: detail, unreachable: error.kind.unreachable() }
+}
+
+fn tries(attempts: u32) -> String {
+    if attempts > 1 { format!(" (after {attempts} attempts)") } else { String::new() }
 }
 
 #[cfg(test)]

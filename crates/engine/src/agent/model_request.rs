@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use fusee_journal::event::{Event, Role};
 use fusee_journal::{RunAborted, StepKind, StepMeta, StepRequest};
-use fusee_model::{ErrorKind, Message, ModelError, Reply, RequestOptions};
+use fusee_model::{ErrorKind, Message, ModelError, Reply, RequestOptions, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -47,10 +47,10 @@ pub(crate) async fn ask(
         run.emit(Event::TurnStart { turn_index, turn_id, input_tokens: tokens });
     }
     run.meter.observe_context(tokens);
-    let began_ms = run.meter.active_ms;
+    let began_ms = run.meter.spent.active_ms;
     let (sent, recorded) = send_step(run, conversation, files, *loading, turn).await?;
     run.record_attempt(&sent.result, &recorded);
-    files.reported.extend(sent.told);
+    files.reported.extend(sent.reported);
     if let Some(preface) = sent.preface {
         run.emit(Event::Message { role: Role::User, text: preface.clone() });
         // Sending has already added it to the conversation.
@@ -112,7 +112,7 @@ async fn send_step(
     let TurnContext { attempt, options, tail, .. } = turn;
     let call = StepRequest::new(&task.branch, StepKind::Model, session.model.name())
         .with_args(conversation.request_args(tail.as_deref()));
-    let state = AttemptState { attempt, now_ms: run.meter.active_ms, left_ms: run.left_ms(), loading };
+    let state = AttemptState { attempt, now_ms: run.meter.spent.active_ms, left_ms: run.left_ms(), loading };
     let (cancel, history) = (run.cancel().clone(), &mut conversation.history);
     let body = async move {
         let preface = preface(session, &files.seen, &files.reported, history);
@@ -121,8 +121,8 @@ async fn send_step(
         if let Some(lent) = lent {
             history.take_back(lent);
         }
-        let (preface, told) = preface.map(|preface| (preface.text, preface.told)).unzip();
-        Attempt { preface, told: told.unwrap_or_default(), result }
+        let (preface, reported) = preface.map(|preface| (preface.text, preface.reported)).unzip();
+        Attempt { preface, reported: reported.unwrap_or_default(), result }
     };
     Ok(run.engine().step(call, body).await?.split())
 }
@@ -138,12 +138,13 @@ fn take_reply(run: &mut Execution<'_>, conversation: &mut Conversation<'_>, turn
     let tokens = conversation.tokens();
     run.meter.count_reply(reply, estimated);
     run.meter.observe_context(tokens);
-    run.charge(reply, tokens);
+    let input_tokens = tokens.saturating_sub(estimated);
+    run.charge(reply, Usage { input_tokens, output_tokens: estimated, ..Usage::default() });
     run.report_progress(turn_index + 1);
 }
 
 /// Waits before a retry, as a step: after a crash the retry is not sent earlier than the delay allows.
-pub(crate) async fn rest(run: &mut Execution<'_>, after_ms: u64) -> Result<TurnEvent, RunAborted> {
+pub(crate) async fn wait(run: &mut Execution<'_>, after_ms: u64) -> Result<TurnEvent, RunAborted> {
     let call = StepRequest::new(&run.task.branch, StepKind::Wait, "retry")
         .with_args(json!({ "after_ms": after_ms }));
     let cancel = run.cancel();
@@ -155,7 +156,7 @@ pub(crate) async fn rest(run: &mut Execution<'_>, after_ms: u64) -> Result<TurnE
     };
     let recorded = run.engine().step(call, body).await?;
     run.meter.record(&recorded);
-    Ok(if recorded.value.cancelled { TurnEvent::Stopped } else { TurnEvent::Rested })
+    Ok(if recorded.value.cancelled { TurnEvent::Stopped } else { TurnEvent::Waited })
 }
 
 /// Result of waiting before a retry, as stored in the journal.

@@ -68,7 +68,7 @@ impl PhaseTracker<'_, '_> {
     async fn probe(&mut self) -> Result<(), RunAborted> {
         let Some(phases) = &self.flow.phases else { return Ok(()) };
         let (system, question) = phases.question(&self.last_turn());
-        let probe = &phases.control().probe;
+        let (probe, asked_bytes) = (&phases.control().probe, system.len() + question.len());
         let session = self.run.session();
         let options = RequestOptions {
             temperature: Some(probe.temperature),
@@ -97,7 +97,7 @@ impl PhaseTracker<'_, '_> {
             recorded.value.result.notify(&**model);
         }
         match recorded.value.result {
-            AttemptResult::Reply(reply) => self.answered(&reply),
+            AttemptResult::Reply(reply) => self.answered(&reply, asked_bytes),
             // The next request reports the cancellation.
             AttemptResult::Error { error, .. } if error.kind == ErrorKind::Cancelled => {}
             AttemptResult::Error { error, .. } => self.fail(error.message),
@@ -106,9 +106,9 @@ impl PhaseTracker<'_, '_> {
         Ok(())
     }
 
-    fn answered(&mut self, reply: &Reply) {
-        let tokens = self.conversation.usage.estimate(reply.text.len());
-        self.run.charge(reply, tokens);
+    fn answered(&mut self, reply: &Reply, asked_bytes: usize) {
+        let estimated = self.conversation.usage.estimate_request(asked_bytes, reply.text.len());
+        self.run.charge(reply, estimated);
         self.run.report_progress(self.turn_index);
         match self.flow.phases.as_mut().map(|phases| phases.answered(&reply.text)) {
             Some(Ok(moved)) => self.record(moved),

@@ -180,6 +180,14 @@ impl Plan {
         Ok(self.render())
     }
 
+    /// Sets the status of a task, and its result in words if there is one.
+    pub(crate) fn set_status(&mut self, id: &str, status: PlanStatus, summary: Option<String>) {
+        if let Some(task) = self.tasks.iter_mut().find(|task| task.id == id) {
+            task.status = status;
+            task.summary = summary.or_else(|| task.summary.take());
+        }
+    }
+
     /// Renders the plan as text.
     pub fn render(&self) -> String {
         if self.tasks.is_empty() {

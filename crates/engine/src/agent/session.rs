@@ -42,9 +42,9 @@ pub struct Session {
     /// Stops single turns.
     pub turn_stop: TurnInterrupt,
     /// Approval policy.
-    pub gatekeeper: ApprovalPolicy,
+    pub approval: ApprovalPolicy,
     /// Changes of limits and approval made on resume, in order.
-    pub amendments: Vec<PolicyChange>,
+    pub policy_changes: Vec<PolicyChange>,
     /// Set in review mode.
     pub review: Option<ReviewPolicy>,
     /// Description of the sandbox, for the events.
@@ -70,14 +70,14 @@ impl Session {
             limits,
             secrets: self.secrets.clone(),
             turn_stop: self.turn_stop.clone(),
-            gatekeeper: self.gatekeeper.clone(),
+            approval: self.approval.clone(),
             // Limit changes apply to the parent task only; the child keeps what it was granted.
-            amendments: self
-                .amendments
+            policy_changes: self
+                .policy_changes
                 .iter()
-                .map(|amendment| PolicyChange {
-                    after: amendment.after.clone(),
-                    terms: RunPolicy { limits, ..amendment.terms },
+                .map(|change| PolicyChange {
+                    after: change.after.clone(),
+                    policy: RunPolicy { limits, ..change.policy },
                 })
                 .collect(),
             review: self.review.clone(),
@@ -89,23 +89,23 @@ impl Session {
     }
 
     /// The policy in force when `next_step` is the next step of a branch.
-    pub(crate) fn terms_at(&self, branch: &Branch, next_step: u64) -> RunPolicy {
-        let ApprovalPolicy { approve, commands_settled, .. } = self.gatekeeper;
-        let first = RunPolicy { limits: self.limits, approve, commands_settled };
-        policy_change::at(first, &self.amendments, branch, next_step)
+    pub(crate) fn policy_at(&self, branch: &Branch, next_step: u64) -> RunPolicy {
+        let ApprovalPolicy { approve, commands_preapproved, .. } = self.approval;
+        let first = RunPolicy { limits: self.limits, approve, commands_preapproved };
+        policy_change::at(first, &self.policy_changes, branch, next_step)
     }
 
     /// The same session with another model; an unknown name keeps the current model.
     pub(crate) fn with_model(&self, name: &str) -> Self {
         let mut other = Self {
-            amendments: self.amendments.clone(),
+            policy_changes: self.policy_changes.clone(),
             continues: self.continues.clone(),
             ..self.for_child(self.limits)
         };
         if let Some(PricedModel { model, price }) = self.others.get(name) {
             other.model = Arc::clone(model);
             other.limits.price = *price;
-            other.amendments.iter_mut().for_each(|change| change.terms.limits.price = *price);
+            other.policy_changes.iter_mut().for_each(|change| change.policy.limits.price = *price);
         }
         other
     }

@@ -16,13 +16,11 @@ use super::plan::Plan;
 use super::session::Session;
 use super::turn_manager::TurnManager;
 use crate::agent::completion::answer_check::AnswerCheck;
-use crate::agent::completion::finalize::concluded;
 use crate::agent::conversation::carry_over::PriorConversation;
 use crate::agent::conversation::sectioned_prompt::SectionedPrompt;
 use crate::agent::flow::{Phases, TaskRules};
-use crate::agent::limits::cost::Charges;
+use crate::agent::limits::budget::Spent;
 use crate::agent::limits::resource_metrics::ResourceMetrics;
-use crate::agent::tool_calls::subtask_tool::{self, Spent};
 
 /// A task that a model works through.
 pub struct AgentTask {
@@ -34,14 +32,14 @@ pub struct AgentTask {
     pub(crate) system: String,
     pub(crate) input: Vec<Message>,
     pub(crate) earlier: PriorConversation,
-    pub(crate) disclosure: Option<SectionedPrompt>,
+    pub(crate) sectioned_prompt: Option<SectionedPrompt>,
     pub(crate) check: Option<Arc<dyn AnswerCheck>>,
-    pub(crate) obstacle: Option<String>,
+    pub(crate) start_error: Option<String>,
     pub(crate) request: String,
     notices: Vec<String>,
     pub(crate) cancel: CancellationToken,
     pub(crate) progress: Arc<TaskProgress>,
-    conclude: Option<Arc<dyn super::AnswerHandler>>,
+    pub(crate) answer_handler: Option<Arc<dyn super::AnswerHandler>>,
     pub(crate) spawn: Option<Arc<dyn super::SubtaskRunner>>,
     pub(crate) rules: TaskRules,
     /// Whether the start event has already been emitted.
@@ -83,7 +81,7 @@ impl TaskProgress {
         *self.usage.lock()
     }
 
-    pub(crate) fn leave_facts(&self, facts: Facts) {
+    pub(crate) fn set_facts(&self, facts: Facts) {
         *self.facts.lock() = facts;
     }
 
@@ -91,10 +89,11 @@ impl TaskProgress {
         std::mem::take(&mut *self.facts.lock())
     }
 
-    pub(crate) fn turned(&self, turn_index: u32, usage: Usage, metrics: ResourceMetrics) {
-        *self.metrics.lock() = metrics;
+    /// Reports the state after this many replies; `spent` counts the turns of subtasks only.
+    pub(crate) fn update(&self, turn_index: u32, spent: &Spent) {
+        *self.metrics.lock() = ResourceMetrics { turns: turn_index, ..spent.metrics() };
         self.turn_index.store(turn_index, Ordering::Relaxed);
-        *self.usage.lock() = usage;
+        *self.usage.lock() = spent.charges.usage();
     }
 }
 
@@ -103,26 +102,18 @@ impl TaskProgress {
 pub struct TaskOutcome {
     /// Final status.
     pub status: TaskStatus,
-    /// Whether the model reported a blocker.
-    pub blocked: bool,
     /// The answer, or a partial answer.
     pub answer: String,
     /// Whether the answer makes the run fail, as a review with severe findings does.
-    pub objects: bool,
+    pub fails_run: bool,
     /// Set if the task failed or was cancelled.
     pub error: Option<ErrorDetail>,
     /// On failure: whether the model could not be reached.
     pub unreachable: bool,
-    /// Number of model replies.
-    pub total_turns: u32,
-    /// Reported token usage of all model requests, at their prices.
-    pub charges: Charges,
-    /// Working time: the sum of the step durations.
-    pub active_ms: u64,
-    /// The part of the working time spent on model requests.
-    pub model_ms: u64,
-    /// Largest context size, in tokens.
-    pub peak_context_tokens: u64,
+    /// Resources used by the task and its subtasks.
+    pub spent: Spent,
+    /// Tokens of context that the model's server accepts, if it rejected a larger conversation.
+    pub accepted_tokens: Option<u64>,
     /// Full result of a template or a workflow.
     pub result: Option<Box<fusee_lang::TaskResult>>,
 }
@@ -130,7 +121,7 @@ pub struct TaskOutcome {
 impl TaskOutcome {
     /// Reported token usage of all model requests.
     pub fn usage(&self) -> Usage {
-        self.charges.usage()
+        self.spent.charges.usage()
     }
 
     /// The terminal event of a task with this outcome.
@@ -143,7 +134,7 @@ impl TaskOutcome {
         let usage = self.usage();
         TaskComplete {
             submission_id: submission_id.to_owned(),
-            total_turns: self.total_turns,
+            total_turns: self.spent.turns,
             total_tokens: usage.input_tokens + usage.output_tokens,
             cached_tokens: usage.cached_tokens,
             duration_ms,
@@ -156,7 +147,7 @@ impl TaskOutcome {
 
     /// Resources used by the task.
     pub fn resource_metrics(&self) -> ResourceMetrics {
-        ResourceMetrics::of(self)
+        self.spent.metrics()
     }
 }
 
@@ -168,10 +159,9 @@ pub(crate) struct FinishedTask {
     /// Phase state for the next part.
     pub(crate) phases: Option<Phases>,
     /// Unmet requirements of a stage.
-    pub(crate) lacks: Vec<String>,
+    pub(crate) missing: Vec<String>,
     /// Payload with which the model ended its stage.
     pub(crate) payload: Option<serde_json::Value>,
-    pub(crate) active_ms: u64,
     pub(crate) last_ms: i64,
     /// The sections open at the end.
     pub(crate) opened: BTreeSet<String>,
@@ -200,14 +190,14 @@ impl AgentTask {
             system,
             input,
             earlier,
-            disclosure: None,
+            sectioned_prompt: None,
             check: None,
-            obstacle: None,
+            start_error: None,
             request,
             notices: Vec::new(),
             cancel,
             progress,
-            conclude: None,
+            answer_handler: None,
             spawn: None,
             rules: TaskRules { attempt: 1, ..TaskRules::default() },
             announced: false,
@@ -224,7 +214,7 @@ impl AgentTask {
     /// Makes the task fail immediately with this message.
     #[must_use]
     pub(crate) fn with_failure(self, why: String) -> Self {
-        Self { obstacle: Some(why), ..self }
+        Self { start_error: Some(why), ..self }
     }
 
     /// Requires the answer to pass a check.
@@ -251,8 +241,8 @@ impl AgentTask {
 
     /// Uses a prompt with expandable sections instead of the system prompt.
     #[must_use]
-    pub fn with_prompt(self, disclosure: SectionedPrompt) -> Self {
-        Self { disclosure: Some(disclosure), ..self }
+    pub fn with_prompt(self, sectioned_prompt: SectionedPrompt) -> Self {
+        Self { sectioned_prompt: Some(sectioned_prompt), ..self }
     }
 
     /// Continues an earlier conversation with this request.
@@ -271,10 +261,10 @@ impl AgentTask {
         self
     }
 
-    /// Sets the hook that processes the answer.
+    /// Sets what decides about the final answer.
     #[must_use]
-    pub(crate) fn with_finalizer(self, conclude: Arc<dyn super::AnswerHandler>) -> Self {
-        Self { conclude: Some(conclude), ..self }
+    pub(crate) fn with_answer_handler(self, handler: Arc<dyn super::AnswerHandler>) -> Self {
+        Self { answer_handler: Some(handler), ..self }
     }
 
     /// Allows the task to spawn subtasks.
@@ -342,18 +332,9 @@ impl AgentTask {
     pub(crate) async fn run_to_end(&self, started_ms: i64) -> Result<FinishedTask, RunAborted> {
         self.announce(started_ms);
         let mut runner = TurnManager::new(self, started_ms);
-        runner.run.meter.spend(&self.spent_before);
+        runner.run.meter.spent.add(&self.spent_before);
         let end = runner.drive().await?;
-        runner.runtime().postload().await?;
-        if self.rules.parent.is_none() {
-            crate::agent::task_report::settle_changes(self, &mut runner.flow.facts).await?;
-        }
-        let left = subtask_tool::remaining(&runner.run, runner.machine.turn_index());
-        let said = runner.conversation.history.messages();
-        let (end, kept, spent) = concluded(end, self.conclude.as_deref(), left, said).await?;
-        runner.run.meter.spend(&spent);
-        let mut outcome = outcome(end, &runner);
-        outcome.answer = kept.unwrap_or(outcome.answer);
+        let outcome = outcome(end, &runner);
         let outcome = self.end(&runner, outcome);
         Ok(runner.finish(outcome))
     }
@@ -434,7 +415,7 @@ impl AgentTask {
     pub(crate) fn emit_end(&self, outcome: &TaskOutcome, report: TaskReport, duration_ms: u64) {
         let failed = outcome.error.as_ref().filter(|_| outcome.status == TaskStatus::Failed);
         let error = failed.map(|error| Event::Error { code: error.code, message: error.message.clone() });
-        let cost_usd = outcome.charges.cost_usd(self.session.limits.price);
+        let cost_usd = outcome.spent.charges.cost_usd(self.session.limits.price);
         let complete = outcome.complete_event(&self.submission_id, duration_ms, cost_usd);
         let events = [crate::agent::task_report::checked(report), Event::TaskComplete(complete)];
         error.into_iter().chain(events).for_each(|event| self.engine.emit(&self.branch, event));
@@ -445,23 +426,16 @@ fn outcome(ending: TaskEnd, runner: &TurnManager<'_>) -> TaskOutcome {
     let (machine, meter) = (&runner.machine, &runner.run.meter);
     let base = TaskOutcome {
         status: TaskStatus::Failed,
-        blocked: false,
         answer: machine.answer().to_owned(),
-        objects: machine.objects(),
+        fails_run: machine.fails_run(),
         error: None,
         unreachable: false,
-        total_turns: meter.all_turns(machine.turn_index()),
-        charges: meter.charges.clone(),
-        active_ms: meter.active_ms,
-        model_ms: meter.model_ms,
-        peak_context_tokens: meter.peak_context_tokens,
+        spent: meter.total(machine.turn_index()),
+        accepted_tokens: runner.conversation.accepted_tokens,
         result: None,
     };
     match ending {
         TaskEnd::Completed { answer } => TaskOutcome { status: TaskStatus::Completed, answer, ..base },
-        TaskEnd::Blocked { answer } => {
-            TaskOutcome { status: TaskStatus::Completed, blocked: true, answer, ..base }
-        }
         TaskEnd::Failed { error, unreachable } => TaskOutcome { error: Some(error), unreachable, ..base },
         TaskEnd::Cancelled => {
             let message = "the task was cancelled".to_owned();

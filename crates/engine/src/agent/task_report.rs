@@ -8,6 +8,7 @@ use fusee_journal::{RunAborted, StepKind, StepRequest};
 use fusee_tools::{DirectoryChange, FileChange};
 use serde::{Deserialize, Serialize};
 
+use crate::agent::tool_calls::command_effects::protect_at_end;
 use crate::agent::{AgentTask, Facts};
 
 /// Larger files count as changed without being compared.
@@ -32,11 +33,15 @@ pub(crate) async fn settle_changes(task: &AgentTask, facts: &mut Facts) -> Resul
         return Ok(());
     }
     let call = StepRequest::new(&task.branch, StepKind::Environment, "changes");
-    let (workspace, told) = (Arc::clone(&task.session.workspace), facts.all_changes());
+    let (workspace, known) = (Arc::clone(&task.session.workspace), facts.all_changes());
+    let protected = task.rules.protected.clone();
     let body = async move {
+        if let Some(protected) = protected {
+            protect_at_end(&protected, &workspace).await;
+        }
         let look = move || {
             let found = workspace.scan_changes();
-            let mut all = told;
+            let mut all = known;
             all.extend(
                 found
                     .iter()

@@ -27,7 +27,7 @@ impl Clock for Ticking {
 /// Forwards requests and records what is invalid about them.
 struct Judge {
     model: Arc<dyn Model>,
-    complaints: Mutex<Vec<String>>,
+    problems: Mutex<Vec<String>>,
 }
 
 impl Model for Judge {
@@ -47,12 +47,12 @@ impl Model for Judge {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
         let messages = conversation.messages();
-        let mut complaints = self.complaints.lock();
-        complaints.extend(check_conversation(messages).err());
+        let mut problems = self.problems.lock();
+        problems.extend(check_conversation(messages).err());
         if !matches!(messages.first(), Some(Message::User { text }) if text == "the goal") {
-            complaints.push("the goal is not first".to_owned());
+            problems.push("the goal is not first".to_owned());
         }
-        drop(complaints);
+        drop(problems);
         self.model.send(conversation, options, sink, cancel)
     }
 }
@@ -77,7 +77,7 @@ fn line() -> impl Strategy<Value = Value> {
     ]
 }
 
-async fn complaints(lines: Vec<Value>, max_tokens: u64) -> Result<Vec<String>, String> {
+async fn problems(lines: Vec<Value>, max_tokens: u64) -> Result<Vec<String>, String> {
     let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
     let script: String = lines.iter().map(|line| format!("{line}\n")).collect();
     let file = directory.path().join("script.jsonl");
@@ -86,7 +86,7 @@ async fn complaints(lines: Vec<Value>, max_tokens: u64) -> Result<Vec<String>, S
     let model = Models::new(|| std::time::UNIX_EPOCH)
         .open(&name, &fusee_model::Connection::default())
         .map_err(|error| error.to_string())?;
-    let judge = Arc::new(Judge { model, complaints: Mutex::default() });
+    let judge = Arc::new(Judge { model, problems: Mutex::default() });
     let clock = Arc::new(Ticking(AtomicI64::new(0)));
     let journal =
         Journal::open(&directory.path().join(".fusee/journal.db"), JournalOptions::default(), clock)
@@ -97,7 +97,7 @@ async fn complaints(lines: Vec<Value>, max_tokens: u64) -> Result<Vec<String>, S
         limits,
         sandbox: SandboxMode::Off,
         sandbox_state: "off".into(),
-        commands_settled: true,
+        commands_preapproved: true,
         ..RunSpec::new("the goal", name, directory.path())
     };
     let model = Arc::clone(&judge) as Arc<dyn Model>;
@@ -110,8 +110,8 @@ async fn complaints(lines: Vec<Value>, max_tokens: u64) -> Result<Vec<String>, S
     if again != ended {
         return Err(format!("{ended:?} was replayed as {again:?}"));
     }
-    let complaints = judge.complaints.lock().clone();
-    Ok(complaints)
+    let problems = judge.problems.lock().clone();
+    Ok(problems)
 }
 
 proptest! {
@@ -123,6 +123,6 @@ proptest! {
         max_tokens in 2_500_u64..8_000,
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        prop_assert_eq!(runtime.block_on(complaints(lines, max_tokens)), Ok(Vec::new()));
+        prop_assert_eq!(runtime.block_on(problems(lines, max_tokens)), Ok(Vec::new()));
     }
 }

@@ -16,7 +16,7 @@ use fusee_journal::{RunAborted, StepMeta};
 use fusee_model::{Image, Message, ToolCall};
 use fusee_tools::tool::arguments;
 use fusee_tools::tool::provider_tools;
-use fusee_tools::{RetrySafety, Tool, ToolDefinition, ToolOutput, Toolbox};
+use fusee_tools::{RetrySafety, Tool, ToolOutput, Toolbox};
 use serde_json::Value;
 
 use super::conversation::sectioned_prompt::Expansion;
@@ -24,7 +24,6 @@ use super::execution::Execution;
 use super::facts::change_of;
 use super::flow::Feedback;
 use super::machine::{CallResults, CallVerdict, FinishCall, GuardedCall};
-use super::session::Session;
 use super::turn_manager::TurnManager;
 use crate::approval::ASK_USER;
 use call_gate::CallHistory;
@@ -53,8 +52,8 @@ impl CallRoute {
     }
 
     /// A call whose arguments do not match the tool's definition.
-    pub(crate) fn malformed(complaint: String) -> Self {
-        Self::refuse(complaint, "malformed_arguments")
+    pub(crate) fn malformed(problem: String) -> Self {
+        Self::refuse(problem, "malformed_arguments")
     }
 }
 
@@ -69,7 +68,7 @@ impl TurnManager<'_> {
             emit_call(&self.run, &call);
             if results.aborted {
                 let (called, recorded) = self.run.answer(&call, CallRecord::stopped()).await?;
-                self.conclude_call(call, called, recorded.duration_ms, false, &mut results);
+                self.conclude_call(call, called, recorded.duration_ms, false);
                 continue;
             }
             if call.name == "finish" && self.flow.may_end().is_ok() {
@@ -79,12 +78,12 @@ impl TurnManager<'_> {
             let route = match &verdict {
                 CallVerdict::Run => self.route(&call),
                 CallVerdict::Duplicate(first) => duplicate(ids.get(*first)),
-                CallVerdict::Repeated(times) => circling(*times),
+                CallVerdict::Repeated(times) => repeated_call(*times),
             };
             let (called, recorded) = self.make(&call, route, &mut results).await?;
             self.run.meter.record(&recorded);
             let ran = verdict == CallVerdict::Run;
-            self.conclude_call(call, called, recorded.duration_ms, ran, &mut results);
+            results.aborted |= self.conclude_call(call, called, recorded.duration_ms, ran);
             self.advance_flow();
             self.phases().follow();
         }
@@ -98,10 +97,12 @@ impl TurnManager<'_> {
             return CallRoute::refuse(text, kind);
         }
         let room = || {
-            let max_tokens = self.conversation.max_tokens(self.run.policy.limits.max_tokens);
+            let max_tokens = self.conversation.context_size(self.run.policy.limits.max_tokens);
             self.conversation.room_bytes(max_tokens)
         };
-        let section = self.conversation.prompt.as_ref().and_then(|prompt| prompt.route(call, room));
+        let may_expand = || self.machine.may_expand();
+        let section =
+            self.conversation.prompt.as_ref().and_then(|prompt| prompt.route(call, may_expand, room));
         if let Some(route) = section.or_else(|| subtask_tool::route(task, call)) {
             return route;
         }
@@ -110,16 +111,28 @@ impl TurnManager<'_> {
         {
             return match arguments::parse(&call.arguments, definition) {
                 Ok(arguments) => self.control(&call.name, arguments),
-                Err(complaint) => CallRoute::malformed(complaint),
+                Err(problem) => CallRoute::malformed(problem),
             };
         }
         match session.toolbox.find(&call.name) {
-            None => unknown(session, &call.name),
+            None => self.unknown(&call.name),
             Some(tool) => match arguments::parse(&call.arguments, tool.definition()) {
                 Ok(arguments) => CallRoute::Tool { tool: Arc::clone(tool), arguments },
-                Err(complaint) => CallRoute::malformed(complaint),
+                Err(problem) => CallRoute::malformed(problem),
             },
         }
+    }
+
+    /// Answers a call of an unknown tool. Only tools that are offered are named.
+    fn unknown(&self, name: &str) -> CallRoute {
+        let names = || self.conversation.history.tools().iter().map(|tool| tool.name.as_str());
+        let near = fusee_text::suggest::nearest(name, names());
+        let hint = if near.is_empty() {
+            format!("The tools are: {}.", names().collect::<Vec<_>>().join(", "))
+        } else {
+            format!("Did you mean {}?", near.join(" or "))
+        };
+        CallRoute::refuse(format!("There is no tool `{name}`. {hint}"), "unknown_tool")
     }
 
     /// Answers a call of a control tool.
@@ -148,7 +161,7 @@ impl TurnManager<'_> {
                 || (arguments["action"] == "update" && flow.plan.tasks().is_empty()));
         let controlled = control_tools::answer(name, arguments, &mut flow.plan);
         if plans && controlled.output.ok {
-            flow.facts.plan_made();
+            flow.facts.record_plan();
         }
         CallRoute::Control { output: controlled.output, finish: controlled.finish }
     }
@@ -162,7 +175,7 @@ impl TurnManager<'_> {
         let run = &mut self.run;
         match route {
             CallRoute::Answer { output, kind } => {
-                self.flow.facts.fed_back(kind);
+                self.flow.facts.count_feedback(kind);
                 run.answer(call, CallRecord::ended(output, CallFate::Refused)).await
             }
             CallRoute::Control { output, finish } => {
@@ -173,17 +186,17 @@ impl TurnManager<'_> {
                 run.answer(call, CallRecord { expansion, ..CallRecord::plain(output) }).await
             }
             CallRoute::Spawn(arguments) => {
-                let (said, turns) = (self.conversation.history.messages(), self.machine.turn_index());
-                subtask_tool::spawn(run, &mut self.flow, said, turns, call, arguments).await
+                let turns = self.machine.turn_index();
+                subtask_tool::spawn(run, &mut self.flow, &self.conversation, turns, call, arguments).await
             }
             CallRoute::Question(question) => ask_user::ask(run, call, question).await,
             CallRoute::Tool { tool, arguments } => {
-                let calls = self.flow.facts.calls_total();
+                let calls = self.flow.facts.calls_run();
                 let history = CallHistory { calls, explanation: self.conversation.explanation() };
                 match call_gate::admit(run, history, call, &*tool, &arguments).await? {
                     Some(refusal) => {
                         if refusal.fate == Some(CallFate::Refused) {
-                            self.flow.facts.fed_back("refused_call");
+                            self.flow.facts.count_feedback("refused_call");
                         }
                         run.answer(call, refusal).await
                     }
@@ -193,15 +206,9 @@ impl TurnManager<'_> {
         }
     }
 
-    /// Applies the consequences of a result: events, facts, known file contents, the conversation.
-    fn conclude_call(
-        &mut self,
-        call: ToolCall,
-        called: CallRecord,
-        duration_ms: u64,
-        ran: bool,
-        results: &mut CallResults,
-    ) {
+    /// Applies the consequences of a result: events, facts, known file contents, the conversation. Returns
+    /// whether the call was aborted.
+    fn conclude_call(&mut self, call: ToolCall, called: CallRecord, duration_ms: u64, ran: bool) -> bool {
         // A command ended by a crash counts as interrupted, not aborted: the task was not cancelled.
         let fate = called.fate.or(called.output.aborted.then_some(CallFate::Aborted));
         let mut called = CallRecord { fate, ..called };
@@ -213,22 +220,22 @@ impl TurnManager<'_> {
             self.files.seen.learn(output);
         }
         if !called.protected.is_empty() {
-            flow.facts.fed_back("test_edit_blocked");
+            flow.facts.count_feedback("test_edit_blocked");
         }
-        if fate != Some(CallFate::Refused) {
+        if fate == Some(CallFate::Refused) {
+            flow.facts.record_refusal(&call.name);
+        } else {
             let tool = run.session().toolbox.find(&call.name);
             flow.facts.commands |= tool.is_some_and(|tool| tool.repeat() == RetrySafety::Never);
-            flow.facts.called(&call.name, output);
+            flow.facts.record_call(&call.name, output);
         }
         if ran {
             self.machine.ran(&output.content, !output.changed.is_empty());
         }
         let sent = self.conversation.history.request().messages();
         if self.files.dedup_read(&call, &mut called.output, sent) {
-            flow.facts.fed_back("unchanged_read");
+            flow.facts.count_feedback("unchanged_read");
         }
-        // A call that ran into the time limit was not aborted by the user; the turn machine ends the task.
-        results.aborted |= fate == Some(CallFate::Aborted) && run.left_ms() != Some(0);
         emit_result(run, &call, &called, duration_ms);
         self.conversation.history.push(Message::Tool {
             call_id: call.id,
@@ -238,8 +245,10 @@ impl TurnManager<'_> {
             images: images(called.output.images),
         });
         if let Some(expansion) = called.expansion {
+            self.machine.expanded();
             self.conversation.expand(run, expansion);
         }
+        fate == Some(CallFate::Aborted)
     }
 }
 
@@ -262,23 +271,12 @@ fn duplicate(first: Option<&String>) -> CallRoute {
     CallRoute::refuse(content, "duplicate_call")
 }
 
-fn circling(times: u32) -> CallRoute {
+fn repeated_call(times: u32) -> CallRoute {
     let content = format!(
         "Not run: the same call was made {times} times in a row, with the same result. \
          Do something else: read another file, change something, or finish."
     );
     CallRoute::refuse(content, "repeated_call")
-}
-
-fn unknown(session: &Session, name: &str) -> CallRoute {
-    let names = || session.definitions().map(|definition: &ToolDefinition| definition.name.as_ref());
-    let near = fusee_text::suggest::nearest(name, names());
-    let hint = if near.is_empty() {
-        format!("The tools are: {}.", names().collect::<Vec<_>>().join(", "))
-    } else {
-        format!("Did you mean {}?", near.join(" or "))
-    };
-    CallRoute::refuse(format!("There is no tool `{name}`. {hint}"), "unknown_tool")
 }
 
 pub(crate) fn emit_call(run: &Execution<'_>, call: &ToolCall) {

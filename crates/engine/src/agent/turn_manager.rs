@@ -4,6 +4,7 @@
 
 use fusee_journal::RunAborted;
 
+use super::completion::answer_handler::Conclusion;
 use super::completion::runtime_actions::RuntimeActions;
 use super::completion::verification::Verification;
 use super::completion::{answer_check, implement_nudge};
@@ -14,12 +15,15 @@ use super::execution::Execution;
 use super::flow::{Feedback, FlowState};
 use super::interrupt;
 use super::limits::Limits;
-use super::machine::{Action, EMPTY_REPLY, EMPTY_TOO_EARLY, LimitUsage, TaskEnd, TurnEvent, TurnMachine};
+use super::machine::{
+    Action, AnswerRules, EMPTY_REPLY, EMPTY_TOO_EARLY, LimitUsage, TaskEnd, TurnEvent, TurnMachine,
+};
 use super::model_request::attempt::ServerLoading;
 use super::model_request::grammar_constraints::OpenCalls;
 use super::model_request::{self, TurnContext};
 use super::phase_tracker::PhaseTracker;
 use super::task::{AgentTask, FinishedTask, TaskOutcome};
+use super::task_report;
 
 /// Executes the turns of a running task.
 pub(crate) struct TurnManager<'t> {
@@ -37,8 +41,9 @@ impl<'t> TurnManager<'t> {
     pub(crate) fn new(task: &'t AgentTask, started_ms: i64) -> Self {
         let run = Execution::new(task, started_ms);
         let flow = FlowState::new(&task.rules, task.earlier.plan.clone());
+        let answers = AnswerRules { only_one: task.rules.one_answer, handled: task.answer_handler.is_some() };
         Self {
-            machine: TurnMachine::new(run.limits(), task.rules.one_answer),
+            machine: TurnMachine::new(run.limits(), answers).with_accepted_tokens(task.rules.accepted_tokens),
             conversation: Conversation::new(task, &flow),
             files: KnownFiles::new(&task.earlier),
             verification: Verification::new(&task.rules),
@@ -50,7 +55,7 @@ impl<'t> TurnManager<'t> {
 
     /// Runs the loop until the task ends.
     pub(crate) async fn drive(&mut self) -> Result<TaskEnd, RunAborted> {
-        let mut event = match &self.run.task.obstacle {
+        let mut event = match &self.run.task.start_error {
             Some(message) => TurnEvent::CannotStart(message.clone()),
             None => self.prepare().await?,
         };
@@ -61,7 +66,7 @@ impl<'t> TurnManager<'t> {
             warnings.into_iter().for_each(|warning| self.run.emit(warning));
             event = match action {
                 Action::Ask { attempt } => self.ask(attempt).await?,
-                Action::Rest { after_ms } => model_request::rest(&mut self.run, after_ms).await?,
+                Action::Wait { after_ms } => model_request::wait(&mut self.run, after_ms).await?,
                 Action::Call(calls) => {
                     let mut results = self.make_calls(calls).await?;
                     self.complete_turn();
@@ -75,7 +80,7 @@ impl<'t> TurnManager<'t> {
                 }
                 Action::Say(hint) => {
                     self.complete_turn();
-                    self.flow.facts.fed_back("asked_again");
+                    self.flow.facts.count_feedback("asked_again");
                     let early = hint == EMPTY_REPLY && !self.verification.can_finish(&self.flow);
                     self.ask_again(if early { EMPTY_TOO_EARLY } else { hint }).await?
                 }
@@ -84,30 +89,36 @@ impl<'t> TurnManager<'t> {
                     let answer = self.machine.answer().to_owned();
                     let (verification, mut runtime) = self.verification();
                     let rejected = verification.review(&mut runtime, &answer).await?;
-                    rejected.iter().for_each(|feedback| self.flow.facts.fed_back(feedback.kind));
+                    rejected.iter().for_each(|feedback| self.flow.facts.count_feedback(feedback.kind));
                     TurnEvent::Reviewed { rejected, files: self.flow.facts.state() }
                 }
                 Action::Reject(Feedback { text, .. }) => self.ask_again(&text).await?,
                 Action::Check { answer, last } => {
                     TurnEvent::Checked(answer_check::check(self.run.task, answer, last).await?)
                 }
-                Action::Correct { complaint } => {
-                    self.flow.facts.fed_back("output_format");
+                Action::Correct { problem } => {
+                    self.flow.facts.count_feedback("output_format");
                     let text = format!(
-                        "Your answer is not as it was asked for: {complaint}. Answer again, all of it."
+                        "Your answer is not as it was asked for: {problem}. Answer again, all of it."
                     );
                     self.conversation.say(&self.run, &text);
                     TurnEvent::Ready
                 }
-                Action::Compact => {
-                    self.conversation.compact(&mut self.run, self.machine.turn_index()).await?
+                Action::Compact { accepted_tokens } => {
+                    let turn_index = self.machine.turn_index();
+                    self.conversation.compact(&mut self.run, turn_index, accepted_tokens).await?
                 }
                 Action::Pause => {
                     match interrupt::resume_after_stop(&mut self.run, &mut self.conversation).await? {
-                        true => TurnEvent::GoOn,
+                        true => TurnEvent::Continue,
                         false => TurnEvent::Cancelled,
                     }
                 }
+                Action::Settle(end) => {
+                    self.settle().await?;
+                    TurnEvent::Settled(end)
+                }
+                Action::Handle { answer } => self.handle(answer).await?,
                 Action::End(end) => return Ok(end),
             };
         }
@@ -124,10 +135,32 @@ impl<'t> TurnManager<'t> {
         Ok(TurnEvent::Ready)
     }
 
+    /// Runs the configured command after the task, and compares the recorded changes with the files.
+    async fn settle(&mut self) -> Result<(), RunAborted> {
+        self.runtime().run_after().await?;
+        let task = self.run.task;
+        if task.rules.parent.is_none() {
+            task_report::settle_changes(task, &mut self.flow.facts).await?;
+        }
+        Ok(())
+    }
+
+    /// Lets the answer handler decide about the final answer.
+    async fn handle(&mut self, answer: String) -> Result<TurnEvent, RunAborted> {
+        let Some(handler) = &self.run.task.answer_handler else {
+            return Ok(TurnEvent::Handled(Conclusion::Answer(answer)));
+        };
+        let left = self.run.remaining(self.machine.turn_index(), &self.conversation);
+        let conversation = self.conversation.history.messages();
+        let (conclusion, spent) = handler.conclude(answer, left, conversation).await?;
+        self.run.meter.spent.add(&spent);
+        Ok(TurnEvent::Handled(conclusion))
+    }
+
     /// Usage to compare with the limits, after bringing those up to date.
     async fn measure(&mut self) -> Result<LimitUsage, RunAborted> {
         self.refresh_policy();
-        if self.run.task.obstacle.is_none() && self.conversation.probe_context_size(&self.run).await? {
+        if self.run.task.start_error.is_none() && self.conversation.probe_context_size(&self.run).await? {
             self.machine.set_limits(self.limits());
         }
         Ok(self.run.meter.usage(self.conversation.tokens()))
@@ -200,10 +233,10 @@ impl<'t> TurnManager<'t> {
 
     /// Collects the results of a task that ended.
     pub(crate) fn finish(self, outcome: TaskOutcome) -> FinishedTask {
-        let lacks = self.verification.lacks(&self.flow);
+        let missing = self.verification.missing(&self.flow);
         let opened = self.conversation.prompt.as_ref().map(RenderedPrompt::opened).unwrap_or_default();
         let (facts, plan, phases, payload) = self.flow.into_parts();
-        let (active_ms, last_ms) = (self.run.meter.active_ms, self.run.meter.last_ms);
-        FinishedTask { outcome, facts, plan, phases, lacks, payload, active_ms, last_ms, opened }
+        let last_ms = self.run.meter.last_ms;
+        FinishedTask { outcome, facts, plan, phases, missing, payload, last_ms, opened }
     }
 }

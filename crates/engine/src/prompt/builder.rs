@@ -165,7 +165,9 @@ impl Build {
             let key = match normalise(&section.key) {
                 Ok(key) => key,
                 Err(message) => {
-                    self.problem("invalid_key", parent, message);
+                    let path = parent.map(|parent| format!("{parent}.")).unwrap_or_default() + &section.key;
+                    let at = (!section.key.is_empty()).then_some(path).or(parent.map(ToString::to_string));
+                    self.problems.push(PromptProblem { code: "invalid_key", at, message });
                     continue;
                 }
             };

@@ -144,8 +144,8 @@ impl FindingsCheck {
             other.severity.cmp(&one.severity).then_with(|| place(one).cmp(&place(other)))
         });
         let worst = findings.findings.first().map(|finding| finding.severity);
-        let objects = self.review.fail_on.is_some_and(|least| worst >= Some(least));
-        AcceptedAnswer { answer: self.review.format.write(&findings), objects }
+        let fails_run = self.review.fail_on.is_some_and(|least| worst >= Some(least));
+        AcceptedAnswer { answer: self.review.format.write(&findings), fails_run }
     }
 }
 

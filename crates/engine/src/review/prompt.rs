@@ -31,7 +31,7 @@ pub struct CodeReviewTask {
 }
 
 /// Returns the prompt of a review, bound to its task, and notices for the user.
-pub(crate) fn disclosure(
+pub(crate) fn sectioned_prompt(
     review: &CodeReview,
     request: &str,
     background: Option<&str>,
@@ -46,13 +46,14 @@ pub(crate) fn disclosure(
         files: (!review.paths.is_empty()).then(|| review.paths.clone()),
         focus: review.focus.clone(),
     };
-    let told = |problems: Vec<crate::prompt::PromptProblem>| {
+    let problem_text = |problems: Vec<crate::prompt::PromptProblem>| {
         problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     };
     let mut notices = environment.notices.clone();
-    let prompt = prompt(material, &mut |key| worded(key, environment, &mut notices)).map_err(told)?;
-    let disclosure = SectionedPrompt::new(&prompt, &task, opened).map_err(|problem| problem.to_string())?;
-    Ok((disclosure, notices))
+    let prompt = prompt(material, &mut |key| worded(key, environment, &mut notices)).map_err(problem_text)?;
+    let sectioned_prompt =
+        SectionedPrompt::new(&prompt, &task, opened).map_err(|problem| problem.to_string())?;
+    Ok((sectioned_prompt, notices))
 }
 
 fn prompt(

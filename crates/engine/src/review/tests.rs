@@ -34,14 +34,14 @@ fn findings_are_about_lines_that_exist() {
         finding("../etc/passwd", 1, "major"),
         finding("src", 1, "major"),
     ]));
-    let complaint = check.check(&wrong, &workspace).expect_err("none of them exists");
+    let problem = check.check(&wrong, &workspace).expect_err("none of them exists");
     assert!(
-        complaint.starts_with("finding 1: `src/a.rs` has 3 lines, there is no line 4; finding 2: "),
-        "{complaint}"
+        problem.starts_with("finding 1: `src/a.rs` has 3 lines, there is no line 4; finding 2: "),
+        "{problem}"
     );
     assert!(
-        complaint.contains("finding 3: ") && complaint.ends_with("finding 4: `src` is not a file"),
-        "{complaint}"
+        problem.contains("finding 3: ") && problem.ends_with("finding 4: `src` is not a file"),
+        "{problem}"
     );
     let none =
         check.check(&answer(&json!([finding("src/a.rs", 0, "grave")])), &workspace).expect_err("no line 0");
@@ -69,7 +69,7 @@ fn after_a_complaint_the_findings_that_hold_are_kept_and_the_others_named() {
         "{}",
         text.answer
     );
-    assert!(text.answer.ends_with("1 finding: 1 minor") && !text.objects, "{}", text.answer);
+    assert!(text.answer.ends_with("1 finding: 1 minor") && !text.fails_run, "{}", text.answer);
     let json = of(FindingsFormat::Json).check_last(&mixed, &workspace).expect("one of them holds").answer;
     let json: Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(
@@ -102,7 +102,7 @@ fn findings_are_sorted_counted_and_may_fail_the_run() {
         "critical: src/a.rs:2\n  It is wrong.\n  → Mend it.\n\nminor: src/a.rs:1\n  It is wrong.\n  → Mend it.\n\n\
          minor: src/a.rs:3\n  It is wrong.\n  → Mend it.\n\nLooked at all.\n\n3 findings: 1 critical, 2 minor"
     );
-    assert!(accepted.objects && !check(None).objects);
+    assert!(accepted.fails_run && !check(None).fails_run);
 }
 
 #[test]

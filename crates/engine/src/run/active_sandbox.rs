@@ -21,11 +21,11 @@ pub struct ActiveSandbox {
     pub state: &'static str,
     /// Whether commands may run without asking, because they are sandboxed or the user turned the sandbox
     /// off.
-    pub settled: bool,
+    pub preapproved: bool,
     /// How commands run.
     pub commands: CommandSettings,
     /// Why there is no sandbox although one was requested, or in what way it is weaker.
-    pub complaint: Option<String>,
+    pub problem: Option<String>,
 }
 
 impl ActiveSandbox {
@@ -40,14 +40,14 @@ impl ActiveSandbox {
     ) -> Self {
         let (sandbox, allowance) = (Sandbox::Off, options.allowance);
         let commands = CommandSettings { sandbox, allowance, ..commands };
-        let none = Self { mode, options, state: "none", settled: false, commands, complaint: None };
+        let none = Self { mode, options, state: "none", preapproved: false, commands, problem: None };
         if mode == SandboxMode::Off {
             let commands = CommandSettings { allowance: ResourceLimits::default(), ..none.commands };
-            return Self { state: "off", settled: true, commands, ..none };
+            return Self { state: "off", preapproved: true, commands, ..none };
         }
         match strongest(workspace, &none.options, &none.commands, own).await {
-            Err(complaint) => Self { complaint: Some(complaint), ..none },
-            Ok((sandbox, complaint)) => {
+            Err(problem) => Self { problem: Some(problem), ..none },
+            Ok((sandbox, problem)) => {
                 let state = match (&sandbox, none.options.network) {
                     (Sandbox::Off, _) => "none",
                     (Sandbox::Namespaces(_), Network::Own) => "namespaces",
@@ -56,7 +56,7 @@ impl ActiveSandbox {
                     (Sandbox::Landlock(_), Network::Machine) => "landlock, network allowed",
                 };
                 let commands = CommandSettings { sandbox, ..none.commands };
-                Self { state, settled: true, commands, complaint, ..none }
+                Self { state, preapproved: true, commands, problem, ..none }
             }
         }
     }
@@ -72,9 +72,9 @@ async fn strongest(
 ) -> Result<(Sandbox, Option<String>), String> {
     let fork_server = commands.fork_server.as_ref().ok_or("the fork server is not running")?;
     let probed = sandbox::probe(fork_server).await;
-    let complaint = probed.missing_reason().unwrap_or_default();
+    let problem = probed.missing_reason().unwrap_or_default();
     if probed.strength == SandboxStrength::None {
-        return Err(complaint);
+        return Err(problem);
     }
     let workspace = workspace.canonicalize().map_err(|error| error.to_string())?;
     let (environment, network) = (&commands.environment, options.network);
@@ -89,8 +89,8 @@ async fn strongest(
     let landlock = LandlockSandbox::new(policy);
     // The Landlock sandbox reports what it cannot enforce when it is created: better now than at the first
     // command.
-    landlock.prepare().await.map_err(|error| format!("{complaint}; {error}"))?;
-    let weaker = format!("namespaces are not available here ({complaint}), using Landlock: {promise}");
+    landlock.prepare().await.map_err(|error| format!("{problem}; {error}"))?;
+    let weaker = format!("namespaces are not available here ({problem}), using Landlock: {promise}");
     Ok((Sandbox::Landlock(Arc::new(landlock)), Some(weaker)))
 }
 

@@ -32,7 +32,7 @@ impl RunBuilder {
             others: BTreeMap::new(),
             commands: CommandSettings::default(),
             extra_tools: Vec::new(),
-            commands_settled: spec.commands_settled,
+            commands_preapproved: spec.commands_preapproved,
             approver: Arc::new(NonInteractive),
             jitter: || 0.0,
             templates: TemplateSource::default(),
@@ -75,11 +75,11 @@ impl RunBuilder {
     #[must_use]
     pub fn with_sandbox(mut self, sandbox: &ActiveSandbox) -> Self {
         self.spec.sandbox = sandbox.mode;
-        self.spec.confine = sandbox.options.clone();
+        self.spec.sandbox_options = sandbox.options.clone();
         self.spec.sandbox_state = sandbox.state.to_owned();
-        self.spec.commands_settled = sandbox.settled;
+        self.spec.commands_preapproved = sandbox.preapproved;
         self.deps.commands = sandbox.commands.clone();
-        self.deps.commands_settled = sandbox.settled;
+        self.deps.commands_preapproved = sandbox.preapproved;
         self
     }
 

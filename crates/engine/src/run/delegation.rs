@@ -16,7 +16,8 @@ pub(super) fn delegating(
     templates: TemplateSource,
     started_ms: i64,
 ) -> AgentTask {
-    let delegation = task.disclosure.as_ref().and_then(|disclosure| disclosure.delegation()).cloned();
+    let delegation =
+        task.sectioned_prompt.as_ref().and_then(|sectioned_prompt| sectioned_prompt.delegation()).cloned();
     let Some(delegation) = delegation else { return task };
     let system = TaskSystem {
         registry: templates.registry,

@@ -47,7 +47,7 @@ impl RunOutcome {
 
 fn exit_of(outcome: &TaskOutcome) -> ExitStatus {
     match outcome.status {
-        TaskStatus::Completed if outcome.blocked || outcome.objects => ExitStatus::Failed,
+        TaskStatus::Completed if outcome.fails_run => ExitStatus::Failed,
         TaskStatus::Completed => ExitStatus::Completed,
         TaskStatus::Cancelled => ExitStatus::Cancelled,
         TaskStatus::Failed if outcome.unreachable => ExitStatus::Unreachable,

@@ -11,7 +11,7 @@ const PAGE: usize = 256;
 
 /// Reads all policy changes of a run, in order.
 pub(super) fn read(journal: &Journal, run: &RunId) -> Result<Vec<PolicyChange>, StartError> {
-    let (mut amendments, mut after) = (Vec::new(), 0);
+    let (mut policy_changes, mut after) = (Vec::new(), 0);
     loop {
         let page = journal.events(run, after, u64::MAX, PAGE)?;
         let whole = page.len() == PAGE;
@@ -22,22 +22,22 @@ pub(super) fn read(journal: &Journal, run: &RunId) -> Result<Vec<PolicyChange>, 
                     run: run.clone(),
                     cause: error.to_string(),
                 };
-                amendments.push(serde_json::from_value(written).map_err(unreadable)?);
+                policy_changes.push(serde_json::from_value(written).map_err(unreadable)?);
             }
         }
         if !whole {
-            return Ok(amendments);
+            return Ok(policy_changes);
         }
     }
 }
 
 /// Creates a policy change that applies from the first step that is not in the journal yet.
-pub(super) fn from_here(embedded: &SqliteRun, terms: RunPolicy) -> PolicyChange {
+pub(super) fn from_here(embedded: &SqliteRun, policy: RunPolicy) -> PolicyChange {
     let after = embedded.recorded_steps().map(|(branch, steps)| (branch.clone(), steps)).collect();
-    PolicyChange { after, terms }
+    PolicyChange { after, policy }
 }
 
 /// Encodes a policy change for the event.
-pub(super) fn written(amendment: &PolicyChange) -> Value {
-    serde_json::to_value(amendment).unwrap_or_default()
+pub(super) fn written(change: &PolicyChange) -> Value {
+    serde_json::to_value(change).unwrap_or_default()
 }

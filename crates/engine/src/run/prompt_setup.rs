@@ -25,7 +25,7 @@ pub(super) fn check(settings: &RunSpec) -> Result<(), StartError> {
     let input: Vec<Message> = settings.input.iter().cloned().chain([request]).collect();
     check_conversation(&input).map_err(|problem| StartError::Prompt(format!("invalid input: {problem}")))?;
     answer_check(settings).map_err(StartError::Prompt)?;
-    disclosure(settings, None, BTreeSet::new()).map(drop).map_err(StartError::Prompt)
+    sectioned_prompt(settings, None, BTreeSet::new()).map(drop).map_err(StartError::Prompt)
 }
 
 /// Adds the prompt, the carried-over conversation and the answer check to the task.
@@ -43,8 +43,8 @@ pub(super) fn configure_prompt(
         (Some(review), Some(material)) => {
             task = review_setup::configure_prompt(task, settings, review, material, environment, opened)?;
         }
-        _ => match disclosure(settings, Some(environment), opened.clone())? {
-            Some(disclosure) => task = task.with_prompt(disclosure),
+        _ => match sectioned_prompt(settings, Some(environment), opened.clone())? {
+            Some(sectioned_prompt) => task = task.with_prompt(sectioned_prompt),
             None => task = defaults(task, settings, environment, opened)?,
         },
     }
@@ -90,12 +90,13 @@ fn defaults(
     environment: &EnvironmentSnapshot,
     opened: BTreeSet<String>,
 ) -> Result<AgentTask, String> {
-    let DefaultPrompt { prompt, notices } = DefaultPrompt::new(environment, kind(settings)).map_err(told)?;
+    let DefaultPrompt { prompt, notices } =
+        DefaultPrompt::new(environment, kind(settings)).map_err(problem_text)?;
     let task = task.with_warnings(notices);
     if environment.skills.is_empty() {
         return Ok(task);
     }
-    default_prompt(&prompt, settings, opened).map(|disclosure| task.with_prompt(disclosure))
+    default_prompt(&prompt, settings, opened).map(|sectioned_prompt| task.with_prompt(sectioned_prompt))
 }
 
 /// An answer check, and its description for the model.
@@ -134,10 +135,10 @@ fn shown(
     opened: &BTreeSet<String>,
 ) -> Result<SectionedPrompt, String> {
     let opened: BTreeSet<String> = opened.union(&settings.opened).cloned().collect();
-    match disclosure(settings, Some(environment), opened.clone())? {
-        Some(disclosure) => Ok(disclosure),
+    match sectioned_prompt(settings, Some(environment), opened.clone())? {
+        Some(sectioned_prompt) => Ok(sectioned_prompt),
         None => {
-            let defaults = DefaultPrompt::new(environment, kind(settings)).map_err(told)?;
+            let defaults = DefaultPrompt::new(environment, kind(settings)).map_err(problem_text)?;
             default_prompt(&defaults.prompt, settings, opened)
         }
     }
@@ -153,12 +154,12 @@ fn default_prompt(
     SectionedPrompt::new(prompt, &AnyTask(fields), opened).map_err(|problem| problem.to_string())
 }
 
-fn told(problems: Vec<PromptProblem>) -> String {
+fn problem_text(problems: Vec<PromptProblem>) -> String {
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
 /// Binds the custom prompt to the task, if the settings have one.
-fn disclosure(
+fn sectioned_prompt(
     settings: &RunSpec,
     environment: Option<&EnvironmentSnapshot>,
     opened: BTreeSet<String>,

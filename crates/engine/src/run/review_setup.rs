@@ -60,10 +60,10 @@ pub(super) fn configure_prompt(
         return Ok(task.with_failure(problem));
     }
     let background = settings.background.as_deref();
-    let (disclosure, notices) =
-        review::disclosure(review, &settings.request, background, &material, environment, opened)?;
+    let (sectioned_prompt, notices) =
+        review::sectioned_prompt(review, &settings.request, background, &material, environment, opened)?;
     Ok(task
         .with_warnings(notices)
-        .with_prompt(disclosure)
+        .with_prompt(sectioned_prompt)
         .with_answer_check(Arc::new(FindingsCheck::new(review)?)))
 }

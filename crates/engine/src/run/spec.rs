@@ -90,11 +90,13 @@ pub struct RunSpec {
     pub sandbox: SandboxMode,
     /// Additional sandbox permissions and limits.
     #[serde(default)]
-    pub confine: SandboxOptions,
+    #[serde(rename = "confine")]
+    pub sandbox_options: SandboxOptions,
     /// Description of the active sandbox when the run started.
     pub sandbox_state: String,
     /// Whether commands may run without approval because of it.
-    pub commands_settled: bool,
+    #[serde(rename = "commands_settled")]
+    pub commands_preapproved: bool,
     /// Restrictions of review mode, if active.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<ReviewPolicy>,
@@ -222,9 +224,9 @@ impl RunSpec {
             rules: ApprovalRules::default(),
             mcp: Vec::new(),
             sandbox: SandboxMode::default(),
-            confine: SandboxOptions::default(),
+            sandbox_options: SandboxOptions::default(),
             sandbox_state: "none".to_owned(),
-            commands_settled: false,
+            commands_preapproved: false,
             review: None,
             code_review: None,
             output_schema: None,
@@ -255,14 +257,14 @@ impl RunSpec {
         others
     }
 
-    pub(crate) fn terms(&self) -> RunPolicy {
-        let Self { limits, approve, commands_settled, .. } = *self;
-        RunPolicy { limits, approve, commands_settled }
+    pub(crate) fn policy(&self) -> RunPolicy {
+        let Self { limits, approve, commands_preapproved, .. } = *self;
+        RunPolicy { limits, approve, commands_preapproved }
     }
 
-    pub(crate) fn set_terms(&mut self, terms: RunPolicy) {
-        let RunPolicy { limits, approve, commands_settled } = terms;
-        (self.limits, self.approve, self.commands_settled) = (limits, approve, commands_settled);
+    pub(crate) fn set_policy(&mut self, policy: RunPolicy) {
+        let RunPolicy { limits, approve, commands_preapproved } = policy;
+        (self.limits, self.approve, self.commands_preapproved) = (limits, approve, commands_preapproved);
     }
 
     /// Returns the request on one line, truncated.

@@ -254,9 +254,9 @@ impl ContextLoader<'_> {
             self.handler.announce(self.title);
         }
         if definition.category == Access::Write {
-            let terms =
-                self.handler.context.terms_at(self.branch(), self.system.engine.position(self.branch()));
-            match terms.judge(definition.category, runs_commands) {
+            let policy =
+                self.handler.context.policy_at(self.branch(), self.system.engine.position(self.branch()));
+            match policy.judge(definition.category, runs_commands) {
                 ApprovalDecision::Open => {}
                 ApprovalDecision::Shut(why) => return Err(refused(&why)),
                 ApprovalDecision::Ask(reason) => {

@@ -35,8 +35,6 @@ pub enum ErrorType {
     ResourceExhaustion,
     /// Anything that went wrong while the task ran.
     TaskFailure,
-    /// The answer cannot be used at all.
-    InvalidOutput,
     /// The request or the template is invalid.
     ValidationError,
     /// A template is not well-formed XML.
@@ -67,8 +65,6 @@ pub enum Reason {
     XmlValidationFailure,
     /// The answer does not match the declared format.
     OutputFormatFailure,
-    /// A part took too long.
-    ExecutionTimeout,
     /// A guard rail stopped the task.
     ExecutionHalted,
     /// A subtask failed.
@@ -83,6 +79,8 @@ pub enum Reason {
     LlmError,
     /// Configuration problem found before a request was sent.
     ConfigurationError,
+    /// The model reports that it cannot do the task.
+    Blocked,
     /// Any other failure.
     UnexpectedError,
 }
@@ -111,7 +109,6 @@ impl Reason {
             Self::ContextParsingFailure => "context_parsing_failure",
             Self::XmlValidationFailure => "xml_validation_failure",
             Self::OutputFormatFailure => "output_format_failure",
-            Self::ExecutionTimeout => "execution_timeout",
             Self::ExecutionHalted => "execution_halted",
             Self::SubtaskFailure => "subtask_failure",
             Self::InputValidationFailure => "input_validation_failure",
@@ -119,6 +116,7 @@ impl Reason {
             Self::ToolExecutionError => "tool_execution_error",
             Self::LlmError => "llm_error",
             Self::ConfigurationError => "configuration_error",
+            Self::Blocked => "blocked",
             Self::UnexpectedError => "unexpected_error",
         }
     }
@@ -171,6 +169,7 @@ impl TaskError {
         let limit = |reason| (ErrorType::ResourceExhaustion, Some(reason));
         let (kind, reason) = match error.code {
             ErrorCode::MaxTurns => limit(Reason::Turns),
+            ErrorCode::TokenLimit if error.reason == "output" => limit(Reason::Output),
             ErrorCode::TokenLimit => limit(Reason::Context),
             ErrorCode::Timeout => limit(Reason::Time),
             ErrorCode::Budget => limit(Reason::Cost),
@@ -180,7 +179,7 @@ impl TaskError {
                 (ErrorType::TaskFailure, Some(reason))
             }
         };
-        Some(Self::new(kind, reason, error.message.clone()).measured(ResourceMetrics::of(outcome)))
+        Some(Self::new(kind, reason, error.message.clone()).measured(outcome.resource_metrics()))
     }
 
     /// Returns the journal's code for this error.
@@ -200,7 +199,7 @@ impl TaskError {
                     | Reason::XmlValidationFailure,
                 ),
             ) => ErrorCode::InitFailed,
-            (ErrorType::TaskFailure | ErrorType::InvalidOutput, _) => ErrorCode::TurnFailed,
+            (ErrorType::TaskFailure, _) => ErrorCode::TurnFailed,
         }
     }
 
@@ -240,7 +239,6 @@ impl TaskError {
             Reason::OutputFormatFailure => {
                 "the answer is in `content`: use it as it is, loosen the declared format, or ask again"
             }
-            Reason::ExecutionTimeout => "allow more time, or ask for less at once",
             Reason::ExecutionHalted => {
                 "explain in the instructions how to proceed where the model was looping"
             }
@@ -250,6 +248,7 @@ impl TaskError {
             Reason::ToolExecutionError => "check the tool's output and correct its arguments",
             Reason::LlmError => "check the model server's message, then start the task again",
             Reason::ConfigurationError => "correct the configuration that the message names",
+            Reason::Blocked => "remove the obstacle that `content` names, then start the task again",
             Reason::UnexpectedError => "start the task again; the journal has the details",
         }
     }

@@ -46,7 +46,7 @@ impl AtomicTaskExecutor {
         let session = handler
             .session(payload)
             .with_spent(spent)
-            .with_finalizer(Arc::clone(&judge) as Arc<dyn AnswerHandler>);
+            .with_answer_handler(Arc::clone(&judge) as Arc<dyn AnswerHandler>);
         let session = if may_spawn(&template) { session.with_subtasks(subtasks) } else { session };
         // The template checker validates the name of the flow.
         let flow = template.flow.as_deref().and_then(FlowMode::named).unwrap_or_default();

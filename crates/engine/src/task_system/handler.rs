@@ -65,10 +65,10 @@ impl Handler {
 
     /// Opens the session in which the model works on the task.
     pub(super) fn session(&self, payload: HandlerPayload) -> HandlerSession {
-        let HandlerPayload { system, request, disclosure } = payload;
+        let HandlerPayload { system, request, sectioned_prompt } = payload;
         let task = self.task(system, request);
-        let task = match disclosure {
-            Some(disclosure) => task.with_prompt(disclosure),
+        let task = match sectioned_prompt {
+            Some(sectioned_prompt) => task.with_prompt(sectioned_prompt),
             None => task,
         };
         HandlerSession { task, started_ms: self.scope.started_ms }
@@ -85,8 +85,8 @@ impl Handler {
 
     /// Fails the task before the model is called, with start and end events.
     pub(super) fn refuse(&self, title: &str, error: TaskError) -> TaskOutcome {
-        let told = error.to_event(error.code());
-        let mut outcome = self.task(String::new(), title.to_owned()).fail(self.scope.started_ms, told);
+        let detail = error.to_event(error.code());
+        let mut outcome = self.task(String::new(), title.to_owned()).fail(self.scope.started_ms, detail);
         let metrics = self.resource_metrics();
         let mut result = error.measured(metrics).to_result("");
         PreparedContext::default().note_in(&mut result, title, self.scope.path);
@@ -132,8 +132,8 @@ impl HandlerSession {
     }
 
     /// Sets what judges the answer.
-    pub(super) fn with_finalizer(self, judge: Arc<dyn AnswerHandler>) -> Self {
-        Self { task: self.task.with_finalizer(judge), ..self }
+    pub(super) fn with_answer_handler(self, judge: Arc<dyn AnswerHandler>) -> Self {
+        Self { task: self.task.with_answer_handler(judge), ..self }
     }
 
     /// Lets the model start subtasks.
@@ -149,7 +149,7 @@ impl HandlerSession {
             return Box::pin(crate::agent::flow::work(task, &flow, started_ms)).await;
         }
         let FinishedTask { outcome, facts, .. } = task.run_to_end(started_ms).await?;
-        task.progress.leave_facts(facts);
+        task.progress.set_facts(facts);
         Ok(outcome)
     }
 }
@@ -201,6 +201,7 @@ pub fn limits(
         limits.task_timeout_s = layer.timeout.or(limits.task_timeout_s);
     }
     let Some(left) = left else { return limits };
+    limits.max_tokens = limits.max_tokens.min(left.context_tokens.unwrap_or(u64::MAX));
     limits.max_turns = limits.max_turns.min(left.turns);
     limits.budget_usd = left.usd.or(limits.budget_usd);
     if let Some(ms) = left.ms {

@@ -121,10 +121,10 @@ fn read(text: &TemplateText) -> Result<Template, TaskError> {
     let source = Source::new(text.file.as_str(), text.text.as_str());
     let (template, problems) = Template::read(&source);
     template.ok_or_else(|| {
-        let told: Vec<String> = problems
+        let messages: Vec<String> = problems
             .iter()
             .map(|problem| format!("{}:{}: {}", problem.file, problem.start, problem.message))
             .collect();
-        TaskError::invalid(Reason::XmlValidationFailure, told.join("; "))
+        TaskError::invalid(Reason::XmlValidationFailure, messages.join("; "))
     })
 }

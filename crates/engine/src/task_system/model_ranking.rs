@@ -80,16 +80,17 @@ impl RankedSearch<'_> {
     ) -> Result<SearchResult, RunAborted> {
         let QueryRecord { mut found, about } = looked;
         let (attempt, recorded) = self.ask(request(words, &found, &about)).await?;
-        let active_ms = recorded.duration_ms;
+        let (active_ms, model_ms) = (recorded.duration_ms, recorded.duration_ms);
+        let waited = Spent { active_ms, model_ms, ..Spent::default() };
         let (order, spent) = match attempt.result {
             AttemptResult::Reply(reply) => {
-                let mut spent = Spent { active_ms, ..Spent::default() };
-                spent.charges.add(self.session.limits.price, &reply.usage.unwrap_or_default());
+                let mut spent = waited;
+                if let Some(usage) = &reply.usage {
+                    spent.charges.add(self.session.limits.price, usage);
+                }
                 (chosen(&reply, &found), spent)
             }
-            AttemptResult::Error { error, .. } => {
-                (Err(error.message), Spent { active_ms, ..Spent::default() })
-            }
+            AttemptResult::Error { error, .. } => (Err(error.message), waited),
             AttemptResult::OutOfTime(_) => (Err("timed out".to_owned()), Spent::default()),
         };
         let problem = match order {
@@ -108,7 +109,8 @@ impl RankedSearch<'_> {
         let session = self.session;
         let call = StepRequest::new(self.branch, StepKind::Model, session.model.name())
             .with_args(json!({ RANKING_ARGUMENT: request }));
-        let (cancel, silence_ms) = (self.cancel.clone(), session.limits.timeout_s.saturating_mul(1000));
+        let (cancel, silence_ms) =
+            (self.cancel.clone(), u64::try_from(session.limits.silence().as_millis()).unwrap_or(u64::MAX));
         let send = async move {
             let mut conversation = Conversation::new(session.model.dialect(), SYSTEM.to_owned(), Vec::new());
             conversation.push(Message::User { text: request });

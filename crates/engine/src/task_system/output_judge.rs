@@ -131,7 +131,7 @@ fn event_error(error: &TaskError) -> ErrorDetail {
 
 /// Builds the result of a finished task.
 pub(super) fn result_of(outcome: &TaskOutcome, finishing: &OutputJudge) -> TaskResult {
-    let metrics = ResourceMetrics::of(outcome);
+    let metrics = outcome.resource_metrics();
     let Some(ContinuationResult { result: continued, before }) = finishing.continued() else {
         return judged(outcome, finishing, metrics);
     };
@@ -149,11 +149,6 @@ pub(super) fn result_of(outcome: &TaskOutcome, finishing: &OutputJudge) -> TaskR
 
 fn judged(outcome: &TaskOutcome, finishing: &OutputJudge, metrics: ResourceMetrics) -> TaskResult {
     let answer = outcome.answer.as_str();
-    if outcome.blocked {
-        let error =
-            TaskError { reason: None, ..TaskError::failure(Reason::ExecutionHalted, blocked(answer)) };
-        return error.measured(metrics).to_result(answer);
-    }
     match (TaskError::of(outcome), finishing.judge(answer)) {
         (Some(error), OutputVerdict::Mismatched(mismatch))
             if error.reason == Some(Reason::OutputFormatFailure) =>
@@ -177,8 +172,4 @@ fn judged(outcome: &TaskOutcome, finishing: &OutputJudge, metrics: ResourceMetri
         }
         (None, OutputVerdict::Text) => TaskResult::complete(answer),
     }
-}
-
-fn blocked(answer: &str) -> String {
-    format!("the model reports that it is blocked: {answer}")
 }

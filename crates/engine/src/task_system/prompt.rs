@@ -90,7 +90,7 @@ pub struct HandlerPayload {
     /// First user message.
     pub request: String,
     /// Sectioned prompt that replaces the system prompt, if sections can be opened while the task runs.
-    pub disclosure: Option<SectionedPrompt>,
+    pub sectioned_prompt: Option<SectionedPrompt>,
 }
 
 impl std::fmt::Debug for HandlerPayload {
@@ -109,19 +109,19 @@ pub fn compose(
     let system = template.system.clone().unwrap_or_else(|| default_system(environment, kind));
     let request = request(template, prepared);
     if template.sections.is_empty() {
-        return Ok(HandlerPayload { system, request, disclosure: None });
+        return Ok(HandlerPayload { system, request, sectioned_prompt: None });
     }
     let guidance = PromptSection::literal("guidance", "Guidance", system.as_str());
     let sections = template.sections.iter().map(section);
     let builder = std::iter::once(guidance)
         .chain(sections)
         .fold(Prompt::<AnyTask>::builder(), |builder, section| builder.section(section));
-    let prompt = builder.build().map_err(told)?;
+    let prompt = builder.build().map_err(problem_text)?;
     let task = AnyTask(Map::from_iter([("request".to_owned(), request.as_str().into())]));
-    let disclosure =
+    let sectioned_prompt =
         SectionedPrompt::new(&prompt, &task, BTreeSet::new()).map_err(|problem| problem.to_string())?;
-    let system = disclosure.text().to_owned();
-    Ok(HandlerPayload { system, request, disclosure: Some(disclosure) })
+    let system = sectioned_prompt.text().to_owned();
+    Ok(HandlerPayload { system, request, sectioned_prompt: Some(sectioned_prompt) })
 }
 
 /// A task delegated as text: its prompt, and a recap of the delegating task.
@@ -141,16 +141,17 @@ pub(super) fn handed_over(
     handover: &Handover,
     inputs: &Map<String, Value>,
 ) -> Result<HandlerPayload, String> {
-    let prompt = handover.prompt.prompt(&handover.recap, default_sections(environment)).map_err(told)?;
+    let prompt =
+        handover.prompt.prompt(&handover.recap, default_sections(environment)).map_err(problem_text)?;
     let mut fields = inputs.clone();
     fields.insert("request".to_owned(), template.description.as_str().into());
-    let disclosure = SectionedPrompt::new(&prompt, &AnyTask(fields), BTreeSet::new())
+    let sectioned_prompt = SectionedPrompt::new(&prompt, &AnyTask(fields), BTreeSet::new())
         .map_err(|problem| problem.to_string())?;
-    let (system, request) = (disclosure.text().to_owned(), request(template, prepared));
-    Ok(HandlerPayload { system, request, disclosure: Some(disclosure) })
+    let (system, request) = (sectioned_prompt.text().to_owned(), request(template, prepared));
+    Ok(HandlerPayload { system, request, sectioned_prompt: Some(sectioned_prompt) })
 }
 
-fn told(problems: Vec<PromptProblem>) -> String {
+fn problem_text(problems: Vec<PromptProblem>) -> String {
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 

@@ -134,8 +134,7 @@ impl Subtasks {
         if kept {
             self.state.lock().earlier.push((name.clone(), result.clone()));
         }
-        let spent =
-            Spent { turns: outcome.total_turns, charges: outcome.charges, active_ms: outcome.active_ms };
+        let spent = outcome.spent;
         let cancelled = outcome.status == TaskStatus::Cancelled;
         Ok(FinishedSubtask { result: wrapped(result, &name), spent, facts: progress.take_facts(), cancelled })
     }

@@ -83,7 +83,6 @@ fn every_reason_is_written_as_it_is_named() {
         "context_parsing_failure",
         "xml_validation_failure",
         "output_format_failure",
-        "execution_timeout",
         "execution_halted",
         "subtask_failure",
         "input_validation_failure",
@@ -91,6 +90,7 @@ fn every_reason_is_written_as_it_is_named() {
         "tool_execution_error",
         "llm_error",
         "configuration_error",
+        "blocked",
         "unexpected_error",
     ] {
         assert_eq!(Reason::named(name).map(Reason::as_str), Some(name));

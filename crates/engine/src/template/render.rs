@@ -29,10 +29,10 @@ impl Template {
             ..self.clone()
         };
         let missing = missing.iter().map(|name| format!("`{{{{{name}}}}}` has no value"));
-        let told: Vec<String> = missing.collect();
-        wrong.retain(|problem| !told.contains(problem));
-        let told = [told, wrong].concat();
-        if told.is_empty() { Ok(filled) } else { Err(told) }
+        let messages: Vec<String> = missing.collect();
+        wrong.retain(|problem| !messages.contains(problem));
+        let messages = [messages, wrong].concat();
+        if messages.is_empty() { Ok(filled) } else { Err(messages) }
     }
 }
 

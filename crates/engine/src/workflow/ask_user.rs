@@ -26,13 +26,13 @@ impl WorkflowDriver<'_> {
             reason: REASON.to_owned(),
         });
         let wait = UserWait {
-            engine: &*self.world.engine,
+            engine: &*self.context.engine,
             branch: &self.branch,
             call_id: &call_id,
             limit: Duration::MAX,
             cancel: &self.cancel,
         };
-        let approver = &self.world.session.gatekeeper.approver;
+        let approver = &self.context.session.approval.approver;
         let ask = async { approver.ask_user(question).await };
         let said = wait.text(ASK_USER, arguments, ask).await?;
         let answer = said.as_ref().ok().cloned().flatten();

@@ -7,12 +7,12 @@
 //! on replay.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use fusee_lang::{EffectFailure, LimitsId, ResumeInput, RunLimits};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use crate::agent::Remaining;
+use crate::agent::{Remaining, Spent};
 
 /// The regions of a branch, outermost first.
 #[derive(Clone, Default)]
@@ -27,14 +27,8 @@ struct LimitRegion {
     limits: RunLimits,
     /// Active time at which the region was entered.
     began_ms: u64,
-    spent: Arc<RegionSpent>,
-}
-
-#[derive(Default)]
-struct RegionSpent {
-    turns: AtomicU64,
-    tokens: AtomicU64,
-    micros: AtomicU64,
+    /// Shared by parallel branches.
+    spent: Arc<Mutex<Spent>>,
 }
 
 /// Limited resources.
@@ -53,9 +47,9 @@ pub(super) struct RemainingShare {
     region: usize,
 }
 
-/// Budget of one task, as journaled.
+/// What remains for one task, as journaled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct TaskGrant {
+pub(super) struct RemainingShares {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) turns: Option<RemainingShare>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -67,7 +61,7 @@ pub(super) struct TaskGrant {
     pub(super) micros: Option<RemainingShare>,
 }
 
-impl TaskGrant {
+impl RemainingShares {
     /// Returns a resource of which nothing is left.
     pub(super) fn used_up(&self) -> Option<(RemainingShare, LimitKind)> {
         let shares = [
@@ -81,18 +75,19 @@ impl TaskGrant {
             .find_map(|(share, limited)| Some((share.filter(|share| share.left == 0)?, limited)))
     }
 
-    /// Returns what the task may use, if anything is limited.
-    pub(super) fn remaining(&self) -> Option<Remaining> {
-        (*self != Self::default()).then(|| Remaining {
+    /// Returns what the task may use; `context_tokens` is what the model's server accepts, if that is known.
+    pub(super) fn for_task(&self, context_tokens: Option<u64>) -> Remaining {
+        Remaining {
             turns: self.turns.map_or(u32::MAX, |share| u32::try_from(share.left).unwrap_or(u32::MAX)),
             ms: self.ms.map(|share| share.left),
             usd: self.micros.map(|share| share.left as f64 / 1e6),
-        })
+            context_tokens,
+        }
     }
 }
 
 /// Converts US dollars to millionths.
-pub(super) fn micros(usd: f64) -> u64 {
+fn micros(usd: f64) -> u64 {
     (usd * 1e6).round() as u64
 }
 
@@ -116,7 +111,7 @@ impl Budget {
     }
 
     /// Returns the remaining amount of every resource.
-    pub(super) fn grant(&self, now_ms: u64) -> TaskGrant {
+    pub(super) fn remaining(&self, now_ms: u64) -> RemainingShares {
         let least = |limited: LimitKind| {
             let shares = self.regions.iter().enumerate();
             shares
@@ -125,7 +120,7 @@ impl Budget {
                 })
                 .min()
         };
-        TaskGrant {
+        RemainingShares {
             turns: least(LimitKind::Turns),
             tokens: least(LimitKind::Tokens),
             ms: least(LimitKind::Time),
@@ -136,22 +131,18 @@ impl Budget {
     /// Returns the remaining active time. It belongs to this branch alone, so parallel branches do not
     /// affect it.
     pub(super) fn left_ms(&self, now_ms: u64) -> Option<u64> {
-        self.grant(now_ms).ms.map(|share| share.left)
+        self.remaining(now_ms).ms.map(|share| share.left)
     }
 
     /// Returns the failure to raise if the time is used up.
     pub(super) fn out_of_time(&self, now_ms: u64) -> Option<ResumeInput> {
-        let share = self.grant(now_ms).ms.filter(|share| share.left == 0)?;
+        let share = self.remaining(now_ms).ms.filter(|share| share.left == 0)?;
         Some(self.reached(share, LimitKind::Time))
     }
 
     /// Records what a task used.
-    pub(super) fn spend(&self, turns: u64, tokens: u64, micros: u64) {
-        for region in &self.regions {
-            region.spent.turns.fetch_add(turns, Ordering::Relaxed);
-            region.spent.tokens.fetch_add(tokens, Ordering::Relaxed);
-            region.spent.micros.fetch_add(micros, Ordering::Relaxed);
-        }
+    pub(super) fn spend(&self, spent: &Spent) {
+        self.regions.iter().for_each(|region| region.spent.lock().add(spent));
     }
 
     /// Returns the failure to raise if a share is used up.
@@ -173,10 +164,11 @@ impl Budget {
 
 impl LimitRegion {
     fn left(&self, limited: LimitKind, now_ms: u64) -> Option<u64> {
+        let used = self.spent.lock();
         let (limit, spent) = match limited {
-            LimitKind::Turns => (self.limits.turns?, self.spent.turns.load(Ordering::Relaxed)),
-            LimitKind::Tokens => (self.limits.tokens?, self.spent.tokens.load(Ordering::Relaxed)),
-            LimitKind::Money => (micros(self.limits.usd?), self.spent.micros.load(Ordering::Relaxed)),
+            LimitKind::Turns => (self.limits.turns?, u64::from(used.turns)),
+            LimitKind::Tokens => (self.limits.tokens?, used.tokens()),
+            LimitKind::Money => (micros(self.limits.usd?), micros(used.charges.known_usd())),
             LimitKind::Time => ((self.limits.seconds? * 1000.0) as u64, now_ms.saturating_sub(self.began_ms)),
         };
         Some(limit.saturating_sub(spent))

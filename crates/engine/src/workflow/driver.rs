@@ -42,7 +42,7 @@ pub(super) enum EffectAnswer {
 
 /// One running branch of a workflow.
 pub(crate) struct WorkflowDriver<'w> {
-    pub(super) world: &'w WorkflowContext,
+    pub(super) context: &'w WorkflowContext,
     pub(super) branch: Branch,
     /// Cancelled when another branch fails.
     pub(super) cancel: CancellationToken,
@@ -61,14 +61,16 @@ pub(crate) struct WorkflowDriver<'w> {
     pub(super) depth: u32,
     /// Results of its tasks so far, for tasks that accumulate earlier results.
     pub(super) earlier: Vec<(String, TaskResult)>,
+    /// Tokens of context that the model's server accepts, as far as its tasks found out.
+    pub(super) accepted_tokens: Option<u64>,
 }
 
 impl<'w> WorkflowDriver<'w> {
     /// Creates the driver of a workflow's main branch.
-    pub(crate) fn main(world: &'w WorkflowContext, branch: Branch) -> Self {
-        let budget = Budget::of_the_run(world.seconds(), world.usd());
+    pub(crate) fn main(context: &'w WorkflowContext, branch: Branch) -> Self {
+        let budget = Budget::of_the_run(context.seconds(), context.usd());
         Self {
-            world,
+            context,
             branch,
             cancel: CancellationToken::new(),
             effects: 0,
@@ -79,6 +81,7 @@ impl<'w> WorkflowDriver<'w> {
             stops_after: None,
             depth: 0,
             earlier: Vec::new(),
+            accepted_tokens: None,
         }
     }
 
@@ -141,7 +144,7 @@ impl<'w> WorkflowDriver<'w> {
         if let Some(input) = self.budget.out_of_time(self.active_ms).filter(|_| costs(&kind)) {
             return Ok(EffectAnswer::Go(input));
         }
-        self.world.trace(&self.branch, &place, &kind);
+        self.context.trace(&self.branch, &place, &kind);
         let answer = match kind {
             EffectKind::Task(call) => self.task(*call, &place).await?,
             EffectKind::Tool(call) => self.tool(call).await?,
@@ -154,7 +157,7 @@ impl<'w> WorkflowDriver<'w> {
                 EffectAnswer::Go(ResumeInput::Go)
             }
             EffectKind::EnterLimits { limits, .. }
-                if limits.usd.is_some() && self.world.session.limits.price.is_none() =>
+                if limits.usd.is_some() && self.context.session.limits.price.is_none() =>
             {
                 EffectAnswer::Go(ResumeInput::Failed(unknown_price()))
             }
@@ -168,7 +171,7 @@ impl<'w> WorkflowDriver<'w> {
             }
         };
         if let EffectAnswer::Go(input) = &answer {
-            self.world.trace_answer(&self.branch, &place, input);
+            self.context.trace_answer(&self.branch, &place, input);
         }
         Ok(answer)
     }
@@ -184,7 +187,7 @@ impl<'w> WorkflowDriver<'w> {
             let slept = cancel.run_until_cancelled(tokio::time::sleep(pause)).await;
             RetryWait { cancelled: slept.is_none() }
         };
-        let recorded = self.world.engine.step(call, body).await?;
+        let recorded = self.context.engine.step(call, body).await?;
         self.active_ms += recorded.duration_ms;
         Ok(match recorded.value.cancelled {
             true => EffectAnswer::Cancelled,

@@ -32,19 +32,19 @@ impl WorkflowDriver<'_> {
             Err(message) => return Ok(failed("input_validation_failure", message)),
         };
         let ContextQuery { query, listed } = wanted;
-        let world = self.world;
+        let context = self.context;
         let asking = RankedSearch {
-            memory: &world.tasks.memory,
-            session: &world.session,
-            engine: &*world.engine,
+            memory: &context.tasks.memory,
+            session: &context.session,
+            engine: &*context.engine,
             branch: &self.branch,
             cancel: &self.cancel,
         };
         let searched = asking.search(query).await?;
         self.active_ms += searched.looked_ms + searched.spent.active_ms;
-        world.used.lock().add_concurrent(&searched.spent);
+        context.spent.lock().add(&searched.spent);
         if let Some(why) = &searched.problem {
-            world.engine.emit(&self.branch, unordered(why));
+            context.engine.emit(&self.branch, unordered(why));
         }
         let mut answer = match searched.found {
             Ok(answer) => answer,

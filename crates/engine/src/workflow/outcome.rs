@@ -4,57 +4,39 @@ use fusee_journal::event::{ErrorCode, ErrorDetail, TaskStatus};
 use fusee_lang::{RuntimeError, Status, TaskResult, Value};
 use serde_json::{Value as Json, json};
 
-use crate::agent::{Charges, Spent, TaskOutcome};
-use crate::task_system::{ExecutionPath, ResourceMetrics};
+use crate::agent::{Spent, TaskOutcome};
+use crate::task_system::ExecutionPath;
 
 /// Maximum length of an answer; longer ones end with `…`.
 pub(super) const ANSWER_BYTES: usize = 16 << 20;
 
-/// Resources used by all tasks of a workflow.
-#[derive(Clone, Debug, Default)]
-pub(super) struct TokensUsed {
-    pub(super) turns: u32,
-    pub(super) charges: Charges,
-    pub(super) active_ms: u64,
-    pub(super) peak_context_tokens: u64,
-    pub(super) model_ms: u64,
-}
-
-impl TokensUsed {
-    /// Adds usage outside of tasks.
-    pub(super) fn add_concurrent(&mut self, spent: &Spent) {
-        self.charges.extend(&spent.charges);
-        self.model_ms += spent.active_ms;
-    }
-}
-
 /// Builds the outcome of a workflow that returned a value.
-pub(super) fn of_value(value: &Value, used: TokensUsed) -> TaskOutcome {
+pub(super) fn of_value(value: &Value, spent: Spent) -> TaskOutcome {
     let Value::Result(result) = value else {
         let answer = value.display(ANSWER_BYTES);
         let parsed = value.to_json().unwrap_or_else(|_| Json::String(answer.clone()));
-        return completed(TaskResult { parsed_content: Some(parsed), ..TaskResult::complete(answer) }, used);
+        return completed(TaskResult { parsed_content: Some(parsed), ..TaskResult::complete(answer) }, spent);
     };
     let plain = result.to_result();
     if let Err(fault) = result.content() {
-        return of_fault(&fault, plain.content, used);
+        return of_fault(&fault, plain.content, spent);
     }
     let parsed_content = Some(plain.parsed_content.unwrap_or_default());
-    completed(TaskResult { parsed_content, ..plain }, used)
+    completed(TaskResult { parsed_content, ..plain }, spent)
 }
 
-fn completed(result: TaskResult, used: TokensUsed) -> TaskOutcome {
-    outcome(TaskStatus::Completed, None, result, used)
+fn completed(result: TaskResult, spent: Spent) -> TaskOutcome {
+    outcome(TaskStatus::Completed, None, result, spent)
 }
 
 /// Builds the outcome of a failed workflow, with its partial content.
-pub(super) fn of_fault(fault: &RuntimeError, content: String, used: TokensUsed) -> TaskOutcome {
+pub(super) fn of_fault(fault: &RuntimeError, content: String, spent: Spent) -> TaskOutcome {
     let mut error = fault.to_json();
-    error["metrics"] = serde_json::to_value(used.metrics()).unwrap_or_default();
+    error["metrics"] = serde_json::to_value(spent.metrics()).unwrap_or_default();
     let failed = TaskResult { status: Status::Failed, ..TaskResult::complete(content) };
     let mut result = TaskResult { parsed_content: Some(Json::Null), ..failed };
     result.note("error", error);
-    outcome(TaskStatus::Failed, Some(task_error(fault)), result, used)
+    outcome(TaskStatus::Failed, Some(task_error(fault)), result, spent)
 }
 
 /// Builds the outcome of a workflow that could not start.
@@ -65,45 +47,27 @@ pub(super) fn not_begun(error: ErrorDetail) -> TaskOutcome {
         "error",
         json!({ "type": "VALIDATION_ERROR", "reason": error.reason, "message": error.message }),
     );
-    outcome(TaskStatus::Failed, Some(error), result, TokensUsed::default())
+    outcome(TaskStatus::Failed, Some(error), result, Spent::default())
 }
 
 fn outcome(
     status: TaskStatus,
     error: Option<ErrorDetail>,
     mut result: TaskResult,
-    used: TokensUsed,
+    spent: Spent,
 ) -> TaskOutcome {
     // The notes of the last task are kept; only the path and the metrics are those of the workflow.
     result.note("execution_path", ExecutionPath::SExpression);
-    used.metrics().note_in(&mut result);
+    spent.metrics().note_in(&mut result);
     TaskOutcome {
         status,
-        objects: false,
-        blocked: false,
+        fails_run: false,
         answer: result.content.clone(),
         error,
         unreachable: false,
-        total_turns: used.turns,
-        charges: used.charges,
-        active_ms: used.active_ms,
-        peak_context_tokens: used.peak_context_tokens,
-        model_ms: used.model_ms,
+        spent,
+        accepted_tokens: None,
         result: Some(Box::new(result)),
-    }
-}
-
-impl TokensUsed {
-    fn metrics(&self) -> ResourceMetrics {
-        let usage = self.charges.usage();
-        ResourceMetrics {
-            turns: self.turns,
-            input_tokens: usage.input_tokens,
-            output_tokens: usage.output_tokens,
-            peak_context_tokens: self.peak_context_tokens,
-            active_ms: self.active_ms,
-            model_ms: self.model_ms,
-        }
     }
 }
 

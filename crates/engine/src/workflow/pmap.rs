@@ -41,7 +41,7 @@ impl WorkflowDriver<'_> {
             };
             let children = (0..fan_out.len()).map(child).collect();
             let limit = fan_out.limit().unwrap_or(LIMIT);
-            this.world.engine.fan_out(call, children, limit, &this.cancel).await?
+            this.context.engine.fan_out(call, children, limit, &this.cancel).await?
         };
         self.passed(&recorded);
         let (end, StepMeta { replayed, .. }) = recorded.split();
@@ -82,7 +82,7 @@ impl WorkflowDriver<'_> {
     fn child(&self, index: usize, count: usize, place: &SourceLocation) -> WorkflowDriver<'_> {
         let request = format!("element {} of {count} of the pmap at {}", index + 1, at(place));
         WorkflowDriver {
-            world: self.world,
+            context: self.context,
             branch: self.branch.child(format_args!("{}.{index}", self.effects)),
             cancel: self.cancel.clone(),
             effects: 0,
@@ -93,6 +93,7 @@ impl WorkflowDriver<'_> {
             stops_after: None,
             depth: self.depth,
             earlier: self.earlier.clone(),
+            accepted_tokens: self.accepted_tokens,
         }
     }
 }

@@ -19,7 +19,7 @@ impl WorkflowDriver<'_> {
     /// Emits an event of this branch.
     pub(super) fn emit(&mut self, event: Event) {
         self.open_element();
-        self.world.engine.emit(&self.branch, event);
+        self.context.engine.emit(&self.branch, event);
     }
 
     fn open_element(&mut self) {
@@ -27,18 +27,18 @@ impl WorkflowDriver<'_> {
         if std::mem::replace(&mut element.started, true) {
             return;
         }
-        let session = &self.world.session;
+        let session = &self.context.session;
         let started = TaskStarted {
-            submission_id: self.world.submission_id(),
+            submission_id: self.context.submission_id(),
             turn_type: TurnType::User,
-            timestamp: self.world.started_ms + i64::try_from(self.active_ms).unwrap_or_default(),
+            timestamp: self.context.started_ms + i64::try_from(self.active_ms).unwrap_or_default(),
             request: element.request.clone(),
             model: session.model.name().to_owned(),
             sandbox: session.sandbox.clone(),
             parent: Some(element.parent.clone()),
             continues: None,
         };
-        self.world.engine.emit(&self.branch, Event::TaskStarted(started));
+        self.context.engine.emit(&self.branch, Event::TaskStarted(started));
     }
 
     /// Emits the end event if [`WorkflowDriver::emit`] emitted a start event.
@@ -69,7 +69,7 @@ impl WorkflowDriver<'_> {
             },
         );
         let complete = TaskComplete {
-            submission_id: self.world.submission_id(),
+            submission_id: self.context.submission_id(),
             total_turns: 0,
             total_tokens: 0,
             cached_tokens: 0,
@@ -79,7 +79,7 @@ impl WorkflowDriver<'_> {
             answer,
             error,
         };
-        let engine = &self.world.engine;
+        let engine = &self.context.engine;
         engine.emit(&self.branch, Event::TaskReport(report));
         engine.emit(&self.branch, Event::TaskComplete(complete));
     }

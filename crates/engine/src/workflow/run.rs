@@ -16,9 +16,9 @@ use serde_json::{Map, Value as Json};
 use super::catalog;
 use super::driver::{BranchEnd, WorkflowDriver};
 use super::loader::WorkflowLoader;
-use super::outcome::{self, TokensUsed};
+use super::outcome;
 use super::workflow_context::{EffectTrace, WorkflowContext};
-use crate::agent::{FactsEnd, Session, TaskOutcome};
+use crate::agent::{FactsEnd, Session, Spent, TaskOutcome};
 use crate::memory::MemorySystem;
 use crate::prompt::EnvironmentSnapshot;
 use crate::task_system::TaskSystem;
@@ -116,7 +116,7 @@ pub(crate) async fn run(
         environment,
         memory: Arc::new(MemorySystem::new(session.workspace.root(), memory_file)),
     };
-    let world = WorkflowContext {
+    let context = WorkflowContext {
         session: Arc::new(session),
         engine,
         tasks: Arc::new(tasks),
@@ -124,23 +124,23 @@ pub(crate) async fn run(
         started_ms,
         library: workflow.library.clone(),
         trace,
-        used: Mutex::default(),
+        spent: Mutex::default(),
         unreachable: Mutex::default(),
     };
     let machine = machine(compiled, &workflow.inputs);
-    let mut driver = WorkflowDriver::main(&world, branch.clone());
+    let mut driver = WorkflowDriver::main(&context, branch.clone());
     let outcome = match machine {
         Err(error) => outcome::not_begun(error),
         Ok(mut machine) => {
             let end = tokio::select! {
                 biased;
                 end = driver.drive(&mut machine) => end?,
-                () = cancel.cancelled() => return Ok(WorkflowExit::Cancelled(cancelled(&world))),
+                () = cancel.cancelled() => return Ok(WorkflowExit::Cancelled(cancelled(&context))),
             };
-            ended(end, &world, driver.active_ms)
+            ended(end, &context, driver.active_ms)
         }
     };
-    report(&world, &driver, request, &outcome);
+    report(&context, &driver, request, &outcome);
     Ok(WorkflowExit::Ended(outcome))
 }
 
@@ -168,38 +168,37 @@ fn machine(compiled: Compiled, inputs: &Map<String, Json>) -> Result<Machine, Er
     })
 }
 
-fn ended(end: BranchEnd, world: &WorkflowContext, active_ms: u64) -> TaskOutcome {
-    let used = TokensUsed { active_ms, ..world.used.lock().clone() };
+fn ended(end: BranchEnd, context: &WorkflowContext, active_ms: u64) -> TaskOutcome {
+    let spent = Spent { active_ms, ..context.spent.lock().clone() };
     match end {
-        BranchEnd::Done(value) => reached(outcome::of_value(&value, used), world),
-        BranchEnd::Failed(fault) => reached(outcome::of_fault(&fault, String::new(), used), world),
+        BranchEnd::Done(value) => reached(outcome::of_value(&value, spent), context),
+        BranchEnd::Failed(fault) => reached(outcome::of_fault(&fault, String::new(), spent), context),
         // A workflow's main branch is cancelled only when its run ends.
-        BranchEnd::Cancelled => cancelled(world),
+        BranchEnd::Cancelled => cancelled(context),
     }
 }
 
 /// Marks the outcome if it failed because a model was unreachable.
-fn reached(mut outcome: TaskOutcome, world: &WorkflowContext) -> TaskOutcome {
-    let unreachable = world.unreachable.lock();
+fn reached(mut outcome: TaskOutcome, context: &WorkflowContext) -> TaskOutcome {
+    let unreachable = context.unreachable.lock();
     outcome.unreachable = outcome.error.as_ref().is_some_and(|error| {
         error.reason == "llm_error" && unreachable.iter().any(|message| error.message.contains(message))
     });
     outcome
 }
 
-fn cancelled(world: &WorkflowContext) -> TaskOutcome {
+fn cancelled(context: &WorkflowContext) -> TaskOutcome {
     let message = "the workflow was cancelled; resume the run to continue".to_owned();
     let error = ErrorDetail { code: ErrorCode::Cancelled, reason: "cancelled".to_owned(), message };
     let mut outcome = outcome::not_begun(error);
     outcome.status = TaskStatus::Cancelled;
-    let used = world.used.lock().clone();
-    (outcome.total_turns, outcome.charges) = (used.turns, used.charges);
+    outcome.spent = Spent { active_ms: 0, ..context.spent.lock().clone() };
     outcome
 }
 
 /// Emits the final events of the workflow.
-fn report(world: &WorkflowContext, driver: &WorkflowDriver<'_>, request: &str, outcome: &TaskOutcome) {
-    let (engine, branch) = (&world.engine, &driver.branch);
+fn report(context: &WorkflowContext, driver: &WorkflowDriver<'_>, request: &str, outcome: &TaskOutcome) {
+    let (engine, branch) = (&context.engine, &driver.branch);
     let error = outcome.error.as_ref();
     if let Some(error) = error {
         engine.emit(branch, Event::Error { code: error.code, message: error.message.clone() });
@@ -212,15 +211,15 @@ fn report(world: &WorkflowContext, driver: &WorkflowDriver<'_>, request: &str, o
         error: error.map(|error| error.message.as_str()),
     };
     engine.emit(branch, Event::TaskReport(driver.facts.report(branch, request, end)));
-    engine.emit(branch, Event::TaskComplete(complete(world, outcome)));
+    engine.emit(branch, Event::TaskComplete(complete(context, outcome)));
 }
 
 /// Builds the terminal event of an outcome.
 pub(crate) fn complete_event(run: &str, outcome: &TaskOutcome, cost_usd: Option<f64>) -> TaskComplete {
-    outcome.complete_event(run, outcome.active_ms, cost_usd)
+    outcome.complete_event(run, outcome.spent.active_ms, cost_usd)
 }
 
-fn complete(world: &WorkflowContext, outcome: &TaskOutcome) -> TaskComplete {
-    let cost_usd = outcome.charges.cost_usd(world.session.limits.price);
-    complete_event(&world.submission_id(), outcome, cost_usd)
+fn complete(context: &WorkflowContext, outcome: &TaskOutcome) -> TaskComplete {
+    let cost_usd = outcome.spent.charges.cost_usd(context.session.limits.price);
+    complete_event(&context.submission_id(), outcome, cost_usd)
 }

@@ -28,7 +28,7 @@ impl WorkflowDriver<'_> {
             let message = format!("cannot run `{name}`: workflows can be nested at most {DEEPEST} deep");
             return failed(TaskError::failure(Reason::ExecutionHalted, message));
         }
-        let compiled = compiled(workflow, &self.world.session);
+        let compiled = compiled(workflow, &self.context.session);
         let Some(program) = compiled.program else {
             let problems = compiled.diagnostics.into_sorted();
             let first = problems.iter().find(|problem| problem.severity == Severity::Error);
@@ -46,7 +46,7 @@ impl WorkflowDriver<'_> {
             }
         };
         let mut driver = WorkflowDriver {
-            world: self.world,
+            context: self.context,
             branch: self.branch.child(self.effects),
             cancel: self.cancel.clone(),
             effects: 0,
@@ -61,6 +61,7 @@ impl WorkflowDriver<'_> {
             stops_after: None,
             depth: self.depth + 1,
             earlier: Vec::new(),
+            accepted_tokens: self.accepted_tokens,
         };
         let end = driver.drive(&mut machine).await?;
         self.active_ms = driver.active_ms;

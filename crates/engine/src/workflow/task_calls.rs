@@ -8,7 +8,7 @@ use fusee_journal::{RunAborted, StepKind};
 use fusee_lang::{CallForm, ResumeInput, SourceLocation, TaskCall, TaskResult, TaskTarget};
 use serde_json::json;
 
-use super::budget::{LimitKind, TaskGrant, micros};
+use super::budget::{LimitKind, RemainingShares};
 use super::driver::{EffectAnswer, WorkflowDriver, at};
 use super::task_request::requested;
 use crate::agent::TaskOutcome;
@@ -28,7 +28,7 @@ impl WorkflowDriver<'_> {
             return Ok(EffectAnswer::Go(self.budget.reached(share, limited)));
         }
         if let TaskTarget::Named(name) = &call.target
-            && let Some(workflow) = self.world.library.get(&**name)
+            && let Some(workflow) = self.context.library.get(&**name)
         {
             return self.workflow(workflow, &call).await;
         }
@@ -45,13 +45,13 @@ impl WorkflowDriver<'_> {
             progress: Arc::default(),
             path: if described { ExecutionPath::Plain } else { ExecutionPath::Template },
             chain: Vec::new(),
-            left: grant.remaining(),
+            left: Some(grant.for_task(self.accepted_tokens)),
             earlier: self.earlier.clone(),
             handover: None,
-            history: Arc::clone(&self.world.history),
+            history: Arc::clone(&self.context.history),
         };
         let kept = request.history_config.unwrap_or_default().record_in_session_history;
-        let mut outcome = self.world.tasks.execute(request, origin, scope).await?;
+        let mut outcome = self.context.tasks.execute(request, origin, scope).await?;
         let result =
             outcome.result.take().map_or_else(|| TaskResult::complete(&outcome.answer), |result| *result);
         if kept {
@@ -64,36 +64,39 @@ impl WorkflowDriver<'_> {
     }
 
     /// Journals the start of a task, with its budget.
-    async fn begin(&self, call: &TaskCall, place: &SourceLocation) -> Result<(TaskGrant, i64), RunAborted> {
+    async fn begin(
+        &self,
+        call: &TaskCall,
+        place: &SourceLocation,
+    ) -> Result<(RemainingShares, i64), RunAborted> {
         let args = json!({
             "form": match call.form { CallForm::Call => "call", CallForm::Spawn => "spawn" },
             "inputs": call.inputs,
             "settings": call.settings,
             "at": at(place),
         });
-        let grant = self.budget.grant(self.active_ms);
+        let grant = self.budget.remaining(self.active_ms);
         let step = self.call(StepKind::Environment, call.callee(), args);
-        let recorded = self.world.engine.step(step, async move { grant }).await?;
+        let recorded = self.context.engine.step(step, async move { grant }).await?;
         Ok((recorded.value, recorded.at_ms))
     }
 
     /// Records what a task used, and returns its result or the limit that ended it.
-    fn answer(&mut self, outcome: &TaskOutcome, result: TaskResult, grant: TaskGrant) -> EffectAnswer {
-        self.world.count(outcome);
-        self.active_ms += outcome.active_ms;
-        let usage = outcome.usage();
-        let tokens = usage.input_tokens + usage.output_tokens;
-        let cost = micros(outcome.charges.known_usd());
-        self.budget.spend(u64::from(outcome.total_turns), tokens, cost);
+    fn answer(&mut self, outcome: &TaskOutcome, result: TaskResult, grant: RemainingShares) -> EffectAnswer {
+        self.context.count(outcome);
+        let spent = &outcome.spent;
+        self.active_ms += spent.active_ms;
+        self.budget.spend(spent);
+        self.accepted_tokens = outcome.accepted_tokens.or(self.accepted_tokens);
         if outcome.status == TaskStatus::Cancelled {
             return EffectAnswer::Cancelled;
         }
         let reason = TaskError::of(outcome).and_then(|error| error.reason);
         let exhausted = [
             // If the task's own limit is smaller, the task itself failed, not the region.
-            (grant.turns.filter(|share| u64::from(outcome.total_turns) >= share.left), LimitKind::Turns),
-            (grant.tokens.filter(|share| tokens > share.left), LimitKind::Tokens),
-            (grant.ms.filter(|share| outcome.active_ms >= share.left), LimitKind::Time),
+            (grant.turns.filter(|share| u64::from(spent.turns) >= share.left), LimitKind::Turns),
+            (grant.tokens.filter(|share| spent.tokens() > share.left), LimitKind::Tokens),
+            (grant.ms.filter(|share| spent.active_ms >= share.left), LimitKind::Time),
             (grant.micros, LimitKind::Money),
         ];
         for (share, limited) in exhausted {

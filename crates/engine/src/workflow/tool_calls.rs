@@ -28,15 +28,15 @@ impl WorkflowDriver<'_> {
                 kind: StepKind::Tool,
                 protected: None,
                 image_bytes: 0,
-                session: &self.world.session,
-                engine: &self.world.engine,
+                session: &self.context.session,
+                engine: &self.context.engine,
                 branch: &self.branch,
                 cancel: &self.cancel,
                 left_ms,
             };
             match self.find(&name, &asked) {
-                Err(complaint) => {
-                    let refused = CallRecord::ended(ToolOutput::error(complaint), CallFate::Refused);
+                Err(problem) => {
+                    let refused = CallRecord::ended(ToolOutput::error(problem), CallFate::Refused);
                     calling.answer(&name, asked, refused).await?
                 }
                 Ok((tool, arguments)) => match self.refused(&calling, &call_id, &*tool, &arguments).await? {
@@ -49,8 +49,9 @@ impl WorkflowDriver<'_> {
         let CallRecord { output, fate, .. } = called;
         let aborted = fate == Some(CallFate::Aborted) || (output.aborted && fate.is_none());
         let fate = fate.or(aborted.then_some(CallFate::Aborted));
-        if fate != Some(CallFate::Refused) {
-            self.facts.called(&name, &output);
+        match fate {
+            Some(CallFate::Refused) => self.facts.record_refusal(&name),
+            _ => self.facts.record_call(&name, &output),
         }
         self.conclude(&call_id, &output, fate, recorded.duration_ms);
         if aborted && self.budget.left_ms(self.active_ms) != Some(0) {
@@ -61,7 +62,7 @@ impl WorkflowDriver<'_> {
 
     /// Returns the tool and its parsed arguments, or what is wrong with the call.
     fn find(&self, name: &str, arguments: &Json) -> Result<(Arc<dyn Tool>, Json), String> {
-        let toolbox = &self.world.session.toolbox;
+        let toolbox = &self.context.session.toolbox;
         let tool: Arc<dyn Tool> = match toolbox.find(name) {
             Some(tool) => Arc::clone(tool),
             None if name == run_script::definition().name => {
@@ -87,16 +88,16 @@ impl WorkflowDriver<'_> {
         arguments: &Json,
     ) -> Result<Option<CallRecord>, RunAborted> {
         let definition = tool.definition();
-        let session = &self.world.session;
-        let terms = session.terms_at(&self.branch, self.world.engine.position(&self.branch));
-        let decided = session.gatekeeper.rules.decide(&definition.name, arguments);
-        let policy = terms.judge(definition.category, tool.repeat() == RetrySafety::Never);
-        let policy = policy.with_rules(decided, terms.approve);
+        let session = &self.context.session;
+        let in_force = session.policy_at(&self.branch, self.context.engine.position(&self.branch));
+        let decided = session.approval.rules.decide(&definition.name, arguments);
+        let policy = in_force.judge(definition.category, tool.repeat() == RetrySafety::Never);
+        let policy = policy.with_rules(decided, in_force.approve);
         // Nobody explains a workflow's call or counts it, so review mode only asks whether it may run at all.
         let policy =
             match session.review.as_ref().map(|it| it.judge(&definition.name, definition.category, 0)) {
                 None | Some(ReviewRuling::Allowed) => policy,
-                Some(ReviewRuling::AskFirst) if terms.approve != ApprovalMode::Never => {
+                Some(ReviewRuling::AskFirst) if in_force.approve != ApprovalMode::Never => {
                     ApprovalDecision::Ask("a review is read-only; other calls need approval".to_owned())
                 }
                 Some(_) => ApprovalDecision::Shut("a review only looks".to_owned()),
@@ -113,7 +114,7 @@ impl WorkflowDriver<'_> {
 
     /// Emits the events of a result and updates the workspace.
     fn conclude(&mut self, call_id: &str, output: &ToolOutput, fate: Option<CallFate>, duration_ms: u64) {
-        self.world.session.workspace.record_output(output);
+        self.context.session.workspace.record_output(output);
         for change in &output.changed {
             if let Some(kind) = change_of(change) {
                 self.emit(Event::FileChanged { path: change.path.clone(), change: kind });

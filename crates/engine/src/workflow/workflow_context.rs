@@ -8,9 +8,8 @@ use fusee_lang::{EffectKind, ResumeInput, SourceLocation};
 use fusee_model::Message;
 use parking_lot::Mutex;
 
-use super::outcome::TokensUsed;
 use super::run::WorkflowRun;
-use crate::agent::{Session, TaskOutcome};
+use crate::agent::{Session, Spent, TaskOutcome};
 use crate::task_system::TaskSystem;
 
 /// Called with one line for every effect and every answer.
@@ -30,7 +29,8 @@ pub(crate) struct WorkflowContext {
     /// Workflows that can be called by name.
     pub(super) library: BTreeMap<String, WorkflowRun>,
     pub(super) trace: Option<EffectTrace>,
-    pub(super) used: Mutex<TokensUsed>,
+    /// Resources used by all branches. Working time is counted by each branch, because branches overlap.
+    pub(super) spent: Mutex<Spent>,
     /// Error messages of tasks whose model was unreachable.
     pub(super) unreachable: Mutex<HashSet<String>>,
 }
@@ -52,11 +52,7 @@ impl WorkflowContext {
 
     /// Records what a task used.
     pub(super) fn count(&self, outcome: &TaskOutcome) {
-        let mut used = self.used.lock();
-        used.turns += outcome.total_turns;
-        used.model_ms += outcome.model_ms;
-        used.peak_context_tokens = used.peak_context_tokens.max(outcome.peak_context_tokens);
-        used.charges.extend(&outcome.charges);
+        self.spent.lock().add(&outcome.spent);
         if let Some(error) = outcome.error.as_ref().filter(|_| outcome.unreachable) {
             let mut unreachable = self.unreachable.lock();
             unreachable.insert(error.message.clone());

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use fusee_journal::{Branch, DurableRun, Journal, RunStatus};
+use fusee_journal::{Branch, DurableRun, Journal, RunStatus, StepKind};
+use serde_json::json;
 
 use crate::kit::*;
 

@@ -47,6 +47,12 @@ pub(super) const OVERFLOW: &[ErrorPhrase] = &[
     of("Together, TGI", &["inputs` tokens + `max_new_tokens` must be"]),
     of("TGI", &["inputs` must have less than"]),
     of("xAI", &["maximum prompt length is"]),
+    of("Cohere", &["too many tokens", "in the prompt cannot exceed"]),
+    of("Moonshot", &["exceeded model token limit"]),
+    of("GitHub: code", &["model_max_prompt_tokens_exceeded"]),
+    of("DashScope", &["range of input length should be"]),
+    of("Zhipu", &["prompt exceeds max length"]),
+    of("MiniMax", &["context window exceeds limit"]),
     of("Bedrock", &["input is too long for requested model"]),
 ];
 

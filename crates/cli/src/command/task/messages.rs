@@ -27,14 +27,15 @@ pub(super) fn own_help(asked: bool) -> Result<ExitStatus, CliError> {
 
 /// Reports a workflow that cannot run.
 pub(super) fn refused(json: bool, problems: &SourceProblems) -> Result<ExitStatus, CliError> {
-    stdio::error(&problems.rendered());
-    if json {
-        let first = problems.found.iter().find(|problem| problem.severity == Severity::Error);
-        let (message, code) = first
-            .map_or((String::new(), ""), |first| (format!("{}: {}", first.start, first.message), first.code));
-        let reason = (code == "unknown-task").then_some("template_not_found");
-        print_failure("VALIDATION_ERROR", reason, &message)?;
+    let first = problems.found.iter().find(|problem| problem.severity == Severity::Error);
+    let (message, code) = first
+        .map_or((String::new(), ""), |first| (format!("{}: {}", first.start, first.message), first.code));
+    let reason = (code == "unknown-task").then_some("template_not_found");
+    if !json {
+        return Err(CliError { reason, headline: Some(message), ..CliError::rendered(problems.rendered()) });
     }
+    stdio::error(&problems.rendered());
+    print_failure("VALIDATION_ERROR", reason, &message)?;
     Ok(ExitStatus::Usage)
 }
 
@@ -43,10 +44,13 @@ pub(super) const INPUTS_HELP: &str = "`fusee task NAME --help` shows the paramet
 
 /// Reports invalid parameters.
 pub(super) fn wrong_inputs(json: bool, message: &str) -> Result<ExitStatus, CliError> {
-    stdio::error(&format!("error: {message}\n  help: pass `--help` after the task to see its parameters\n"));
-    if json {
-        print_failure("VALIDATION_ERROR", Some("input_validation_failure"), &format!("1:1: {message}"))?;
+    let reason = Some("input_validation_failure");
+    let help = "pass `--help` after the task to see its parameters";
+    if !json {
+        return Err(CliError { reason, ..CliError::failed(message).help(help) });
     }
+    stdio::error(&format!("error: {message}\n  help: {help}\n"));
+    print_failure("VALIDATION_ERROR", reason, &format!("1:1: {message}"))?;
     Ok(ExitStatus::Failed)
 }
 

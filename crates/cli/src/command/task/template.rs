@@ -57,9 +57,7 @@ impl TaskRejection {
 
 impl From<TaskRejection> for CliError {
     fn from(refusal: TaskRejection) -> Self {
-        let TaskRejection { error, .. } = refusal;
-        let help = next_step(&error);
-        Self { exit: ExitStatus::of_error(&error), ..Self::usage(error.message) }.help(help)
+        rejected(&refusal.error)
     }
 }
 
@@ -190,11 +188,18 @@ pub(crate) fn refuse(
     named: &str,
     path: ExecutionPath,
 ) -> Result<ExitStatus, CliError> {
-    stdio::error(&format!("error: {}\n  help: {}\n", error.message, next_step(error)));
-    if json {
-        print_refusal(error, named, path)?;
+    if !json {
+        return Err(rejected(error));
     }
+    stdio::error(&format!("error: {}\n  help: {}\n", error.message, next_step(error)));
+    print_refusal(error, named, path)?;
     Ok(ExitStatus::of_error(error))
+}
+
+fn rejected(error: &TaskError) -> CliError {
+    let reason = error.reason.map(Reason::as_str);
+    let rejected = CliError::usage(error.message.clone()).help(next_step(error));
+    CliError { exit: ExitStatus::of_error(error), reason, ..rejected }
 }
 
 /// Prints the result of a task that could not start as JSON.

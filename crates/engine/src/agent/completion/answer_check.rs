@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::agent::task::AgentTask;
 
 /// Maximum number of validation problems reported at once; the model sees the rest after fixing these.
-const TOLD: usize = 8;
+const MAX_PROBLEMS: usize = 8;
 
 /// Validates final answers.
 pub trait AnswerCheck: Send + Sync {
@@ -28,8 +28,8 @@ pub struct AcceptedAnswer {
     /// The normalized answer.
     pub answer: String,
     /// Whether the answer makes the run fail, as a review with severe findings does.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub objects: bool,
+    #[serde(default, rename = "objects", skip_serializing_if = "std::ops::Not::not")]
+    pub fails_run: bool,
 }
 
 /// Checks that an answer is JSON that matches a schema.
@@ -49,14 +49,14 @@ impl JsonAnswer {
             "" => error.to_string(),
             path => format!("at `{path}`: {error}"),
         });
-        let problems: Vec<String> = problems.take(TOLD).collect();
+        let problems: Vec<String> = problems.take(MAX_PROBLEMS).collect();
         if problems.is_empty() { Ok(value) } else { Err(problems.join("; ")) }
     }
 }
 
 impl AnswerCheck for JsonAnswer {
     fn check(&self, answer: &str, _workspace: &Workspace) -> Result<AcceptedAnswer, String> {
-        self.read(answer).map(|_| AcceptedAnswer { answer: unfenced(answer).to_owned(), objects: false })
+        self.read(answer).map(|_| AcceptedAnswer { answer: unfenced(answer).to_owned(), fails_run: false })
     }
 }
 
@@ -102,7 +102,7 @@ pub(crate) async fn check(
     answer: String,
     last: bool,
 ) -> Result<Result<AcceptedAnswer, String>, RunAborted> {
-    let Some(check) = &task.check else { return Ok(Ok(AcceptedAnswer { answer, objects: false })) };
+    let Some(check) = &task.check else { return Ok(Ok(AcceptedAnswer { answer, fails_run: false })) };
     let call = StepRequest::new(&task.branch, StepKind::Environment, "answer");
     let workspace = &task.session.workspace;
     let body = async move {
@@ -112,7 +112,7 @@ pub(crate) async fn check(
     };
     Ok(match task.engine.step(call, body).await?.value {
         AnswerVerdict::Accepted(accepted) => Ok(accepted),
-        AnswerVerdict::Complaint(complaint) => Err(complaint),
+        AnswerVerdict::Complaint(problem) => Err(problem),
     })
 }
 

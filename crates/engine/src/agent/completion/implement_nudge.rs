@@ -21,13 +21,13 @@ pub(crate) async fn nudge(
 ) -> Result<(), RunAborted> {
     if runtime.files.listed().is_some() && runtime.flow.take_nudge() {
         let failure = verification.initial_failure(runtime).await?;
-        let text = told(failure.as_deref(), runtime.run.task.request.trim());
+        let text = nudge_text(failure.as_deref(), runtime.run.task.request.trim());
         runtime.conversation.say(runtime.run, &text);
     }
     Ok(())
 }
 
-fn told(failure: Option<&str>, request: &str) -> String {
+fn nudge_text(failure: Option<&str>, request: &str) -> String {
     let last = if failure.is_some() { SAY_WRONG } else { SAY_CHANGE };
     let asked = if request.chars().nth(SHORT_CHARACTERS).is_some() {
         format!("Now make the change that was asked for at the beginning. {last}")
@@ -46,15 +46,15 @@ mod tests {
     #[test]
     fn the_request_stands_after_the_failure_and_before_what_to_say() {
         assert_eq!(
-            told(Some("`make test` does not pass yet:\n\n1 failed"), "Fix a.py."),
+            nudge_text(Some("`make test` does not pass yet:\n\n1 failed"), "Fix a.py."),
             "`make test` does not pass yet:\n\n1 failed\n\nNow make the change. Fix a.py. In `thought`, say first what is \
              wrong in the code."
         );
         assert_eq!(
-            told(None, "add to a.py:\n```\nx = 1\n```"),
+            nudge_text(None, "add to a.py:\n```\nx = 1\n```"),
             "Now make the change.\n\nadd to a.py:\n```\nx = 1\n```\n\nIn `thought`, say first what has to change."
         );
-        let long = told(None, &"word ".repeat(1_000));
+        let long = nudge_text(None, &"word ".repeat(1_000));
         assert!(long.len() < 200, "{long}");
     }
 }

@@ -62,7 +62,7 @@ impl RuntimeActions<'_, '_> {
     }
 
     /// Runs the configured command after the task. It does not affect how the task ended.
-    pub(crate) async fn postload(&mut self) -> Result<(), RunAborted> {
+    pub(crate) async fn run_after(&mut self) -> Result<(), RunAborted> {
         if let Some(command) = &self.run.task.rules.after.run {
             self.run_command("after-run", command, FileEffects::Recorded).await?;
         }
@@ -93,7 +93,7 @@ impl RuntimeActions<'_, '_> {
             let output = ToolOutput { seen: vec![seen], truncated: file.cut, ..ToolOutput::done(&file.text) };
             self.run.session().workspace.record_output(&output);
             self.files.seen.learn(&output);
-            self.flow.facts.read(&file.path);
+            self.flow.facts.record_read(&file.path);
             emit_result(self.run, &call, &CallRecord::plain(output), 0);
         }
         Ok(materials)
@@ -112,7 +112,7 @@ impl RuntimeActions<'_, '_> {
             Err(_) if self.flow.facts.has_changes() && !rules.one_answer => return Ok(None),
             Err(text) => return Ok(Some(Feedback { text, kind: "no_edit" })),
         };
-        let mut complaints = Vec::new();
+        let mut problems = Vec::new();
         for edit in edits {
             if self.run.session().toolbox.find(edit.tool).is_none() {
                 continue;
@@ -120,9 +120,9 @@ impl RuntimeActions<'_, '_> {
             self.files.answer_edits += 1;
             let id = format!("answer-{}", self.files.answer_edits);
             let output = self.make(&id, edit.tool, edit.arguments, FileEffects::Recorded).await?;
-            complaints.extend((!output.ok).then_some(output.content));
+            problems.extend((!output.ok).then_some(output.content));
         }
-        let text = complaints.join("\n");
+        let text = problems.join("\n");
         Ok((!text.is_empty()).then_some(Feedback { text, kind: EDIT_REFUSED }))
     }
 
@@ -150,7 +150,7 @@ impl RuntimeActions<'_, '_> {
             return Ok(ToolOutput::error("There is no shell to run it with."));
         };
         emit_call(run, &call);
-        let calls = self.flow.facts.calls_total();
+        let calls = self.flow.facts.calls_run();
         let history = CallHistory { calls, explanation: self.conversation.explanation() };
         if let Some(refusal) = call_gate::admit(run, history, &call, &**tool, &arguments).await? {
             emit_result(run, &call, &refusal, 0);
@@ -161,7 +161,7 @@ impl RuntimeActions<'_, '_> {
         run.session().workspace.record_output(&called.output);
         if called.fate == Some(CallFate::Interrupted) && name == "shell" {
             if effects == FileEffects::Recorded {
-                self.flow.facts.changed_by_runtime(&called.output);
+                self.flow.facts.record_changes(&called.output);
             }
             // These commands are checks, so an interrupted one can be repeated.
             (called, recorded) = run.runtime_executor().make(id, tool, arguments).await?;
@@ -171,10 +171,14 @@ impl RuntimeActions<'_, '_> {
         match effects {
             FileEffects::Recorded => {
                 self.flow.facts.commands |= name == "shell";
-                self.flow.facts.changed_by_runtime(&called.output);
+                self.flow.facts.record_changes(&called.output);
                 self.files.seen.learn(&called.output);
             }
-            FileEffects::Ignored => called.output.changed.clear(),
+            FileEffects::Ignored => {
+                called.output.changed.clear();
+                // The result only counts if the tests were the originals all the time.
+                called.output.ok &= called.protected.is_empty();
+            }
         }
         emit_result(run, &call, &called, recorded.duration_ms);
         Ok(called.output)

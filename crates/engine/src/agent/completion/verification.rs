@@ -22,7 +22,7 @@ pub(crate) struct Verification {
     /// The verified file state; `None` before the first run.
     about: Option<u64>,
     /// The file state whose result the model has been told.
-    told: Option<u64>,
+    reported: Option<u64>,
     passed: bool,
     tail: String,
     runs: u32,
@@ -57,7 +57,7 @@ impl Verification {
             return None;
         }
         let tail = &self.tail;
-        let text = if self.told == Some(files) {
+        let text = if self.reported == Some(files) {
             format!(
                 "The work is still not done: no file has changed since `{command}` failed, and words alone change \
                  none.\n\n{}",
@@ -72,7 +72,7 @@ impl Verification {
     /// Like [`Self::failure`], and records that the model has been told.
     fn report(&mut self, files: u64) -> Option<Feedback> {
         let feedback = self.failure(files);
-        self.told = self.about;
+        self.reported = self.about;
         feedback
     }
 
@@ -81,9 +81,9 @@ impl Verification {
     }
 
     /// Unmet requirements of a task that ended. A verified task need not have signalled completion.
-    pub(crate) fn lacks(&self, flow: &FlowState) -> Vec<String> {
+    pub(crate) fn missing(&self, flow: &FlowState) -> Vec<String> {
         let verified = self.command.is_some() && self.failure(flow.facts.state()).is_none();
-        if verified { flow.unmet() } else { flow.lacks() }
+        if verified { flow.unmet() } else { flow.missing() }
     }
 
     /// Runs the command, unless it has already run for the current file state.
@@ -95,7 +95,7 @@ impl Verification {
         self.runs += 1;
         let id = format!("verify-{}", self.runs);
         let output = runtime.run_command(&id, command, FileEffects::Ignored).await?;
-        runtime.flow.facts.verified(command, output.ok);
+        runtime.flow.facts.record_verification(command, output.ok);
         self.record(files, output.ok, &output.content);
         Ok(())
     }
@@ -107,7 +107,7 @@ impl Verification {
     ) -> Result<Option<String>, RunAborted> {
         self.run(runtime).await?;
         let Some(command) = self.command.as_deref().filter(|_| !self.passed) else { return Ok(None) };
-        self.told = self.about;
+        self.reported = self.about;
         Ok(Some(format!("`{command}` does not pass yet:\n\n{}", self.tail.trim())))
     }
 
@@ -164,7 +164,7 @@ impl Verification {
                 results.verified_by = self.command.clone().filter(|_| done);
             }
             Some(Feedback { text, kind }) => {
-                flow.facts.fed_back(kind);
+                flow.facts.count_feedback(kind);
                 runtime.conversation.say(runtime.run, &text);
             }
         }

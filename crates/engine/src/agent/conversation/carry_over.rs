@@ -62,8 +62,8 @@ pub struct PriorConversation {
     #[serde(default)]
     pub(crate) known: FileSnapshot,
     /// File changes already reported to the model.
-    #[serde(default, skip_serializing_if = "FileSnapshot::is_empty")]
-    pub(crate) told: FileSnapshot,
+    #[serde(default, rename = "told", skip_serializing_if = "FileSnapshot::is_empty")]
+    pub(crate) reported: FileSnapshot,
     /// The compaction applied when it was carried over, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) shorter: Option<CompactionSavings>,
@@ -205,7 +205,7 @@ impl PriorConversationBuilder {
         messages.extend(added);
         let attempt = Attempt::deserialize(result)?;
         messages.extend(attempt.preface.map(|text| Message::User { text }));
-        self.earlier.told.extend(attempt.told);
+        self.earlier.reported.extend(attempt.reported);
         if let AttemptResult::Reply(reply) = attempt.result {
             messages.push(said(&reply));
             self.open = reply.tool_calls.into();

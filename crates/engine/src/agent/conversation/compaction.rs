@@ -7,6 +7,7 @@
 //! machine decides when to compact.
 
 mod call_effect;
+mod fit;
 mod prune;
 mod rule_summary;
 mod turns;
@@ -21,6 +22,7 @@ use std::ops::Range;
 
 use fusee_model::Message;
 
+pub(crate) use fit::fit;
 pub(crate) use rule_summary::{in_words as summary_in_words, is_summary};
 
 use prune::PriorContent;
@@ -50,7 +52,7 @@ pub(crate) struct Compacted {
     /// Size of the result, as measured by the caller's counter.
     pub(crate) tokens_after: u64,
     /// The summary of the removed turns, if there is one.
-    pub(crate) told: Option<SummaryPlacement>,
+    pub(crate) summary: Option<SummaryPlacement>,
 }
 
 /// Position and scope of a summary.
@@ -63,6 +65,9 @@ pub(crate) struct SummaryPlacement {
     /// Maximum size of the summary.
     pub(crate) bytes: usize,
 }
+
+/// Counts the tokens of a message.
+pub(crate) type MessageCounter<'a> = &'a dyn Fn(&Message) -> u64;
 
 /// Bounds of the summary size, which is otherwise an eighth of the target at four bytes a token. At the lower
 /// bound it holds little more than its heading and a list of files.
@@ -91,7 +96,7 @@ pub(crate) fn compact(
     messages: &[Message],
     keep: &CompactionRetention<'_>,
     target_tokens: u64,
-    count: &dyn Fn(&Message) -> u64,
+    count: MessageCounter<'_>,
 ) -> Option<Compacted> {
     let mut draft = CompactionDraft::new(messages, target_tokens, count);
     let tokens_before = draft.tokens;
@@ -107,13 +112,13 @@ pub(crate) fn compact(
         return None;
     }
     let tokens_after = cut.tokens;
-    let told = cut.turns.checked_sub(1).filter(|_| cut.summary.is_some()).map(|last| SummaryPlacement {
+    let summary = cut.turns.checked_sub(1).filter(|_| cut.summary.is_some()).map(|last| SummaryPlacement {
         at: outline.opening,
         turns: outline.opening..outline.turns[last].messages.end.max(outline.opening),
         bytes: usize::try_from(summary_bytes(target_tokens)).unwrap_or(usize::MAX),
     });
     let (messages, items_removed) = assemble(draft, &outline, cut);
-    Some(Compacted { messages, items_removed, tokens_before, tokens_after, told })
+    Some(Compacted { messages, items_removed, tokens_before, tokens_after, summary })
 }
 
 /// The conversation with some messages replaced by shorter ones and none removed.
@@ -123,11 +128,11 @@ struct CompactionDraft<'a> {
     costs: Vec<u64>,
     tokens: u64,
     target: u64,
-    count: &'a dyn Fn(&Message) -> u64,
+    count: MessageCounter<'a>,
 }
 
 impl<'a> CompactionDraft<'a> {
-    fn new(messages: &'a [Message], target: u64, count: &'a dyn Fn(&Message) -> u64) -> Self {
+    fn new(messages: &'a [Message], target: u64, count: MessageCounter<'a>) -> Self {
         let costs: Vec<u64> = messages.iter().map(count).collect();
         let tokens = costs.iter().sum();
         CompactionDraft { messages, replaced: vec![None; messages.len()], costs, tokens, target, count }

@@ -26,6 +26,12 @@ impl ContextUsage {
         self.estimator.count(bytes)
     }
 
+    /// Estimated usage of a request outside the conversation, from the bytes sent and received.
+    pub(crate) fn estimate_request(&self, sent: usize, received: usize) -> Usage {
+        let (input_tokens, output_tokens) = (self.estimate(sent), self.estimate(received));
+        Usage { input_tokens, output_tokens, ..Usage::default() }
+    }
+
     /// Approximate bytes of a text of this many tokens.
     pub(crate) fn bytes(&self, tokens: u64) -> usize {
         let per_token = 1000.0 / self.estimate(1000).max(1) as f64;

@@ -45,10 +45,10 @@ impl FileSnapshot {
 
     /// Files whose content differs from what is known, with the current content; skips changes already in
     /// `told`.
-    fn changed(&self, told: &Self, workspace: &Workspace) -> Self {
+    fn changed(&self, reported: &Self, workspace: &Workspace) -> Self {
         let differing = self.0.iter().filter_map(|(path, known)| {
             let now = current(workspace, path).filter(|now| now != known)?;
-            (told.0.get(path) != Some(&now)).then(|| (path.clone(), now))
+            (reported.0.get(path) != Some(&now)).then(|| (path.clone(), now))
         });
         Self(differing.take(MAX_NAMES).collect())
     }
@@ -82,20 +82,20 @@ fn current(workspace: &Workspace, path: &str) -> Option<Option<ContentHash>> {
 pub(crate) struct ChangeNotice {
     pub(crate) text: String,
     /// The files it names with their current content, so that each change is reported once.
-    pub(crate) told: FileSnapshot,
+    pub(crate) reported: FileSnapshot,
 }
 
 /// Builds the message and adds it to the conversation, if the run was resumed and known files have changed.
 pub(crate) fn preface(
     session: &Session,
     known: &FileSnapshot,
-    told: &FileSnapshot,
+    reported: &FileSnapshot,
     conversation: &mut HistoryWindow,
 ) -> Option<ChangeNotice> {
     if !session.resumed.swap(false, Ordering::Relaxed) {
         return None;
     }
-    let changed = known.changed(told, &session.workspace);
+    let changed = known.changed(reported, &session.workspace);
     if changed.is_empty() {
         return None;
     }
@@ -106,5 +106,5 @@ pub(crate) fn preface(
         names.join(", ")
     );
     conversation.push(Message::User { text: text.clone() });
-    Some(ChangeNotice { text, told: changed })
+    Some(ChangeNotice { text, reported: changed })
 }

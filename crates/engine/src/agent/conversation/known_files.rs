@@ -42,7 +42,7 @@ pub(crate) struct WorkspaceFile {
 impl KnownFiles {
     /// The files known from an earlier conversation.
     pub(crate) fn new(earlier: &PriorConversation) -> Self {
-        Self { seen: earlier.known.clone(), reported: earlier.told.clone(), ..Self::default() }
+        Self { seen: earlier.known.clone(), reported: earlier.reported.clone(), ..Self::default() }
     }
 
     /// Lists the files as a step, if replies follow a grammar and the files are few.

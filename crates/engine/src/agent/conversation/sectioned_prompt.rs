@@ -20,9 +20,6 @@ use crate::prompt::{
     TaskFields, build_expansion_instructions, open_sections,
 };
 
-/// Maximum number of expansions per task; each one invalidates the server's prefix cache.
-const MAX_EXPANSIONS: usize = 10;
-
 /// Maximum bytes returned by `read_section`; more would crowd out the work.
 const READ_BYTES: usize = 48 * 1024;
 
@@ -101,18 +98,17 @@ pub(crate) struct Expansion {
 
 /// The prompt of a running task.
 pub(crate) struct RenderedPrompt<'t> {
-    disclosure: &'t SectionedPrompt,
+    sectioned_prompt: &'t SectionedPrompt,
     open: BTreeSet<String>,
     now: RenderedText,
-    expansions: usize,
     /// Expansions of the current turn.
     fresh: Vec<Expansion>,
 }
 
 impl<'t> RenderedPrompt<'t> {
-    pub(crate) fn new(disclosure: &'t SectionedPrompt) -> Self {
-        let (open, now) = (disclosure.opened.clone(), disclosure.first.clone());
-        Self { disclosure, open, now, expansions: 0, fresh: Vec::new() }
+    pub(crate) fn new(sectioned_prompt: &'t SectionedPrompt) -> Self {
+        let (open, now) = (sectioned_prompt.opened.clone(), sectioned_prompt.first.clone());
+        Self { sectioned_prompt, open, now, fresh: Vec::new() }
     }
 
     /// The sections opened so far.
@@ -150,18 +146,12 @@ impl<'t> RenderedPrompt<'t> {
         if self.now.tools.iter().any(|open| open == tool) {
             return None;
         }
-        self.disclosure.prompt.section_with(tool)
+        self.sectioned_prompt.prompt.section_with(tool)
     }
 
     fn open(&self, keys: &[String], reason: &str, room: usize) -> Result<Expansion, OpenProblem> {
         let problem = |code, message| OpenProblem { code, message, section_path: None };
-        if self.expansions + self.fresh.len() >= MAX_EXPANSIONS {
-            let message = format!(
-                "This task has opened sections {MAX_EXPANSIONS} times, which is the most. Go on with what you see."
-            );
-            return Err(problem("too_many_expansions", message));
-        }
-        let bound = self.disclosure.bound().map_err(rendering)?;
+        let bound = self.sectioned_prompt.bound().map_err(rendering)?;
         let open: BTreeSet<String> = self.open_now().cloned().collect();
         let required = open_sections(&bound, &open, keys, reason)?;
         let next = open.iter().chain(&required.requested_overrides).cloned().collect();
@@ -187,7 +177,7 @@ impl<'t> RenderedPrompt<'t> {
     }
 
     fn read(&self, path: &str) -> Result<ToolOutput, RenderProblem> {
-        let bound = self.disclosure.bound()?;
+        let bound = self.sectioned_prompt.bound()?;
         let open = self.open_now().cloned().collect();
         bound.may_read(path, &open)?;
         let mut text = bound.read_section(path)?;
@@ -209,9 +199,14 @@ impl<'t> RenderedPrompt<'t> {
         self.fresh.push(expansion);
     }
 
-    /// Answers a call about sections; `None` if the call is about something else. `room` is the number of
-    /// bytes that still fit into the context.
-    pub(crate) fn route(&self, call: &ToolCall, room: impl FnOnce() -> usize) -> Option<CallRoute> {
+    /// Answers a call about sections; `None` if the call is about something else. `may_expand` says whether
+    /// sections may still be opened, and `room` is the number of bytes that still fit into the context.
+    pub(crate) fn route(
+        &self,
+        call: &ToolCall,
+        may_expand: impl FnOnce() -> Result<(), String>,
+        room: impl FnOnce() -> usize,
+    ) -> Option<CallRoute> {
         if let Some(section) = self.hides(&call.name) {
             let content = format!(
                 "`{}` belongs to the section `{section}`, which is closed: open it first with `open_sections`.",
@@ -222,14 +217,20 @@ impl<'t> RenderedPrompt<'t> {
         let definition = definitions().iter().find(|definition| definition.name == call.name)?;
         Some(match arguments::parse(&call.arguments, definition) {
             Ok(arguments) => {
-                let (output, expansion) = self.answer(&call.name, arguments, room());
+                let (output, expansion) = self.answer(&call.name, arguments, may_expand(), room());
                 CallRoute::Section { output, expansion }
             }
-            Err(complaint) => CallRoute::malformed(complaint),
+            Err(problem) => CallRoute::malformed(problem),
         })
     }
 
-    fn answer(&self, name: &str, arguments: Value, room: usize) -> (ToolOutput, Option<Expansion>) {
+    fn answer(
+        &self,
+        name: &str,
+        arguments: Value,
+        may_expand: Result<(), String>,
+        room: usize,
+    ) -> (ToolOutput, Option<Expansion>) {
         #[derive(Deserialize)]
         struct Asked {
             #[serde(default)]
@@ -247,6 +248,9 @@ impl<'t> RenderedPrompt<'t> {
             let read = self.read(&asked.section_key);
             return (read.unwrap_or_else(|problem| ToolOutput::error(problem.to_string())), None);
         }
+        if let Err(message) = may_expand {
+            return (ToolOutput::error(message), None);
+        }
         match self.open(&asked.section_keys, &asked.reason, room) {
             Ok(expanded) => {
                 let keys: Vec<_> = expanded.section_keys.iter().map(|key| format!("`{key}`")).collect();
@@ -263,13 +267,12 @@ impl<'t> RenderedPrompt<'t> {
         if fresh.is_empty() {
             return None;
         }
-        self.expansions += fresh.len();
         let keys: Vec<String> = fresh.iter().flat_map(|expanded| expanded.section_keys.clone()).collect();
         let mut reasons: Vec<&str> = fresh.iter().map(|expanded| expanded.reason.trim()).collect();
         reasons.dedup();
         let instructions = build_expansion_instructions(&keys, &reasons.join("; "));
         self.open.extend(fresh.iter().flat_map(|expanded| expanded.opened.iter().cloned()));
-        let bound = self.disclosure.bound().ok()?;
+        let bound = self.sectioned_prompt.bound().ok()?;
         // Rendering was checked when the prompt was bound and when the call was answered.
         self.now = bound.expanded(instructions).render_after(&self.now, &self.open).ok()?;
         Some(())

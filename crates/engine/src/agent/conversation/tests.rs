@@ -19,6 +19,7 @@ fn conversation() -> Conversation<'static> {
         sent: 0,
         context_tokens: None,
         context_asked: false,
+        accepted_tokens: None,
     };
     conversation.history.push(Message::User { text: "Do it.".to_owned() });
     conversation

@@ -135,11 +135,11 @@ fn fenced(text: &str) -> Vec<FencedBlock<'_>> {
     let mut label: Option<(&str, FencedBlock<'_>)> = None;
     let mut open: Option<UnclosedBlock<'_>> = None;
     for line in text.split_inclusive('\n') {
-        let bare = line.trim();
-        let mark = bare.chars().next().filter(|mark| ['`', '~'].contains(mark));
-        let length = mark.map_or(0, |mark| bare.chars().take_while(|c| *c == mark).count());
+        let trimmed = line.trim();
+        let mark = trimmed.chars().next().filter(|mark| ['`', '~'].contains(mark));
+        let length = mark.map_or(0, |mark| trimmed.chars().take_while(|c| *c == mark).count());
         if let Some(block) = &mut open {
-            if mark == Some(block.mark) && length >= block.length && bare.chars().count() == length {
+            if mark == Some(block.mark) && length >= block.length && trimmed.chars().count() == length {
                 match open.take().map(|open| (open.path(), open.block())) {
                     Some((Some(path), block)) => label = Some((path, block)),
                     closed => blocks.extend(closed.map(|(_, block)| block)),
@@ -148,12 +148,12 @@ fn fenced(text: &str) -> Vec<FencedBlock<'_>> {
                 block.lines.push(line);
             }
         } else if let Some(mark) = mark.filter(|_| length >= 3) {
-            let info = bare.trim_start_matches(['`', '~']).trim();
+            let info = trimmed.trim_start_matches(['`', '~']).trim();
             let before = label.take().map_or(before, |(path, _)| path);
             open = Some(UnclosedBlock { mark, length, info, before, lines: Vec::new() });
-        } else if !bare.is_empty() {
+        } else if !trimmed.is_empty() {
             blocks.extend(label.take().map(|(_, block)| block));
-            before = bare;
+            before = trimmed;
         }
     }
     blocks.extend(label.map(|(_, block)| block));

@@ -6,7 +6,7 @@ use super::settings::{FlowSettings, PlanMode, RuntimeAction};
 use super::stage_notes;
 use super::stage_runner::{StageRunner, StageSpec};
 use super::task_rules::{FlowShape, StageRequirements, StageSignal, TaskRules};
-use crate::agent::{AgentTask, PlannedTask, TaskOutcome};
+use crate::agent::{AgentTask, PlanStatus, PlannedTask, TaskOutcome};
 
 /// Verbs of read-only tasks.
 const LOOKING: &str = "analyse analyze browse examine explore find identify inspect investigate list locate look open \
@@ -31,12 +31,18 @@ pub(crate) async fn work(
     tasks.sort_by_key(|task| task.priority.unwrap_or(i64::MAX));
     let count = tasks.len();
     for (n, task) in tasks.iter().enumerate() {
-        let label = stage_notes::one_line(&task.description, 80);
+        let (stage, label) = (format!("task-{}", n + 1), stage_notes::one_line(&task.description, 80));
         if let Some(verb) = flow.skip_readonly.then(|| is_read_only_command(&task.description)).flatten() {
-            parts.skipped(&task.id, &label, &format!("skipped: read-only task (`{verb}`)"));
+            let why = format!("skipped: read-only task (`{verb}`)");
+            parts.skipped(&stage, &label, &why);
+            parts.plan.set_status(&task.id, task.status, Some(why));
             continue;
         }
-        if let Err(failed) = parts.part(planned(flow, task, &label, n, count)).await? {
+        parts.plan.set_status(&task.id, PlanStatus::InProgress, None);
+        let ended = parts.part(planned(flow, task, &stage, &label, n, count)).await?;
+        let status = if ended.is_ok() { PlanStatus::Completed } else { PlanStatus::Failed };
+        parts.plan.set_status(&task.id, status, None);
+        if let Err(failed) = ended {
             return parts.end(*failed).await;
         }
     }
@@ -60,11 +66,18 @@ fn planning(flow: &FlowSettings) -> StageSpec {
     StageSpec::new("plan", task, rules, flow)
 }
 
-fn planned(flow: &FlowSettings, task: &PlannedTask, label: &str, n: usize, count: usize) -> StageSpec {
+fn planned(
+    flow: &FlowSettings,
+    task: &PlannedTask,
+    stage: &str,
+    label: &str,
+    n: usize,
+    count: usize,
+) -> StageSpec {
     let last = n + 1 == count;
-    let course =
+    let shape =
         StageRequirements { id: task.id.clone(), signal: StageSignal::None, ..StageRequirements::default() };
-    let mut rules = TaskRules::for_session(flow, FlowShape::Stage(course));
+    let mut rules = TaskRules::for_session(flow, FlowShape::Stage(shape));
     rules.verify = flow.verify.clone().filter(|_| last);
     rules.after = if last { flow.after.clone() } else { RuntimeAction::default() };
     rules.edit_format = flow.edit_format;
@@ -85,7 +98,7 @@ fn planned(flow: &FlowSettings, task: &PlannedTask, label: &str, n: usize, count
         label: label.to_owned(),
         description: task.description.clone(),
         attempts: flow.replan_max + 1,
-        ..StageSpec::new(&format!("task-{}", n + 1), words, rules, flow)
+        ..StageSpec::new(stage, words, rules, flow)
     }
 }
 

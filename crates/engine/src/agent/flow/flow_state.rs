@@ -13,8 +13,8 @@ use crate::agent::{Facts, Plan, Session};
 /// The rules of a task and its progress under them.
 #[derive(Debug)]
 pub(crate) struct FlowState {
-    reach: ToolAccess,
-    course: FlowShape,
+    access: ToolAccess,
+    shape: FlowShape,
     part: StagedPart,
     pub(crate) facts: Facts,
     pub(crate) plan: Plan,
@@ -37,16 +37,16 @@ pub(crate) struct Feedback {
 
 impl FlowState {
     pub(crate) fn new(rules: &TaskRules, plan: Plan) -> Self {
-        let part = match &rules.course {
+        let part = match &rules.shape {
             FlowShape::Stage(StageRequirements { part: Some(part), .. }) => *part,
             FlowShape::Staged(_) => StagedPart::Explore,
             _ => StagedPart::Implement,
         };
         Self {
-            reach: rules.reach.clone(),
-            course: rules.course.clone(),
+            access: rules.access.clone(),
+            shape: rules.shape.clone(),
             part,
-            facts: Facts::knowing(rules.already_read.clone()),
+            facts: Facts::with_contents(rules.already_read.clone()),
             plan,
             phases: rules.phases.clone(),
             payload: None,
@@ -57,31 +57,31 @@ impl FlowState {
 
     /// Whether a tool is in the list that the model sees.
     pub(crate) fn offers(&self, tool: &ToolDefinition) -> bool {
-        if self.reach.bare {
+        if self.access.no_tools {
             return false;
         }
         let tool = ToolRef::of(tool);
-        let offered = &self.reach.offered;
+        let offered = &self.access.offered;
         if tool.name == "flow_stage_done" {
             return self.has_signal();
         }
-        let asked = || offered.iter().chain(&self.reach.allow).any(|name| name == tool.name);
-        if tool.name == "think" && matches!(self.course, FlowShape::Free) && !asked() {
+        let asked = || offered.iter().chain(&self.access.allow).any(|name| name == tool.name);
+        if tool.name == "think" && matches!(self.shape, FlowShape::Free) && !asked() {
             // With all tools open, a model thinks in its replies, and the definition is not worth its tokens.
             return false;
         }
         let steers = tool.category == fusee_tools::Access::Control;
         let named = offered.is_empty() || steers || offered.iter().any(|name| name == tool.name);
-        named && (!self.reach.hides || tool_gate::open_by_lists(&self.reach, tool))
+        named && (!self.access.hides || tool_gate::open_by_lists(&self.access, tool))
     }
 
     fn has_signal(&self) -> bool {
-        matches!(&self.course, FlowShape::Stage(stage) if stage.signal != StageSignal::None)
+        matches!(&self.shape, FlowShape::Stage(stage) if stage.signal != StageSignal::None)
     }
 
     /// The event for the initial phase, if the task has phases.
     pub(crate) fn first_state(&self) -> Option<Event> {
-        matches!(self.course, FlowShape::Staged(_)).then(|| Event::PhaseState {
+        matches!(self.shape, FlowShape::Staged(_)).then(|| Event::PhaseState {
             phase: self.part.name().to_owned(),
             source: PhaseSource::Flow,
             turn_index: 0,
@@ -119,8 +119,8 @@ impl FlowState {
 
     /// Whether some tools may be closed.
     pub(crate) fn is_gated(&self) -> bool {
-        let lists = !self.reach.allow.is_empty() || !self.reach.block.is_empty();
-        lists || !matches!(self.course, FlowShape::Free)
+        let lists = !self.access.allow.is_empty() || !self.access.block.is_empty();
+        lists || !matches!(self.shape, FlowShape::Free)
     }
 
     /// Filters the tools that may be called now.
@@ -133,12 +133,12 @@ impl FlowState {
 
     /// Whether this tool makes progress in the current phase of a staged task.
     pub(crate) fn makes_progress(&self, tool: ToolRef<'_>) -> bool {
-        matches!(self.course, FlowShape::Staged(_)) && tool_gate::makes_progress(self.part, tool)
+        matches!(self.shape, FlowShape::Staged(_)) && tool_gate::makes_progress(self.part, tool)
     }
 
     /// Whether a staged task has reached the phase that changes files.
     fn changes_now(&self) -> bool {
-        matches!(self.course, FlowShape::Staged(_)) && self.part == StagedPart::Implement
+        matches!(self.shape, FlowShape::Staged(_)) && self.part == StagedPart::Implement
     }
 
     /// Hash of the progress in the current part; unchanged while there is no progress.
@@ -151,7 +151,7 @@ impl FlowState {
     }
 
     fn is_open(&self, tool: ToolRef<'_>) -> bool {
-        let by_course = match &self.course {
+        let by_shape = match &self.shape {
             FlowShape::Free => true,
             FlowShape::Staged(_) => tool_gate::open_in(self.part, tool),
             FlowShape::Planning(mode) => {
@@ -159,16 +159,16 @@ impl FlowState {
             }
             FlowShape::Stage(stage) => stage.part.is_none_or(|part| tool_gate::open_in(part, tool)),
         };
-        let offered = &self.reach.offered;
+        let offered = &self.access.offered;
         let steers = tool.category == fusee_tools::Access::Control;
-        !self.reach.bare
-            && by_course
-            && tool_gate::open_by_lists(&self.reach, tool)
+        !self.access.no_tools
+            && by_shape
+            && tool_gate::open_by_lists(&self.access, tool)
             && (offered.is_empty() || steers || offered.iter().any(|name| name == tool.name))
     }
 
     fn place(&self) -> String {
-        match &self.course {
+        match &self.shape {
             FlowShape::Free => "this task".to_owned(),
             FlowShape::Staged(_) => format!("the {} phase", self.part.name()),
             FlowShape::Planning(_) => "this task before there is a plan".to_owned(),
@@ -177,7 +177,7 @@ impl FlowState {
     }
 
     fn opens_when(&self) -> String {
-        match &self.course {
+        match &self.shape {
             FlowShape::Free => "It is not open in this task.".to_owned(),
             FlowShape::Staged(required) => match self.part {
                 StagedPart::Explore => format!(
@@ -240,7 +240,7 @@ impl FlowState {
     }
 
     fn next_parts(&mut self, turn_index: u32) -> Vec<Event> {
-        let FlowShape::Staged(required) = &self.course else { return Vec::new() };
+        let FlowShape::Staged(required) = &self.shape else { return Vec::new() };
         let mut events = Vec::new();
         loop {
             let (next, reason) = match self.part {
@@ -265,7 +265,7 @@ impl FlowState {
 
     /// Whether the task may end here, by an answer or by `finish`.
     pub(crate) fn may_end(&self) -> Result<(), Feedback> {
-        let text = match &self.course {
+        let text = match &self.shape {
             FlowShape::Free | FlowShape::Stage(_) | FlowShape::Planning(super::PlanMode::None) => {
                 return Ok(());
             }
@@ -297,7 +297,7 @@ impl FlowState {
 
     /// Handles the signal that ends a stage: accepts it, or returns what is wrong or missing.
     pub(crate) fn signal(&mut self, arguments: Value) -> Result<ToolOutput, Feedback> {
-        let FlowShape::Stage(stage) = &self.course else {
+        let FlowShape::Stage(stage) = &self.shape else {
             let text = "There are no stages in this task.".to_owned();
             return Err(Feedback { text, kind: "wrong_stage" });
         };
@@ -322,7 +322,7 @@ impl FlowState {
     /// The answer, if the calls so far ended the task: its stage was declared done, or the requested plan
     /// exists.
     pub(crate) fn is_over(&self) -> Option<String> {
-        match &self.course {
+        match &self.shape {
             FlowShape::Stage(_) => self.payload.as_ref().map(|payload| text_of(payload, "summary")),
             FlowShape::Planning(_) if !self.plan.tasks().is_empty() => Some(self.plan.render()),
             _ => None,
@@ -337,13 +337,13 @@ impl FlowState {
 
     /// Requirements of a stage that are not met.
     pub(crate) fn unmet(&self) -> Vec<String> {
-        let FlowShape::Stage(stage) = &self.course else { return Vec::new() };
+        let FlowShape::Stage(stage) = &self.shape else { return Vec::new() };
         unmet(stage, &self.facts)
     }
 
     /// Everything a finished stage still lacks, including its signal.
-    pub(crate) fn lacks(&self) -> Vec<String> {
-        let FlowShape::Stage(stage) = &self.course else { return Vec::new() };
+    pub(crate) fn missing(&self) -> Vec<String> {
+        let FlowShape::Stage(stage) = &self.shape else { return Vec::new() };
         let mut missing = unmet(stage, &self.facts);
         if stage.signal == StageSignal::Required && self.payload.is_none() {
             missing.insert(0, format!("flow_stage_done was not called with stage \"{}\"", stage.id));

@@ -80,7 +80,7 @@ fn tests(subject: &RequestFiles, all: &[String]) -> Vec<String> {
 }
 
 /// Whether a path looks like a source file.
-fn is_source(path: &str) -> bool {
+pub(super) fn is_source(path: &str) -> bool {
     const ENDS: &[&str] = &[
         "c", "cc", "clj", "cpp", "cs", "cxx", "dart", "elm", "erl", "ex", "exs", "f90", "go", "h", "hpp",
         "hs", "java", "jl", "js", "jsx", "kt", "lua", "m", "mjs", "ml", "nim", "php", "pl", "py", "r", "rb",

@@ -1,5 +1,6 @@
 //! Tests that a benchmark task must not change by any tool. Their content is recorded as a step when the run
-//! begins; after each command they are compared with it and restored.
+//! begins. Before and after each command and at the end of the task they are compared with it and restored, and
+//! tests that were added are removed.
 
 use std::io::Read;
 
@@ -7,11 +8,35 @@ use fusee_tools::Workspace;
 use fusee_tools::workspace::OpenedPath;
 use serde::{Deserialize, Serialize};
 
+use super::preload::is_source;
 use super::request_files::is_test;
 
 /// Maximum number of files, and of bytes in total, that can be restored; test suites are smaller.
 const MAX_FILES: usize = 2000;
 const MOST_BYTES: usize = 8 << 20;
+
+/// Maximum number of files examined in a workspace.
+const MAX_EXAMINED: usize = 200_000;
+
+/// Files that determine how tests run.
+const TEST_SETTINGS: [&str; 2] = ["conftest.py", "pytest.ini"];
+
+/// Directories whose files are never tests of the project: dependencies, build results, caches.
+const NOT_PROJECT: [&str; 13] = [
+    ".fusee",
+    ".git",
+    ".gradle",
+    ".tox",
+    ".venv",
+    "__pycache__",
+    "build",
+    "dist",
+    "node_modules",
+    "site-packages",
+    "target",
+    "vendor",
+    "venv",
+];
 
 /// The original tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,7 +74,8 @@ impl ProtectedTests {
     pub(crate) fn take(workspace: &Workspace) -> Self {
         let mut left = MOST_BYTES;
         let mut files = Vec::new();
-        for path in workspace.files(200_000).into_iter().filter(|path| is_test(path)).take(MAX_FILES) {
+        let paths = workspace.files(MAX_EXAMINED).into_iter().filter(|path| is_protected(path));
+        for path in paths.take(MAX_FILES) {
             let Some(bytes) = read(workspace, &path, left) else { continue };
             left -= bytes.len();
             let content = match String::from_utf8(bytes) {
@@ -58,24 +84,61 @@ impl ProtectedTests {
             };
             files.push(ProtectedFile { path, content });
         }
+        files.sort_by(|a, b| a.path.cmp(&b.path));
         Self { files }
     }
 
     /// Whether a path is protected: an existing test, or one that would be a test.
     pub(crate) fn covers(&self, path: &str) -> bool {
-        is_test(path) || self.files.iter().any(|kept| kept.path == path)
+        is_protected(path) || self.files.iter().any(|kept| kept.path == path)
     }
 
-    /// Restores changed files and returns their paths.
+    /// Restores changed files, removes tests that were added, and returns the paths of both.
     pub(crate) fn restore(&self, workspace: &Workspace) -> Vec<String> {
         let differs = |kept: &&ProtectedFile| {
             read(workspace, &kept.path, MOST_BYTES).as_deref() != Some(kept.content.bytes())
         };
         let changed = self.files.iter().filter(differs);
         let restored =
-            changed.filter(|kept| workspace.restore_file(&kept.path, kept.content.bytes()).is_ok());
-        restored.map(|kept| kept.path.clone()).collect()
+            changed.filter(|kept| workspace.restore_file(&kept.path, Some(kept.content.bytes())).is_ok());
+        let mut paths: Vec<String> = restored.map(|kept| kept.path.clone()).collect();
+        let mut added = self.added(workspace);
+        added.retain(|path| workspace.restore_file(path, None).is_ok());
+        paths.extend(added);
+        paths
     }
+
+    /// Tests that were added. Ignore files do not count, because a command could write one.
+    fn added(&self, workspace: &Workspace) -> Vec<String> {
+        let is_project = |entry: &ignore::DirEntry| {
+            let name = entry.file_name().to_str().unwrap_or_default();
+            entry.depth() == 0 || !NOT_PROJECT.contains(&name)
+        };
+        let files = ignore::WalkBuilder::new(workspace.root())
+            .standard_filters(false)
+            .sort_by_file_name(Ord::cmp)
+            .filter_entry(is_project)
+            .build()
+            .take(MAX_EXAMINED)
+            .filter_map(Result::ok)
+            .filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()));
+        let paths = files.filter_map(|entry| {
+            let path = entry.path().strip_prefix(workspace.root()).ok()?.to_str()?.to_owned();
+            let known = self.files.binary_search_by(|kept| kept.path.as_str().cmp(&path)).is_ok();
+            // Data that a test writes beside itself is not a test.
+            (!known && is_protected(&path) && (is_source(&path) || is_settings(&path))).then_some(path)
+        });
+        paths.collect()
+    }
+}
+
+/// Whether a path is that of a test or determines how tests run.
+fn is_protected(path: &str) -> bool {
+    is_test(path) || is_settings(path)
+}
+
+fn is_settings(path: &str) -> bool {
+    TEST_SETTINGS.contains(&path.rsplit('/').next().unwrap_or_default())
 }
 
 fn read(workspace: &Workspace, path: &str, most: usize) -> Option<Vec<u8>> {

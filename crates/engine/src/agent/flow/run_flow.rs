@@ -38,7 +38,7 @@ pub(crate) async fn work(
         let protected = look(&main, "protected", move || ProtectedTests::take(&workspace)).await?;
         main.rules.protected = Some(Arc::new(protected));
     }
-    let course = match (flow.stages.is_empty(), flow.mode) {
+    let shape = match (flow.stages.is_empty(), flow.mode) {
         (false, _) => return StageRunner::new(&main, flow, started_ms).through(stages(flow)).await,
         (true, FlowMode::Flat) => FlowShape::Free,
         (true, FlowMode::Staged) => {
@@ -54,7 +54,7 @@ pub(crate) async fn work(
         }
     };
     let (protected, parent) = (main.rules.protected.clone(), main.rules.parent.clone());
-    main.with_rules(TaskRules { protected, parent, ..TaskRules::for_session(flow, course) })
+    main.with_rules(TaskRules { protected, parent, ..TaskRules::for_session(flow, shape) })
         .run(started_ms)
         .await
 }
@@ -130,7 +130,7 @@ fn staged3(flow: &FlowSettings) -> Vec<StageSpec> {
     ];
     let part = |(id, task, gates): (&str, &str, tool_gate::StagedPart)| {
         let last = gates == tool_gate::StagedPart::Implement;
-        let course = StageRequirements {
+        let shape = StageRequirements {
             id: id.to_owned(),
             signal: StageSignal::None,
             calls: 1,
@@ -138,7 +138,7 @@ fn staged3(flow: &FlowSettings) -> Vec<StageSpec> {
             part: Some(gates),
             ..StageRequirements::default()
         };
-        let mut rules = TaskRules::for_session(flow, FlowShape::Stage(course));
+        let mut rules = TaskRules::for_session(flow, FlowShape::Stage(shape));
         rules.verify = flow.verify.clone().filter(|_| last);
         rules.before = if gates == tool_gate::StagedPart::Explore {
             flow.before.clone()
@@ -154,14 +154,14 @@ fn staged3(flow: &FlowSettings) -> Vec<StageSpec> {
 
 /// The model answers once with the new file; each retry starts over with the failure.
 fn direct(flow: &FlowSettings) -> Vec<StageSpec> {
-    let course = StageRequirements {
+    let shape = StageRequirements {
         id: "direct".to_owned(),
         signal: StageSignal::None,
         change: true,
         ..StageRequirements::default()
     };
-    let mut rules = TaskRules::for_session(flow, FlowShape::Stage(course));
-    rules.reach.bare = true;
+    let mut rules = TaskRules::for_session(flow, FlowShape::Stage(shape));
+    rules.access.no_tools = true;
     rules.one_answer = true;
     rules.edit_format = match flow.edit_format {
         FlowEditFormat::Tools => FlowEditFormat::Whole,
@@ -179,7 +179,8 @@ fn direct(flow: &FlowSettings) -> Vec<StageSpec> {
     rules.further_attempts = flow.replan_max;
     let what = match rules.edit_format {
         FlowEditFormat::Blocks => {
-            "search and replace blocks: the file's path on a line of its own, then              lines, =======, the new lines, >>>>>>> REPLACE, each mark on a line of its own."
+            "search and replace blocks: the file's path on a line of its own, then <<<<<<< SEARCH, the old \
+             lines, =======, the new lines, >>>>>>> REPLACE, each mark on a line of its own."
         }
         FlowEditFormat::Whole | FlowEditFormat::Tools => DIRECT,
     };

@@ -1,7 +1,7 @@
 //! Runs a task in parts. Each part is a sub-run with its own session, events and report. Only short notes,
 //! the plan and the facts about files read and changed pass from one part to the next.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fusee_journal::event::{ErrorCode, ErrorDetail, Event, FlowStageReport, StageStatus, TaskStatus};
@@ -11,7 +11,7 @@ use super::phases::Phases;
 use super::settings::FlowSettings;
 use super::stage_notes::{self, StageNote};
 use super::task_rules::{FlowShape, TaskRules};
-use crate::agent::{AgentTask, Charges, Facts, FactsEnd, FinishedTask, Plan, TaskOutcome};
+use crate::agent::{AgentTask, Facts, FactsEnd, FinishedTask, Plan, Spent, TaskOutcome};
 
 /// One part of the work, before it starts.
 #[derive(Clone, Debug)]
@@ -66,15 +66,13 @@ pub(crate) struct StageRunner<'a> {
     flow: &'a FlowSettings,
     started_ms: i64,
     last_ms: i64,
-    active_ms: u64,
-    model_ms: u64,
-    peak_context_tokens: u64,
+    spent: Spent,
+    /// Tokens that the servers of the parts' models accept, by the part's own model.
+    accepted_tokens: BTreeMap<Option<String>, u64>,
     pub(crate) facts: Facts,
     pub(crate) plan: Plan,
     pub(crate) notes: Vec<StageNote>,
     phases: Option<Phases>,
-    turns: u32,
-    charges: Charges,
     answer: String,
     /// Sections opened so far; they stay open in later parts.
     opened: BTreeSet<String>,
@@ -88,15 +86,12 @@ impl<'a> StageRunner<'a> {
             flow,
             started_ms,
             last_ms: started_ms,
-            active_ms: 0,
-            model_ms: 0,
-            peak_context_tokens: 0,
+            spent: Spent::default(),
+            accepted_tokens: main.rules.accepted_tokens.map(|tokens| (None, tokens)).into_iter().collect(),
             facts: Facts::default(),
             plan: main.earlier.plan.clone(),
             notes: Vec::new(),
             phases: Phases::begin(flow),
-            turns: 0,
-            charges: Charges::default(),
             answer: String::new(),
             opened: BTreeSet::new(),
         }
@@ -124,21 +119,21 @@ impl<'a> StageRunner<'a> {
     /// Runs one part with its retries. The inner error is the outcome of the task if the part failed.
     pub(crate) async fn part(&mut self, part: StageSpec) -> Result<Result<(), Box<TaskOutcome>>, RunAborted> {
         let (mut attempt, mut facts, mut hint) = (0, Facts::default(), None);
-        let (worked, lacks) = loop {
+        let (worked, missing) = loop {
             attempt += 1;
             self.emit(Event::StageStarted { stage: part.id.clone(), label: part.label.clone(), attempt });
             let worked = self.attempt(&part, attempt, hint.as_deref(), &facts).await?;
-            self.take(&worked);
+            self.take(&part, &worked);
             facts.absorb(&worked.facts);
-            let lacks = shortfall(&worked);
-            if lacks.is_empty() || attempt >= part.attempts || is_final(&worked.outcome) {
-                break (worked, lacks);
+            let missing = shortfall(&worked);
+            if missing.is_empty() || attempt >= part.attempts || is_final(&worked.outcome) {
+                break (worked, missing);
             }
-            hint = self.flow.retry_hints.then(|| lacks.join("; "));
-            self.facts.fed_back("stage_retry");
+            hint = self.flow.retry_hints.then(|| missing.join("; "));
+            self.facts.count_feedback("stage_retry");
         };
-        let completed = lacks.is_empty();
-        let summary = if completed { worked.outcome.answer.clone() } else { lacks.join("; ") };
+        let completed = missing.is_empty();
+        let summary = if completed { worked.outcome.answer.clone() } else { missing.join("; ") };
         self.notes.push(StageNote::of(&part.label, &summary, worked.payload.as_ref(), &facts));
         self.report(&part, completed, attempt, &facts, &summary, worked.payload.clone());
         let fatal = worked.outcome.status == TaskStatus::Cancelled || worked.outcome.unreachable;
@@ -149,7 +144,7 @@ impl<'a> StageRunner<'a> {
         if part.needs == StageNecessity::Optional && !fatal {
             return Ok(Ok(()));
         }
-        Ok(Err(Box::new(self.failed(&part.id, worked.outcome, &lacks))))
+        Ok(Err(Box::new(self.failed(&part.id, worked.outcome, &missing))))
     }
 
     /// Reports a part that is skipped.
@@ -179,13 +174,14 @@ impl<'a> StageRunner<'a> {
         let mut rules = part.rules.clone();
         rules.parent = Some(main.branch.clone());
         rules.attempt = attempt;
-        rules.used_ms = self.active_ms;
+        rules.used = self.spent.clone();
+        rules.accepted_tokens = self.accepted_tokens.get(&part.model).copied();
         rules.protected = main.rules.protected.clone();
         rules.request = Some(main.request.clone());
         rules.description = Some(part.description.clone());
         rules.phases = self.phases.clone();
         rules.already_read = self.facts.contents().clone();
-        if let FlowShape::Stage(stage) = &mut rules.course {
+        if let FlowShape::Stage(stage) = &mut rules.shape {
             stage.read_before = self.facts.files_read().chain(so_far.files_read()).cloned().collect();
         }
         let session = match &part.model {
@@ -203,12 +199,15 @@ impl<'a> StageRunner<'a> {
         )
         .with_cancel(main.cancel.clone(), Arc::clone(&main.progress))
         .with_rules(rules);
-        if !part.rules.reach.bare {
-            task.disclosure = main.disclosure.clone().map(|disclosure| disclosure.opened_too(&self.opened));
+        if !part.rules.access.no_tools {
+            task.sectioned_prompt = main
+                .sectioned_prompt
+                .clone()
+                .map(|sectioned_prompt| sectioned_prompt.opened_too(&self.opened));
             task.spawn = main.spawn.clone();
         }
         task.earlier.known = main.earlier.known.clone();
-        if !matches!(part.rules.course, FlowShape::Planning(_)) {
+        if !matches!(part.rules.shape, FlowShape::Planning(_)) {
             task.earlier.plan = self.plan.clone();
         }
         Box::pin(task.run_to_end(self.last_ms)).await
@@ -218,7 +217,7 @@ impl<'a> StageRunner<'a> {
     fn input(&self, part: &StageSpec, hint: Option<&str>) -> String {
         let mut pieces = vec![self.main.request.clone()];
         pieces.extend(stage_notes::shown(&self.notes, part.window));
-        if !self.plan.tasks().is_empty() && !matches!(part.rules.course, FlowShape::Planning(_)) {
+        if !self.plan.tasks().is_empty() && !matches!(part.rules.shape, FlowShape::Planning(_)) {
             pieces.push(format!("The plan:\n{}", self.plan.render()));
         }
         pieces.extend(hint.map(|hint| format!("The last attempt did not succeed: {hint}")));
@@ -226,18 +225,17 @@ impl<'a> StageRunner<'a> {
         pieces.join("\n\n")
     }
 
-    fn take(&mut self, worked: &FinishedTask) {
+    fn take(&mut self, part: &StageSpec, worked: &FinishedTask) {
+        if let Some(tokens) = worked.outcome.accepted_tokens {
+            self.accepted_tokens.insert(part.model.clone(), tokens);
+        }
         self.facts.absorb(&worked.facts);
         self.phases = worked.phases.clone();
         self.opened.extend(worked.opened.iter().cloned());
         if !worked.plan.tasks().is_empty() {
             self.plan = worked.plan.clone();
         }
-        self.turns += worked.outcome.total_turns;
-        self.charges.extend(&worked.outcome.charges);
-        self.active_ms = worked.active_ms;
-        self.model_ms += worked.outcome.model_ms;
-        self.peak_context_tokens = self.peak_context_tokens.max(worked.outcome.peak_context_tokens);
+        self.spent.add(&worked.outcome.spent);
         self.last_ms = self.last_ms.max(worked.last_ms);
     }
 
@@ -267,16 +265,12 @@ impl<'a> StageRunner<'a> {
     fn base(&self) -> TaskOutcome {
         TaskOutcome {
             status: TaskStatus::Completed,
-            blocked: false,
             answer: self.answer.clone(),
             error: None,
             unreachable: false,
-            total_turns: self.turns,
-            charges: self.charges.clone(),
-            active_ms: self.active_ms,
-            peak_context_tokens: self.peak_context_tokens,
-            model_ms: self.model_ms,
-            objects: false,
+            spent: self.spent.clone(),
+            accepted_tokens: self.accepted_tokens.get(&None).copied(),
+            fails_run: false,
             result: None,
         }
     }
@@ -287,14 +281,11 @@ impl<'a> StageRunner<'a> {
     }
 
     /// Outcome of a task whose part failed, with the part's own error if it has one.
-    fn failed(&self, part: &str, outcome: TaskOutcome, lacks: &[String]) -> TaskOutcome {
+    fn failed(&self, part: &str, outcome: TaskOutcome, missing: &[String]) -> TaskOutcome {
         let base = TaskOutcome { answer: outcome.answer, unreachable: outcome.unreachable, ..self.base() };
-        if outcome.blocked {
-            return TaskOutcome { blocked: true, ..base };
-        }
         let error = match outcome.error {
             Some(error) => ErrorDetail { message: format!("in `{part}`: {}", error.message), ..error },
-            None => unmet(part, lacks),
+            None => unmet(part, missing),
         };
         let status =
             if error.code == ErrorCode::Cancelled { TaskStatus::Cancelled } else { TaskStatus::Failed };
@@ -328,8 +319,7 @@ impl<'a> StageRunner<'a> {
 fn shortfall(worked: &FinishedTask) -> Vec<String> {
     match &worked.outcome {
         TaskOutcome { error: Some(error), .. } => vec![error.message.clone()],
-        TaskOutcome { blocked: true, answer, .. } => vec![format!("the model is blocked: {}", answer.trim())],
-        _ => worked.lacks.clone(),
+        _ => worked.missing.clone(),
     }
 }
 
@@ -343,10 +333,10 @@ fn is_final(outcome: &TaskOutcome) -> bool {
 }
 
 /// The error for a stage that did not complete and has no error of its own.
-fn unmet(part: &str, lacks: &[String]) -> ErrorDetail {
+fn unmet(part: &str, missing: &[String]) -> ErrorDetail {
     ErrorDetail {
         code: ErrorCode::TurnFailed,
         reason: "subtask_failure".to_owned(),
-        message: format!("the stage `{part}` did not complete: {}", lacks.join("; ")),
+        message: format!("the stage `{part}` did not complete: {}", missing.join("; ")),
     }
 }

@@ -10,15 +10,15 @@ use super::phases::Phases;
 use super::protected_tests::ProtectedTests;
 use super::settings::{FlowEditFormat, FlowSettings, HistorySettings, PlanMode, RuntimeAction};
 use super::stage::Stage;
-use crate::agent::Limits;
+use crate::agent::{Limits, Spent};
 
 /// The rules of one task.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TaskRules {
     /// Shape of the work.
-    pub(crate) course: FlowShape,
+    pub(crate) shape: FlowShape,
     /// Tool access.
-    pub(crate) reach: ToolAccess,
+    pub(crate) access: ToolAccess,
     /// History window of its requests.
     pub(crate) history: HistorySettings,
     /// Command that verifies the result.
@@ -30,8 +30,10 @@ pub(crate) struct TaskRules {
     pub(crate) further_attempts: u32,
     /// Turn limit, if lower than the session's.
     pub(crate) max_turns: Option<u32>,
-    /// Working time used by earlier parts.
-    pub(crate) used_ms: u64,
+    /// Resources used by earlier parts; they count towards the limits on time and cost.
+    pub(crate) used: Spent,
+    /// Tokens that the model's server accepts, as far as earlier parts found out.
+    pub(crate) accepted_tokens: Option<u64>,
     /// Actions of the runtime before and after the work.
     pub(crate) before: RuntimeAction,
     pub(crate) after: RuntimeAction,
@@ -63,7 +65,7 @@ pub(crate) struct ToolAccess {
     /// Whether closed tools are omitted from the list.
     pub(crate) hides: bool,
     /// Whether there are no tools at all.
-    pub(crate) bare: bool,
+    pub(crate) no_tools: bool,
 }
 
 /// Shape of the work of one task.
@@ -124,14 +126,14 @@ impl TaskRules {
     }
 
     /// Rules of a run with a single session.
-    pub(crate) fn for_session(settings: &FlowSettings, course: FlowShape) -> Self {
-        let history = match &course {
+    pub(crate) fn for_session(settings: &FlowSettings, shape: FlowShape) -> Self {
+        let history = match &shape {
             FlowShape::Free => settings.history,
             _ => settings.history_in_stages(),
         };
         Self {
-            course,
-            reach: ToolAccess { offered: settings.tools.clone(), ..ToolAccess::default() },
+            shape,
+            access: ToolAccess { offered: settings.tools.clone(), ..ToolAccess::default() },
             history,
             verify: settings.verify.clone(),
             before: settings.before.clone(),
@@ -146,7 +148,7 @@ impl TaskRules {
     /// Rules of a configured stage.
     pub(crate) fn of_stage(settings: &FlowSettings, stage: &Stage, read_before: BTreeSet<String>) -> Self {
         let signal = if stage.allow_missing_done { StageSignal::Optional } else { StageSignal::Required };
-        let course = StageRequirements {
+        let shape = StageRequirements {
             id: stage.id.clone(),
             signal,
             files_read: stage.require_files_read.unwrap_or_default(),
@@ -156,13 +158,13 @@ impl TaskRules {
             part: None,
         };
         Self {
-            course: FlowShape::Stage(course),
-            reach: ToolAccess {
+            shape: FlowShape::Stage(shape),
+            access: ToolAccess {
                 offered: settings.tools.clone(),
                 allow: stage.tools_allow.clone(),
                 block: stage.tools_block.clone(),
                 hides: stage.tools_mode == super::stage::ToolsMode::Hide,
-                bare: false,
+                no_tools: false,
             },
             history: stage.history(settings),
             verify: stage.verify.clone(),

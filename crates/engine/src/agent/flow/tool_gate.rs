@@ -69,16 +69,16 @@ pub(crate) fn open_before_plan(mode: PlanMode, tool: ToolRef<'_>) -> bool {
 }
 
 /// Whether the allow and block lists admit this tool. The signal that ends a stage is always admitted.
-pub(crate) fn open_by_lists(reach: &ToolAccess, tool: ToolRef<'_>) -> bool {
+pub(crate) fn open_by_lists(access: &ToolAccess, tool: ToolRef<'_>) -> bool {
     let named = |list: &[String]| list.iter().any(|name| name == tool.name);
     if tool.name == "flow_stage_done" {
         return true;
     }
-    if named(&reach.block) {
+    if named(&access.block) {
         return false;
     }
     let steers = tool.category == Access::Control && tool.name != "spawn_subtask";
-    reach.allow.is_empty() || steers || named(&reach.allow)
+    access.allow.is_empty() || steers || named(&access.allow)
 }
 
 fn plans(tool: ToolRef<'_>) -> bool {

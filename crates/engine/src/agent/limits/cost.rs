@@ -1,84 +1,99 @@
 //! Cost of a task so far, and whether the budget covers the next request. `machine.rs` checks before each
 //! request.
 
-use fusee_model::{Price, Reply, Usage};
+use fusee_model::{Price, Usage};
 
 use crate::agent::limits::Limits;
 
-/// Bytes per token, for servers that report no usage.
-const BYTES_A_TOKEN: usize = 4;
-
-/// Reported token usage, grouped by the price of the model that answered.
+/// Token usage, grouped by the price of the model that answered.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Charges(Vec<(Option<Price>, Usage)>);
+pub struct Charges {
+    reported: PricedUsage,
+    /// Our own count for replies without a reported usage.
+    estimated: PricedUsage,
+}
 
-impl Charges {
-    /// Adds the usage of a request to a model with this price.
-    pub(crate) fn add(&mut self, price: Option<Price>, usage: &Usage) {
+#[derive(Clone, Debug, Default, PartialEq)]
+struct PricedUsage(Vec<(Option<Price>, Usage)>);
+
+impl PricedUsage {
+    fn add(&mut self, price: Option<Price>, usage: &Usage) {
         match self.0.iter_mut().find(|(known, _)| *known == price) {
             Some((_, sum)) => *sum += usage,
             None => self.0.push((price, *usage)),
         }
     }
 
-    /// Adds the charges of another task.
-    pub(crate) fn extend(&mut self, other: &Self) {
+    fn extend(&mut self, other: &Self) {
         other.0.iter().for_each(|(price, usage)| self.add(*price, usage));
     }
 
-    /// Token usage of all requests.
+    fn known_usd(&self) -> f64 {
+        self.0.iter().filter_map(|(price, usage)| Some(price.as_ref()?.cost_usd(usage))).sum()
+    }
+}
+
+impl Charges {
+    /// Adds the reported usage of a request to a model with this price.
+    pub(crate) fn add(&mut self, price: Option<Price>, usage: &Usage) {
+        self.reported.add(price, usage);
+    }
+
+    /// Adds a request whose usage was not reported.
+    pub(crate) fn add_estimated(&mut self, price: Option<Price>, usage: &Usage) {
+        self.estimated.add(price, usage);
+    }
+
+    /// Adds the charges of another task.
+    pub(crate) fn extend(&mut self, other: &Self) {
+        self.reported.extend(&other.reported);
+        self.estimated.extend(&other.estimated);
+    }
+
+    /// What the totals are made of: the reported usage, or our own count if nothing was reported.
+    fn counted(&self) -> &PricedUsage {
+        if self.reported.0.is_empty() { &self.estimated } else { &self.reported }
+    }
+
+    /// Token usage of all requests, as reported; by our own count if no usage was reported.
     pub fn usage(&self) -> Usage {
         let mut sum = Usage::default();
-        self.0.iter().for_each(|(_, usage)| sum += usage);
+        self.counted().0.iter().for_each(|(_, usage)| sum += usage);
         sum
     }
 
-    /// Cost in US dollars of the requests whose price is known.
+    /// Cost in US dollars of the requests whose price is known, including those whose usage is an estimate.
     pub(crate) fn known_usd(&self) -> f64 {
-        self.0.iter().filter_map(|(price, usage)| Some(price.as_ref()?.cost_usd(usage))).sum()
+        self.reported.known_usd() + self.estimated.known_usd()
     }
 
     /// Cost in US dollars; `None` if a price is unknown. Without requests, `own` is the price that counts.
     pub(crate) fn cost_usd(&self, own: Option<Price>) -> Option<f64> {
-        let known =
-            if self.0.is_empty() { own.is_some() } else { self.0.iter().all(|(price, _)| price.is_some()) };
+        let counted = self.counted();
+        let known = if counted.0.is_empty() {
+            own.is_some()
+        } else {
+            counted.0.iter().all(|(price, _)| price.is_some())
+        };
         // Adding 0 turns the empty sum -0.0 into 0.0.
-        known.then(|| self.known_usd() + 0.0)
+        known.then(|| counted.known_usd() + 0.0)
     }
 }
 
 /// Money spent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cost {
-    usd: f64,
+    /// US dollars so far, as far as prices are known.
+    pub(crate) usd: f64,
     /// Output tokens of the longest reply so far, used as the estimate for the next reply.
-    longest: u64,
+    pub(crate) longest_reply: u64,
 }
 
 impl Cost {
-    /// Nothing spent.
-    #[cfg(test)]
-    pub(crate) const ZERO: Self = Self { usd: 0.0, longest: 0 };
-
-    /// Records a reply to a request that left the context at `tokens`.
-    pub(crate) fn spent(&mut self, price: Option<Price>, reply: &Reply, tokens: u64) {
-        let usage = reply.usage.unwrap_or_else(|| {
-            let output_tokens = (reply.text.len() / BYTES_A_TOKEN) as u64;
-            Usage { input_tokens: tokens, output_tokens, ..Usage::default() }
-        });
-        self.longest = self.longest.max(usage.output_tokens);
-        self.usd += price.map_or(0.0, |price| price.cost_usd(&usage));
-    }
-
-    /// Adds the cost of another task.
-    pub(crate) fn charge(&mut self, usd: f64) {
-        self.usd += usd;
-    }
-
     /// The error if a request of `tokens` would exceed the budget.
     pub(crate) fn budget_error(&self, limits: &Limits, tokens: u64) -> Option<String> {
         let (budget, price) = (limits.budget_usd?, limits.price?);
-        let next = Usage { input_tokens: tokens, output_tokens: self.longest, ..Usage::default() };
+        let next = Usage { input_tokens: tokens, output_tokens: self.longest_reply, ..Usage::default() };
         let next = price.cost_usd(&next);
         (self.usd + next > budget).then(|| {
             format!(

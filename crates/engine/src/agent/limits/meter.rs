@@ -2,13 +2,12 @@
 
 use fusee_journal::StepResult;
 use fusee_journal::event::Event;
-use fusee_model::{Price, Reply};
+use fusee_model::{Price, Reply, Usage};
 
 use super::Limits;
-use super::cost::{Charges, Cost};
-use crate::agent::limits::resource_metrics::ResourceMetrics;
+use super::budget::{Remaining, Spent};
+use super::cost::Cost;
 use crate::agent::machine::LimitUsage;
-use crate::agent::tool_calls::subtask_tool::Spent;
 
 /// Resources used by one task.
 #[derive(Debug, Default)]
@@ -16,16 +15,12 @@ pub(crate) struct Meter {
     started_ms: i64,
     /// End of the last step.
     pub(crate) last_ms: i64,
-    /// Working time: the sum of the step durations, so that a resumed run counts the same.
-    pub(crate) active_ms: u64,
-    /// The part of the working time spent on model requests.
-    pub(crate) model_ms: u64,
-    /// Largest context size so far.
-    pub(crate) peak_context_tokens: u64,
-    /// Reported usage of all requests, at their prices.
-    pub(crate) charges: Charges,
-    cost: Cost,
-    subtask_turns: u32,
+    /// Used by earlier parts of the same work; counts towards its limits.
+    before: Spent,
+    /// Used by this task and its subtasks; `turns` counts those of the subtasks.
+    pub(crate) spent: Spent,
+    /// Output tokens of the longest reply so far.
+    longest_reply: u64,
     turn: CurrentTurn,
 }
 
@@ -40,9 +35,9 @@ struct CurrentTurn {
 }
 
 impl Meter {
-    /// A meter of a task whose earlier parts used `active_ms` of working time.
-    pub(crate) fn new(started_ms: i64, active_ms: u64) -> Self {
-        Self { started_ms, last_ms: started_ms, active_ms, ..Self::default() }
+    /// A meter of a task whose earlier parts have used `before`.
+    pub(crate) fn new(started_ms: i64, before: Spent) -> Self {
+        Self { started_ms, last_ms: started_ms, before, ..Self::default() }
     }
 
     /// Time from the start to the last step.
@@ -50,54 +45,84 @@ impl Meter {
         u64::try_from(self.last_ms - self.started_ms).unwrap_or_default()
     }
 
+    /// Working time that counts towards the limit.
+    fn limited_ms(&self) -> u64 {
+        self.before.active_ms + self.spent.active_ms
+    }
+
     /// Remaining working time, if limited.
     pub(crate) fn left_ms(&self, limits: &Limits) -> Option<u64> {
-        limits.task_timeout_s.map(|limit| (limit * 1000).saturating_sub(self.active_ms))
+        limits.task_timeout_s.map(|limit| (limit * 1000).saturating_sub(self.limited_ms()))
+    }
+
+    /// What remains of the limits after this many turns of the task itself.
+    pub(crate) fn remaining(
+        &self,
+        limits: &Limits,
+        own_turns: u32,
+        context_tokens: Option<u64>,
+    ) -> Remaining {
+        let mut charges = self.before.charges.clone();
+        charges.extend(&self.spent.charges);
+        let cost = charges.cost_usd(limits.price).map(|_| charges.known_usd());
+        Remaining {
+            turns: limits.max_turns.saturating_sub(self.all_turns(own_turns)),
+            ms: self.left_ms(limits),
+            usd: limits.budget_usd.zip(cost).map(|(budget, cost)| (budget - cost).max(0.0)),
+            context_tokens,
+        }
     }
 
     /// Usage to compare with the limits, for a context of `tokens`.
     pub(crate) fn usage(&self, tokens: u64) -> LimitUsage {
-        let Self { active_ms, subtask_turns, cost, .. } = *self;
-        LimitUsage { tokens, active_ms, subtask_turns, cost }
+        let known_usd = |spent: &Spent| spent.charges.known_usd();
+        LimitUsage {
+            tokens,
+            active_ms: self.limited_ms(),
+            subtask_turns: self.spent.turns,
+            cost: Cost {
+                usd: known_usd(&self.before) + known_usd(&self.spent),
+                longest_reply: self.longest_reply,
+            },
+        }
     }
 
     /// Model replies, given those of the task itself.
     pub(crate) fn all_turns(&self, own: u32) -> u32 {
-        own.saturating_add(self.subtask_turns)
+        own.saturating_add(self.spent.turns)
+    }
+
+    /// Everything that a task of this many turns used, including its subtasks.
+    pub(crate) fn total(&self, own_turns: u32) -> Spent {
+        Spent { turns: self.all_turns(own_turns), ..self.spent.clone() }
     }
 
     /// Records the duration and end of a step.
     pub(crate) fn record<T>(&mut self, recorded: &StepResult<T>) {
-        self.active_ms += recorded.duration_ms;
+        self.spent.active_ms += recorded.duration_ms;
         self.last_ms = self.last_ms.max(recorded.at_ms);
     }
 
     /// Records the context size of a request.
     pub(crate) fn observe_context(&mut self, tokens: u64) {
-        self.peak_context_tokens = self.peak_context_tokens.max(tokens);
+        self.spent.peak_context_tokens = self.spent.peak_context_tokens.max(tokens);
     }
 
-    /// Charges a reply that left the context at `tokens`.
-    pub(crate) fn charge(&mut self, price: Option<Price>, reply: &Reply, tokens: u64) {
-        self.cost.spent(price, reply, tokens);
-        if let Some(usage) = &reply.usage {
-            self.charges.add(price, usage);
+    /// Charges a reply; `estimated` is used if the server reports no usage.
+    pub(crate) fn charge(&mut self, price: Option<Price>, reply: &Reply, estimated: Usage) {
+        let output_tokens = reply.usage.unwrap_or(estimated).output_tokens;
+        self.longest_reply = self.longest_reply.max(output_tokens);
+        match &reply.usage {
+            Some(usage) => self.spent.charges.add(price, usage),
+            None => self.spent.charges.add_estimated(price, &estimated),
         }
-    }
-
-    /// Charges the resources used by subtasks.
-    pub(crate) fn spend(&mut self, spent: &Spent) {
-        self.active_ms += spent.active_ms;
-        self.subtask_turns = self.subtask_turns.saturating_add(spent.turns);
-        self.cost.charge(spent.charges.known_usd());
-        self.charges.extend(&spent.charges);
     }
 
     /// Starts a turn, unless one is open. Returns whether it started.
     pub(crate) fn start_turn(&mut self) -> bool {
         let starts = !self.turn.open;
         if starts {
-            self.turn = CurrentTurn { began_ms: self.active_ms, open: true, ..CurrentTurn::default() };
+            self.turn = CurrentTurn { began_ms: self.spent.active_ms, open: true, ..CurrentTurn::default() };
         }
         starts
     }
@@ -118,20 +143,7 @@ impl Meter {
             output_tokens: self.turn.output_tokens,
             cached_tokens: self.turn.cached_tokens,
             tool_calls: self.turn.calls,
-            duration_ms: self.active_ms - self.turn.began_ms,
-        }
-    }
-
-    /// The resources used so far by a task of this many turns.
-    pub(crate) fn metrics(&self, turns: u32) -> ResourceMetrics {
-        let usage = self.charges.usage();
-        ResourceMetrics {
-            turns,
-            input_tokens: usage.input_tokens,
-            output_tokens: usage.output_tokens,
-            peak_context_tokens: self.peak_context_tokens,
-            active_ms: self.active_ms,
-            model_ms: self.model_ms,
+            duration_ms: self.spent.active_ms - self.turn.began_ms,
         }
     }
 }

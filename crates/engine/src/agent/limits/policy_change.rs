@@ -20,7 +20,8 @@ pub struct RunPolicy {
     /// When to ask for approval.
     pub approve: ApprovalMode,
     /// Whether commands are sandboxed, or the user has allowed them to run unsandboxed.
-    pub commands_settled: bool,
+    #[serde(rename = "commands_settled")]
+    pub commands_preapproved: bool,
 }
 
 impl RunPolicy {
@@ -28,7 +29,7 @@ impl RunPolicy {
     /// programs, or an MCP server says itself that it only reads.
     pub(crate) fn judge(&self, access: Access, runs_commands: bool) -> ApprovalDecision {
         let access = if runs_commands && access == Access::Read { Access::Write } else { access };
-        ApprovalPolicy::judge(self.approve, access, runs_commands && !self.commands_settled)
+        ApprovalPolicy::judge(self.approve, access, runs_commands && !self.commands_preapproved)
     }
 }
 
@@ -38,19 +39,19 @@ pub struct PolicyChange {
     /// Number of steps each branch had at that point; 0 for branches not listed.
     pub after: BTreeMap<Branch, u64>,
     /// The policy from then on.
-    pub terms: RunPolicy,
+    #[serde(rename = "terms")]
+    pub policy: RunPolicy,
 }
 
 /// The policy in force at a position: that of the last change before it.
 pub(crate) fn at(
     first: RunPolicy,
-    amendments: &[PolicyChange],
+    policy_changes: &[PolicyChange],
     branch: &Branch,
     next_step: u64,
 ) -> RunPolicy {
-    let made =
-        |amendment: &&PolicyChange| next_step >= amendment.after.get(branch).copied().unwrap_or_default();
-    amendments.iter().rev().find(made).map_or(first, |amendment| amendment.terms)
+    let made = |change: &&PolicyChange| next_step >= change.after.get(branch).copied().unwrap_or_default();
+    policy_changes.iter().rev().find(made).map_or(first, |change| change.policy)
 }
 
 #[cfg(test)]

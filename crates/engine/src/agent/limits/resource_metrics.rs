@@ -3,8 +3,6 @@
 use fusee_lang::TaskResult;
 use serde::{Deserialize, Serialize};
 
-use crate::agent::task::TaskOutcome;
-
 /// Resources used by a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -32,36 +30,9 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl ResourceMetrics {
-    /// Extracts the metrics of a finished task.
-    pub fn of(outcome: &TaskOutcome) -> Self {
-        let usage = outcome.usage();
-        Self {
-            turns: outcome.total_turns,
-            input_tokens: usage.input_tokens,
-            output_tokens: usage.output_tokens,
-            peak_context_tokens: outcome.peak_context_tokens,
-            active_ms: outcome.active_ms,
-            model_ms: outcome.model_ms,
-        }
-    }
-
     /// Notes the metrics in a result: all of them for a failure, else only what is the same in every run.
     pub fn note_in(self, result: &mut TaskResult) {
         let same = Self { peak_context_tokens: 0, active_ms: 0, model_ms: 0, ..self };
         result.note("metrics", if result.is_ok() { same } else { self });
-    }
-
-    /// Adds two metrics.
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        Self {
-            turns: self.turns + other.turns,
-            input_tokens: self.input_tokens + other.input_tokens,
-            output_tokens: self.output_tokens + other.output_tokens,
-            // The contexts of two tasks are separate, so the larger one is the peak.
-            peak_context_tokens: self.peak_context_tokens.max(other.peak_context_tokens),
-            active_ms: self.active_ms + other.active_ms,
-            model_ms: self.model_ms + other.model_ms,
-        }
     }
 }

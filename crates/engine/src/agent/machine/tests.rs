@@ -1,25 +1,32 @@
 //! Decisions of the turn machine, one behaviour per test.
 
 use fusee_journal::event::{ErrorCode, ErrorDetail, Event};
-use fusee_model::{ErrorKind, ModelError, Price, Reply, StopReason, ToolCall, Usage};
+use fusee_model::{ErrorKind, ModelError, Price, Reply, StopReason, ToolCall};
 
 use super::{
-    AcceptedAnswer, Action, CallResults, CallVerdict, Cost, Feedback, FinishCall, LimitUsage, Limits,
-    TaskEnd, TurnEvent, TurnMachine,
+    AcceptedAnswer, Action, AnswerRules, CallResults, CallVerdict, Conclusion, Feedback, FinishCall,
+    LimitUsage, Limits, TaskEnd, TurnEvent, TurnMachine,
 };
 
-const LOW: LimitUsage = LimitUsage { tokens: 100, active_ms: 0, subtask_turns: 0, cost: Cost::ZERO };
+use crate::agent::limits::cost::Cost;
+
+const NO_COST: Cost = Cost { usd: 0.0, longest_reply: 0 };
+const LOW: LimitUsage = LimitUsage { tokens: 100, active_ms: 0, subtask_turns: 0, cost: NO_COST };
 
 fn turns(change: impl FnOnce(&mut Limits)) -> TurnMachine {
     let mut limits = Limits::default();
     change(&mut limits);
-    TurnMachine::new(limits, false)
+    TurnMachine::new(limits, AnswerRules::default())
 }
 
-fn next(turns: &mut TurnMachine, input: TurnEvent, gauge: LimitUsage) -> (Action, Vec<Event>) {
+fn next(turns: &mut TurnMachine, input: TurnEvent, usage: LimitUsage) -> (Action, Vec<Event>) {
     let mut warnings = Vec::new();
-    let effect = turns.step(input, gauge, &mut warnings);
-    (effect, warnings)
+    let mut action = turns.step(input, usage, &mut warnings);
+    // The runtime's last actions do not change how a task ends.
+    if let Action::Settle(end) = action {
+        action = turns.step(TurnEvent::Settled(end), usage, &mut warnings);
+    }
+    (action, warnings)
 }
 
 fn text(text: &str) -> TurnEvent {
@@ -55,7 +62,7 @@ fn rejected(kind: &'static str) -> TurnEvent {
 }
 
 fn checked(result: Result<&str, &str>) -> TurnEvent {
-    let accepted = |answer: &str| AcceptedAnswer { answer: answer.to_owned(), objects: false };
+    let accepted = |answer: &str| AcceptedAnswer { answer: answer.to_owned(), fails_run: false };
     TurnEvent::Checked(result.map(accepted).map_err(str::to_owned))
 }
 
@@ -75,13 +82,12 @@ fn last(turns: &mut TurnMachine, events: Vec<TurnEvent>) -> String {
     for event in events {
         said = match next(turns, event, LOW).0 {
             Action::End(TaskEnd::Completed { answer }) => format!("completed: {answer}"),
-            Action::End(TaskEnd::Blocked { answer }) => format!("blocked: {answer}"),
             Action::End(TaskEnd::Cancelled) => "cancelled".to_owned(),
             Action::End(TaskEnd::Failed { error, .. }) => {
                 format!("{:?} {}: {}", error.code, error.reason, error.message)
             }
             Action::Check { answer, last } => format!("check {answer} {last}"),
-            Action::Correct { complaint } => format!("correct: {complaint}"),
+            Action::Correct { problem } => format!("correct: {problem}"),
             Action::Reject(Feedback { text, .. }) => format!("reject: {text}"),
             other => format!("{other:?}"),
         };
@@ -120,7 +126,10 @@ fn every_end_is_decided_by_what_happened() {
         (vec![words(), rejected("early_end")], "reject: not yet"),
         (vec![finished(false, "Sum.")], "check Sum. false"),
         (vec![words(), finished(false, " ")], "check My words. false"),
-        (vec![words(), finished(true, " ")], "blocked: My words."),
+        (
+            vec![words(), finished(true, " ")],
+            "TurnFailed blocked: the model reports that it is blocked: My words.",
+        ),
         (vec![staged("Stage done.")], "completed: Stage done."),
         (vec![words(), staged("")], "completed: My words."),
         (vec![verified()], "completed: Done: `make test` passes."),
@@ -128,11 +137,15 @@ fn every_end_is_decided_by_what_happened() {
         (vec![aborted()], "Pause"),
         (vec![TurnEvent::Stopped], "Pause"),
         (vec![failure(ErrorKind::Cancelled, None)], "Pause"),
-        (vec![TurnEvent::Stopped, TurnEvent::GoOn], "Ask { attempt: 1 }"),
+        (vec![TurnEvent::Stopped, TurnEvent::Continue], "Ask { attempt: 1 }"),
         (vec![TurnEvent::Stopped, TurnEvent::Cancelled], "cancelled"),
         (vec![failure(ErrorKind::Auth, None)], "TurnFailed llm_error: it broke"),
         (vec![text(" \n"), text("")], "TurnFailed llm_error: the model sent two empty replies in a row"),
-        (vec![cut(), cut()], "TurnFailed llm_error: the model's reply was cut off twice by its output limit"),
+        (
+            vec![cut(), cut()],
+            "TokenLimit output: the model's reply was cut off twice by its output limit; raise `max_output_tokens` or \
+             ask for less at once",
+        ),
         (vec![reply("I can't.", StopReason::Refusal)], "TurnFailed llm_error: the model declined: I can't."),
     ];
     for (events, expected) in cases {
@@ -152,7 +165,7 @@ fn an_unusable_reply_is_asked_for_again_once() {
 #[test]
 fn a_task_with_one_answer_fails_by_its_rejection() {
     for (kind, reason) in [("verify_failed", "tool_execution_error"), ("no_edit", "output_format_failure")] {
-        let mut turns = TurnMachine::new(Limits::default(), true);
+        let mut turns = TurnMachine::new(Limits::default(), AnswerRules { only_one: true, handled: false });
         assert_eq!(last(&mut turns, vec![rejected(kind)]), format!("TurnFailed {reason}: not yet"));
     }
 }
@@ -174,9 +187,9 @@ fn retries_count_up_and_a_reply_starts_the_count_again() {
     let mut turns = turns(|_| {});
     assert!(matches!(
         next(&mut turns, failure(ErrorKind::Cut, Some(200)), LOW).0,
-        Action::Rest { after_ms: 200 }
+        Action::Wait { after_ms: 200 }
     ));
-    assert!(matches!(next(&mut turns, TurnEvent::Rested, LOW).0, Action::Ask { attempt: 2 }));
+    assert!(matches!(next(&mut turns, TurnEvent::Waited, LOW).0, Action::Ask { attempt: 2 }));
     next(&mut turns, calls(&["a"]), LOW);
     assert!(matches!(
         next(&mut turns, TurnEvent::Answered(CallResults::default()), LOW).0,
@@ -193,10 +206,7 @@ fn a_model_that_stays_away_is_unreachable_and_one_that_refuses_is_not() {
 
 #[test]
 fn each_limit_ends_the_task_under_its_own_code() {
-    let dollar = Price { input: 1_000_000.0, ..Price::default() };
-    let mut spent = Cost::ZERO;
-    let usage = Some(Usage { input_tokens: 9, ..Usage::default() });
-    spent.spent(Some(dollar), &Reply { usage, ..Reply::default() }, 0);
+    let spent = Cost { usd: 9.0, longest_reply: 0 };
     let at = |usage| move |turns: &mut TurnMachine| failed(next(turns, TurnEvent::Ready, usage).0).0;
     type Case = (fn(&mut Limits), LimitUsage, ErrorCode, &'static str);
     let cases: [Case; 4] = [
@@ -243,7 +253,7 @@ fn each_limit_ends_the_task_under_its_own_code() {
 fn a_compaction_that_saves_nothing_ends_a_task_that_does_not_fit() {
     let mut small = turns(|limits| limits.max_tokens = 1_000);
     let full = LimitUsage { tokens: 1_500, ..LOW };
-    assert!(matches!(next(&mut small, TurnEvent::Ready, full).0, Action::Compact));
+    assert!(matches!(next(&mut small, TurnEvent::Ready, full).0, Action::Compact { .. }));
     let (error, _) = failed(next(&mut small, TurnEvent::Compacted { smaller: false }, full).0);
     assert_eq!((error.code, error.reason.as_str()), (ErrorCode::TokenLimit, "context"));
 }
@@ -252,32 +262,125 @@ fn a_compaction_that_saves_nothing_ends_a_task_that_does_not_fit() {
 fn a_compaction_that_did_not_help_is_not_tried_again_until_the_context_has_grown() {
     let mut turns = turns(|limits| limits.max_tokens = 1_000);
     let at = |tokens| LimitUsage { tokens, ..LOW };
-    assert!(matches!(next(&mut turns, TurnEvent::Ready, at(800)).0, Action::Compact));
+    assert!(matches!(next(&mut turns, TurnEvent::Ready, at(800)).0, Action::Compact { .. }));
     assert!(matches!(
         next(&mut turns, TurnEvent::Compacted { smaller: false }, at(800)).0,
         Action::Ask { .. }
     ));
     assert!(matches!(next(&mut turns, TurnEvent::Ready, at(900)).0, Action::Ask { .. }));
-    assert!(matches!(next(&mut turns, TurnEvent::Ready, at(1_001)).0, Action::Compact));
+    assert!(matches!(next(&mut turns, TurnEvent::Ready, at(1_001)).0, Action::Compact { .. }));
+}
+
+/// Overflows at these sizes, each after a compaction that saved something: the sizes to compact to.
+fn sizes_after_overflows(message: &str, tokens: &[u64]) -> Vec<Option<u64>> {
+    let mut turns = turns(|_| {});
+    let compact_to = |tokens: &u64| {
+        let error = ModelError::new(ErrorKind::Overflow, message);
+        let usage = LimitUsage { tokens: *tokens, ..LOW };
+        let event = TurnEvent::Failed { error, after_ms: None };
+        let Action::Compact { accepted_tokens } = next(&mut turns, event, usage).0 else {
+            return None;
+        };
+        let again = next(&mut turns, TurnEvent::Compacted { smaller: true }, usage).0;
+        assert!(matches!(again, Action::Ask { attempt: 1 }), "{again:?}");
+        accepted_tokens
+    };
+    tokens.iter().map(compact_to).collect()
 }
 
 #[test]
-fn an_overflow_compacts_and_asks_once_more() {
+fn an_overflow_compacts_to_the_stated_size_or_to_half_and_asks_again() {
+    let stated = "This model's maximum context length is 8192 tokens.";
+    type Case = (&'static str, &'static [u64], &'static [Option<u64>]);
+    let cases: [Case; 4] = [
+        (stated, &[20_000], &[Some(8_192)]),
+        // The server counts more tokens than we do.
+        (stated, &[6_000, 2_000], &[Some(6_000), Some(1_000)]),
+        ("Too long.", &[20_000, 9_000], &[Some(10_000), Some(4_500)]),
+        (
+            "Too long.",
+            &[64, 32, 16, 8, 4, 2, 1],
+            &[Some(32), Some(16), Some(8), Some(4), Some(2), Some(1), None],
+        ),
+    ];
+    for (message, tokens, sizes) in cases {
+        assert_eq!(sizes_after_overflows(message, tokens), sizes, "{message} {tokens:?}");
+    }
+}
+
+#[test]
+fn an_accepted_size_is_remembered_and_a_conversation_that_cannot_shrink_ends_the_task() {
     let mut turns = turns(|_| {});
-    assert!(matches!(next(&mut turns, failure(ErrorKind::Overflow, None), LOW).0, Action::Compact));
-    assert!(matches!(next(&mut turns, TurnEvent::Compacted { smaller: true }, LOW).0, Action::Ask { .. }));
-    let (error, _) = failed(next(&mut turns, failure(ErrorKind::Overflow, None), LOW).0);
-    assert_eq!(error.code, ErrorCode::TokenLimit);
+    let full = LimitUsage { tokens: 8_000, ..LOW };
+    next(&mut turns, failure(ErrorKind::Overflow, None), full);
+    next(&mut turns, TurnEvent::Compacted { smaller: true }, LOW);
+    next(&mut turns, calls(&["a"]), LOW);
+    let answered = TurnEvent::Answered(CallResults::default());
+    let grown = LimitUsage { tokens: 3_001, ..LOW };
+    assert!(matches!(next(&mut turns, answered, grown).0, Action::Compact { accepted_tokens: None }));
+    next(&mut turns, failure(ErrorKind::Overflow, None), full);
+    let (error, _) = failed(next(&mut turns, TurnEvent::Compacted { smaller: false }, full).0);
+    let message = "it broke (the conversation cannot be shortened any further)".to_owned();
+    assert_eq!(error, ErrorDetail { code: ErrorCode::TokenLimit, reason: "context".to_owned(), message });
+}
+
+#[test]
+fn an_aborted_call_pauses_the_task_unless_its_time_is_up() {
+    let aborted = || answered(|results| results.aborted = true);
+    let at = |active_ms| {
+        let mut turns = turns(|limits| limits.task_timeout_s = Some(2));
+        next(&mut turns, aborted(), LimitUsage { active_ms, ..LOW }).0
+    };
+    assert!(matches!(at(1_999), Action::Pause));
+    assert_eq!(failed(at(2_000)).0.code, ErrorCode::Timeout);
+}
+
+#[test]
+fn sections_open_ten_times_in_a_task() {
+    let mut turns = turns(|_| {});
+    for _ in 0..10 {
+        assert_eq!(turns.may_expand(), Ok(()));
+        turns.expanded();
+    }
+    let refusal = "This task has opened sections 10 times, which is the most. Go on with what you see.";
+    assert_eq!(turns.may_expand(), Err(refusal.to_owned()));
+}
+
+#[test]
+fn an_answer_handler_decides_about_answers_and_nothing_else() {
+    let handled = |events| {
+        let mut turns = TurnMachine::new(Limits::default(), AnswerRules { only_one: false, handled: true });
+        (last(&mut turns, events), turns.answer().to_owned())
+    };
+    let error = ErrorDetail {
+        code: ErrorCode::TurnFailed,
+        reason: "output_format_failure".to_owned(),
+        message: "no JSON".to_owned(),
+    };
+    let (accepted, refused) = (
+        TurnEvent::Handled(Conclusion::Answer("Better.".to_owned())),
+        TurnEvent::Handled(Conclusion::Failed { answer: "Kept.".to_owned(), error }),
+    );
+    let failure = "TurnFailed output_format_failure: no JSON";
+    let cases = [
+        (vec![checked(Ok("Form."))], ("Handle { answer: \"Form.\" }", "")),
+        (vec![text("Mine."), checked(Ok("Form.")), accepted], ("completed: Better.", "Mine.")),
+        (vec![text("Mine."), checked(Ok("Form.")), refused], (failure, "Kept.")),
+        (vec![TurnEvent::Cancelled], ("cancelled", "")),
+    ];
+    for (events, (end, answer)) in cases {
+        assert_eq!(handled(events), (end.to_owned(), answer.to_owned()));
+    }
 }
 
 #[test]
 fn limits_warn_once_at_four_fifths() {
     let mut turns = turns(|limits| limits.task_timeout_s = Some(10));
-    let gauge = LimitUsage { active_ms: 8_000, ..LOW };
-    let (_, warnings) = next(&mut turns, TurnEvent::Ready, gauge);
+    let usage = LimitUsage { active_ms: 8_000, ..LOW };
+    let (_, warnings) = next(&mut turns, TurnEvent::Ready, usage);
     let message = "used 8 of 10 seconds".to_owned();
     assert_eq!(warnings, [Event::Warning { code: "limit_time".into(), message }]);
-    assert_eq!(next(&mut turns, TurnEvent::Rested, gauge).1, []);
+    assert_eq!(next(&mut turns, TurnEvent::Waited, usage).1, []);
 }
 
 #[test]

@@ -24,7 +24,8 @@ pub(crate) struct Attempt {
     pub(crate) preface: Option<String>,
     /// The files named in `preface`, so that each change is reported once.
     #[serde(default, skip_serializing_if = "FileSnapshot::is_empty")]
-    pub(crate) told: FileSnapshot,
+    #[serde(rename = "told")]
+    pub(crate) reported: FileSnapshot,
     #[serde(flatten)]
     pub(crate) result: AttemptResult,
 }
@@ -32,7 +33,7 @@ pub(crate) struct Attempt {
 impl Attempt {
     /// An attempt without a preface.
     pub(crate) fn of(result: AttemptResult) -> Self {
-        Self { preface: None, told: FileSnapshot::default(), result }
+        Self { preface: None, reported: FileSnapshot::default(), result }
     }
 }
 

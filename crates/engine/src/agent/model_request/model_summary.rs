@@ -33,15 +33,15 @@ pub(crate) async fn summarise(
     max_tokens: u64,
     compacted: &mut Compacted,
 ) -> Result<(), RunAborted> {
-    let Some(told) = compacted.told.clone() else { return Ok(()) };
-    let by_rule = compacted.messages.get(told.at).map(Message::text).unwrap_or_default().to_owned();
-    let left = &conversation.history.messages()[told.turns];
+    let Some(summary) = compacted.summary.clone() else { return Ok(()) };
+    let by_rule = compacted.messages.get(summary.at).map(Message::text).unwrap_or_default().to_owned();
+    let left = &conversation.history.messages()[summary.turns];
     let room = conversation.usage.bytes(max_tokens) / MATERIAL_SHARE;
     let request = format!("{}\n\nAn index of it, made by rule:\n{by_rule}", material(left, room));
     match ask_for_summary(run, conversation, request).await? {
         Ok(text) => {
-            let words = summary_in_words(&text, told.bytes);
-            if let (Some(text), Some(message)) = (words, compacted.messages.get_mut(told.at)) {
+            let words = summary_in_words(&text, summary.bytes);
+            if let (Some(text), Some(message)) = (words, compacted.messages.get_mut(summary.at)) {
                 *message = Message::User { text };
             }
         }
@@ -61,7 +61,7 @@ async fn ask_for_summary(
     conversation: &Conversation<'_>,
     request: String,
 ) -> Result<Result<String, String>, RunAborted> {
-    let session = run.session();
+    let (session, asked_bytes) = (run.session(), SYSTEM.len() + request.len());
     let call = StepRequest::new(&run.task.branch, StepKind::Model, session.model.name())
         .with_args(json!({ ARGUMENT: request }));
     let (cancel, left_ms) = (run.cancel().clone(), run.left_ms());
@@ -77,7 +77,7 @@ async fn ask_for_summary(
     run.record_attempt(&attempt.result, &recorded);
     Ok(match attempt.result {
         AttemptResult::Reply(reply) => {
-            run.charge(&reply, conversation.usage.estimate(reply.text.len()));
+            run.charge(&reply, conversation.usage.estimate_request(asked_bytes, reply.text.len()));
             usable(reply)
         }
         AttemptResult::Error { error, .. } => Err(error.message),

@@ -34,11 +34,11 @@ impl Plan {
         let (mut tasks, mut problems) = (Vec::<PlannedTask>::new(), Vec::new());
         let lines = text.lines().map(str::trim).enumerate();
         for (n, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
-            let told = match tasks.last_mut().map(|task| more(task, line)) {
-                Some(Some(told)) => told,
+            let parsed = match tasks.last_mut().map(|task| more(task, line)) {
+                Some(Some(parsed)) => parsed,
                 _ => self.task(line, &tasks).map(|task| tasks.push(task)),
             };
-            problems.extend(told.err().map(|problem| format!("line {}: {problem}", n + 1)));
+            problems.extend(parsed.err().map(|problem| format!("line {}: {problem}", n + 1)));
         }
         if tasks.len() > MAX_TASKS {
             problems.push(format!("a plan has at most {MAX_TASKS} tasks; this one has {}", tasks.len()));

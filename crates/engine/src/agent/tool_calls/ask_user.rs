@@ -39,7 +39,7 @@ pub(super) async fn ask(
         limit: Duration::from_secs(run.session().limits.approval_timeout_s),
         cancel: run.cancel(),
     };
-    let approver = &run.session().gatekeeper.approver;
+    let approver = &run.session().approval.approver;
     let ask = async { approver.ask_user(&question).await };
     let said = wait.text(ASK_USER, json!({ "question": question }), ask).await?;
     let answer = said.as_ref().ok().cloned().flatten();

@@ -37,8 +37,10 @@ pub(crate) async fn perform(
     if !context.workspace.is_snapshot_saved() {
         watching(&context.workspace, Workspace::save_snapshot).await;
     }
+    // A background job may have changed tests since the last command.
+    restore_tests(protected.as_ref(), &context.workspace).await;
     let mut called = CallRecord::plain(within(left_ms, context, tool.perform(prepared, context)).await);
-    restore(&mut called, protected, &context.workspace).await;
+    restore(&mut called, protected.as_ref(), &context.workspace).await;
     if !context.workspace.is_unchanged() {
         called.output.changed = watching(&context.workspace, Workspace::scan_changes).await;
         called.output.directories = context.workspace.take_directory_changes().into();
@@ -49,17 +51,27 @@ pub(crate) async fn perform(
 /// Restores protected files that a command changed, and adds a note to the output.
 pub(crate) async fn restore(
     called: &mut CallRecord,
-    protected: Option<Arc<ProtectedTests>>,
+    protected: Option<&Arc<ProtectedTests>>,
     workspace: &Arc<Workspace>,
 ) {
-    let Some(protected) = protected else { return };
-    let workspace = Arc::clone(workspace);
-    let restored = tokio::task::spawn_blocking(move || protected.restore(&workspace)).await;
-    called.protected = restored.unwrap_or_default();
+    called.protected = restore_tests(protected, workspace).await;
     if !called.protected.is_empty() {
-        let told = protected_answer(&called.protected);
-        called.output.content.push_str(&format!("\n[{told} They were restored.]"));
+        let note = protected_answer(&called.protected);
+        called.output.content.push_str(&format!("\n[{note} They were restored.]"));
     }
+}
+
+/// Restores protected files and returns the paths of those that had changed.
+async fn restore_tests(protected: Option<&Arc<ProtectedTests>>, workspace: &Arc<Workspace>) -> Vec<String> {
+    let Some(protected) = protected.cloned() else { return Vec::new() };
+    let workspace = Arc::clone(workspace);
+    tokio::task::spawn_blocking(move || protected.restore(&workspace)).await.unwrap_or_default()
+}
+
+/// Ends the background jobs and restores protected files, so that what is scored are the original tests.
+pub(crate) async fn protect_at_end(protected: &Arc<ProtectedTests>, workspace: &Arc<Workspace>) {
+    workspace.end_jobs().await;
+    restore_tests(Some(protected), workspace).await;
 }
 
 /// Determines what an interrupted command had changed, as far as the files show it: the snapshot taken before
@@ -77,8 +89,8 @@ pub(crate) async fn recover_interrupted(
     let names: Vec<&str> =
         called.output.changed.iter().map(|change| change.path.as_str()).take(MAX_NAMES).collect();
     if !names.is_empty() {
-        let told = format!("\n[These files changed since it began: {}.]", names.join(", "));
-        called.output.content.push_str(&told);
+        let note = format!("\n[These files changed since it began: {}.]", names.join(", "));
+        called.output.content.push_str(&note);
     }
 }
 

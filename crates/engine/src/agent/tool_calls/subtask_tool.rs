@@ -10,10 +10,11 @@ use fusee_tools::tool::arguments;
 use fusee_tools::{Access, ToolDefinition, ToolOutput};
 use serde_json::{Value, json};
 
+use crate::agent::conversation::Conversation;
 use crate::agent::execution::Execution;
 use crate::agent::facts::Facts;
 use crate::agent::flow::FlowState;
-use crate::agent::limits::cost::Charges;
+use crate::agent::limits::budget::{Remaining, Spent};
 use crate::agent::task::AgentTask;
 use crate::agent::tool_calls::CallRoute;
 use crate::agent::tool_calls::tool_executor::CallRecord;
@@ -32,34 +33,6 @@ pub(crate) trait SubtaskRunner: Send + Sync {
         recap: Recap,
         said: &'a [Message],
     ) -> BoxFuture<'a, Result<SubtaskOutcome, RunAborted>>;
-}
-
-/// The remaining limits of a task, shared by all its subtasks.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Remaining {
-    /// Remaining model replies.
-    pub turns: u32,
-    /// Remaining working time in milliseconds, if limited.
-    pub ms: Option<u64>,
-    /// Remaining budget in US dollars, if limited and the price is known.
-    pub usd: Option<f64>,
-}
-
-/// Resources used by the subtasks of a task.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Spent {
-    pub(crate) turns: u32,
-    pub(crate) charges: Charges,
-    pub(crate) active_ms: u64,
-}
-
-impl Spent {
-    /// Adds the resources used elsewhere.
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.turns = self.turns.saturating_add(other.turns);
-        self.active_ms += other.active_ms;
-        self.charges.extend(&other.charges);
-    }
 }
 
 /// Outcome of a subtask.
@@ -106,17 +79,6 @@ pub(crate) fn spec() -> ToolSpec {
     ToolSpec { name: name.to_string(), description: description.to_string(), parameters: parameters.clone() }
 }
 
-/// The limits that remain for subtasks of a task that had this many turns itself.
-pub(crate) fn remaining(run: &Execution<'_>, turns: u32) -> Remaining {
-    let limits = run.limits();
-    let cost = run.meter.charges.cost_usd(limits.price);
-    Remaining {
-        turns: limits.max_turns.saturating_sub(run.meter.all_turns(turns)),
-        ms: run.left_ms(),
-        usd: limits.budget_usd.zip(cost).map(|(budget, cost)| (budget - cost).max(0.0)),
-    }
-}
-
 /// Summary of the work so far, for a subtask that continues from here.
 fn recap(task: &AgentTask, flow: &FlowState) -> Recap {
     let FlowState { plan, facts, .. } = flow;
@@ -136,11 +98,11 @@ pub(super) fn route(task: &AgentTask, call: &ToolCall) -> Option<CallRoute> {
     Some(arguments::parse(&call.arguments, definition()).map_or_else(CallRoute::malformed, CallRoute::Spawn))
 }
 
-/// Runs the subtask to its end; its answer is the result of the call. `said` is the conversation so far.
+/// Runs the subtask to its end; its answer is the result of the call.
 pub(super) async fn spawn(
     run: &mut Execution<'_>,
     flow: &mut FlowState,
-    said: &[Message],
+    conversation: &Conversation<'_>,
     turns: u32,
     call: &ToolCall,
     arguments: Value,
@@ -149,9 +111,10 @@ pub(super) async fn spawn(
         let output = ToolOutput::error("This task begins no others.");
         return run.answer(call, CallRecord::ended(output, CallFate::Refused)).await;
     };
-    let (left, recap) = (remaining(run, turns), recap(run.task, flow));
-    let SubtaskOutcome { output, spent, facts } = spawn.spawn(arguments, left, recap, said).await?;
-    run.meter.spend(&spent);
+    let (left, recap) = (run.remaining(turns, conversation), recap(run.task, flow));
+    let SubtaskOutcome { output, spent, facts } =
+        spawn.spawn(arguments, left, recap, conversation.history.messages()).await?;
+    run.meter.spent.add(&spent);
     flow.facts.absorb_files(&facts);
     run.answer(call, CallRecord::plain(output)).await
 }

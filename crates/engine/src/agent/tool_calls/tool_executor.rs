@@ -106,7 +106,7 @@ impl ToolExecutor<'_> {
             limit: Duration::from_secs(self.session.limits.approval_timeout_s),
             cancel: self.cancel,
         };
-        let (answer, unanswered) = wait.approval(&*self.session.gatekeeper.approver, question).await?;
+        let (answer, unanswered) = wait.approval(&*self.session.approval.approver, question).await?;
         let (approved, reason) = (answer.approved, answer.reason.clone());
         self.engine.emit(self.branch, Event::ApprovalResolved { call_id, approved, reason });
         if unanswered == Some(NoAnswer::Cancelled) {
@@ -210,7 +210,7 @@ impl ToolExecutor<'_> {
                 let guarded = self.protected.clone();
                 let body = async move {
                     let mut called = settle(&**tool, arguments, &intent, context).await;
-                    restore(&mut called, guarded, &context.workspace).await;
+                    restore(&mut called, guarded.as_ref(), &context.workspace).await;
                     recover_interrupted(&**tool, &mut called, &context.workspace).await;
                     CallRecord { output: clean(secrets, called.output), ..called }
                 };

@@ -33,8 +33,10 @@ fn place(found: &[PromptProblem], source: &Source, problems: &mut Diagnostics) {
         let before = seen.entry((at, problem.code)).or_default();
         let nth = *before + usize::from(problem.code.starts_with("duplicate"));
         *before += 1;
-        let key = at.rsplit('.').next().unwrap_or_default();
-        let span = quoted(source.text(), key, nth).map_or_else(Span::default, Span::from);
+        // The path of a section ends with its key, and an invalid key may itself contain dots.
+        let mut keys = std::iter::successors(Some(at), |path| path.split_once('.').map(|(_, rest)| rest));
+        let span =
+            keys.find_map(|key| quoted(source.text(), key, nth)).map_or_else(Span::default, Span::from);
         problems.push(Diagnostic::error(problem.code, source, span, problem.to_string()));
     }
 }
@@ -42,8 +44,8 @@ fn place(found: &[PromptProblem], source: &Source, problems: &mut Diagnostics) {
 /// Returns the `nth` (or last) place where a section gets this key, or a kind that is its key. Keys are compared
 /// in lower case.
 fn quoted(text: &str, key: &str, nth: usize) -> Option<Range<usize>> {
-    let text = text.to_ascii_lowercase();
-    let places = text.match_indices(key).filter_map(|(start, _)| {
+    let (text, key) = (text.to_ascii_lowercase(), key.to_ascii_lowercase());
+    let places = text.match_indices(&key).filter_map(|(start, _)| {
         let end = start + key.len();
         let before = text[..start].strip_suffix(['"', '\''])?.trim_end().strip_suffix(['=', ':'])?;
         let field = before.trim_end().trim_end_matches('"');

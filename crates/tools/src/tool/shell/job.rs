@@ -31,6 +31,8 @@ const MAX_FINISHED: usize = 32;
 const POLL_WAIT: Duration = Duration::from_secs(2);
 /// Time that a start waits for an early end, which usually means a mistake in the command line.
 const START_WAIT: Duration = Duration::from_millis(150);
+/// Maximum time to wait for a killed job.
+const END_WAIT: Duration = Duration::from_secs(5);
 
 /// The jobs of one run.
 #[derive(Debug, Default)]
@@ -74,6 +76,16 @@ impl Jobs {
             }
         }
         Err(answer)
+    }
+
+    /// Kills the running jobs and waits for their end.
+    pub(crate) async fn end_all(&self) {
+        let running: Vec<Arc<Job>> =
+            self.jobs.lock().iter().filter(|job| job.is_running()).cloned().collect();
+        running.iter().for_each(|job| job.kill.cancel());
+        for job in running {
+            job.wait_for_end(END_WAIT).await;
+        }
     }
 
     fn add(&self, job: &Arc<Job>) -> Result<(), String> {

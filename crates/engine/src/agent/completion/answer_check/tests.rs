@@ -21,7 +21,7 @@ fn fences_and_words_around_the_value_are_taken_off() {
 fn a_complaint_names_every_place() {
     let schema = json!({ "type": "array", "items": { "type": "integer" }, "minItems": 3 });
     let check = JsonAnswer::new(&schema).expect("a schema");
-    let complaint = check.read(r#"["x", 2]"#).expect_err("two mistakes");
-    assert!(complaint.contains("at `/0`") && complaint.contains("has less than 3 items"), "{complaint}");
+    let problem = check.read(r#"["x", 2]"#).expect_err("two mistakes");
+    assert!(problem.contains("at `/0`") && problem.contains("has less than 3 items"), "{problem}");
     assert!(check.read("no JSON at all").expect_err("none").starts_with("it is not JSON"));
 }

@@ -20,11 +20,11 @@ const REPLANNED: &str = "[Replaced by a later plan.]";
 const UNSEEN: &str = "[Its images are left out to save context.]";
 
 /// Bytes kept of a long result. The tail gets more because it shows the outcome.
-const HEAD: usize = 400;
-const TAIL: usize = 600;
+pub(super) const HEAD: usize = 400;
+pub(super) const TAIL: usize = 600;
 
 /// Results up to this many bytes are not cut; it would save little.
-const WHOLE: usize = 1_600;
+pub(super) const WHOLE: usize = 1_600;
 
 /// A shorter text may be a refusal to read again, so it does not supersede a longer one.
 const SURELY_A_TEXT: usize = 512;
@@ -119,17 +119,17 @@ pub(super) fn prune(
         }
         let now = draft.message(exchange.at);
         if now.text().len() > WHOLE {
-            draft.shorten(exchange.at, ends(exchange.content));
+            draft.shorten(exchange.at, ends(exchange.content, HEAD, TAIL));
         } else if !now.images().is_empty() {
             draft.shorten(exchange.at, format!("{}\n{UNSEEN}", exchange.content));
         }
     }
 }
 
-/// Keeps head and tail around a note, cut at line ends if there are any nearby.
-fn ends(text: &str) -> String {
-    let head = head_end(text);
-    let tail = tail_start(text);
+/// Keeps this many bytes of head and tail around a note, cut at line ends if there are any nearby.
+pub(super) fn ends(text: &str, head: usize, tail: usize) -> String {
+    let head = head_end(text, head);
+    let tail = tail_start(text, tail).max(head);
     let cut = tail - head;
     let lines = text[head..tail].lines().count();
     let unit = if lines == 1 { "line" } else { "lines" };
@@ -141,24 +141,24 @@ fn ends(text: &str) -> String {
     )
 }
 
-fn head_end(text: &str) -> usize {
-    let mut end = HEAD;
+fn head_end(text: &str, bytes: usize) -> usize {
+    let mut end = bytes.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
     }
     match text[..end].rfind('\n') {
-        Some(newline) if newline >= HEAD / 2 => newline + 1,
+        Some(newline) if newline >= bytes / 2 => newline + 1,
         _ => end,
     }
 }
 
-fn tail_start(text: &str) -> usize {
-    let mut start = text.len() - TAIL;
+fn tail_start(text: &str, bytes: usize) -> usize {
+    let mut start = text.len().saturating_sub(bytes);
     while !text.is_char_boundary(start) {
         start += 1;
     }
     match text[start..].find('\n') {
-        Some(newline) if newline < TAIL / 2 => start + newline + 1,
+        Some(newline) if newline < bytes / 2 => start + newline + 1,
         _ => start,
     }
 }

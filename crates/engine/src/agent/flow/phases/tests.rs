@@ -31,16 +31,16 @@ fn reading_planning_and_changing_lead_on_and_a_new_plan_leads_back() {
     let mut phases = phases(PhaseMode::Rules, USUAL, PhaseRules::default());
     let mut facts = Facts::default();
     let mut log = vec![told(phases.follow(&facts))];
-    facts.read("x");
+    facts.record_read("x");
     log.push(told(phases.follow(&facts)));
-    facts.plan_made();
+    facts.record_plan();
     log.push(told(phases.follow(&facts)));
-    facts.called("write_file", &changed("one"));
+    facts.record_call("write_file", &changed("one"));
     log.push(told(phases.follow(&facts)));
-    facts.plan_made();
+    facts.record_plan();
     log.push(told(phases.follow(&facts)));
     log.push(told(phases.follow(&facts)));
-    facts.called("write_file", &changed("two"));
+    facts.record_call("write_file", &changed("two"));
     log.push(told(phases.follow(&facts)));
     assert_eq!(
         log,
@@ -62,12 +62,12 @@ fn each_rule_can_be_turned_off() {
         PhaseRules { auto_plan_after_read: false, write_to_implement: false, ..PhaseRules::default() };
     let mut phases = phases(PhaseMode::Rules, USUAL, rules);
     let mut facts = Facts::default();
-    facts.read("x");
-    facts.called("write_file", &changed("one"));
+    facts.record_read("x");
+    facts.record_call("write_file", &changed("one"));
     assert_eq!(told(phases.follow(&facts)), "-");
-    facts.plan_made();
+    facts.record_plan();
     assert_eq!(told(phases.follow(&facts)), "context -> implement: a plan was made");
-    facts.plan_made();
+    facts.record_plan();
     assert_eq!(told(phases.follow(&facts)), "-");
 }
 
@@ -75,13 +75,13 @@ fn each_rule_can_be_turned_off() {
 fn states_are_free_and_targets_map_the_rules_onto_them() {
     let mut four = phases(PhaseMode::Rules, &["a", "b", "c", "d"], PhaseRules::default());
     let mut facts = Facts::default();
-    facts.read("x");
+    facts.record_read("x");
     assert_eq!(told(four.follow(&facts)), "a -> c: 1 file was read");
     let targets = [("plan".to_owned(), "b".to_owned())].into();
     let rules = PhaseRules { min_files_read_for_plan: 2, targets, ..PhaseRules::default() };
     let mut named = phases(PhaseMode::Rules, &["a", "b", "c", "d"], rules);
     assert_eq!(told(named.follow(&facts)), "-");
-    facts.read("y");
+    facts.record_read("y");
     assert_eq!(told(named.follow(&facts)), "a -> b: 2 files were read");
 }
 
@@ -90,13 +90,13 @@ fn reads_of_earlier_parts_count() {
     let rules = PhaseRules { min_files_read_for_plan: 2, ..PhaseRules::default() };
     let mut phases = phases(PhaseMode::Rules, USUAL, rules);
     let mut facts = Facts::default();
-    facts.read("x");
+    facts.record_read("x");
     assert_eq!(told(phases.follow(&facts)), "-");
     let mut next = phases.carried_over(&facts);
     let mut facts = Facts::default();
-    facts.read("x");
+    facts.record_read("x");
     assert_eq!(told(next.follow(&facts)), "-");
-    facts.read("y");
+    facts.record_read("y");
     assert_eq!(told(next.follow(&facts)), "context -> plan: 2 files were read");
 }
 
@@ -104,7 +104,7 @@ fn reads_of_earlier_parts_count() {
 fn an_answer_names_one_phase_in_whatever_words() {
     let mut llm = phases(PhaseMode::Llm, USUAL, PhaseRules::default());
     let mut facts = Facts::default();
-    facts.read("x");
+    facts.record_read("x");
     assert_eq!(told(llm.follow(&facts)), "-", "rules say nothing where a model decides");
     let mut hear = |answer: &str| llm.answered(answer).map(told);
     assert_eq!(hear(" Plan\n").unwrap(), "context -> plan: reported by the model");
@@ -124,7 +124,7 @@ fn in_hybrid_a_model_is_asked_only_where_the_rules_say_nothing() {
     hybrid.turn();
     assert!(hybrid.follow(&facts).is_none() && hybrid.asks());
     hybrid.turn();
-    facts.read("x");
+    facts.record_read("x");
     assert!(hybrid.follow(&facts).is_some() && !hybrid.asks());
     hybrid.turn();
     assert!(hybrid.follow(&facts).is_none() && hybrid.asks());

@@ -22,5 +22,32 @@ fn tests_are_put_back_whatever_happened_to_them() {
     assert_eq!(std::fs::read(path("b_test.py")).unwrap(), [0xff, 0xfe]);
     assert_eq!(std::fs::read_to_string(path("tests/deep/a.py")).unwrap(), "a\n");
     assert_eq!(std::fs::read_to_string(path("c.py")).unwrap(), "changed\n");
-    assert!(protected.covers("new_test.go") && !protected.covers("c.py"));
+    assert!(
+        protected.covers("new_test.go") && protected.covers("src/conftest.py") && !protected.covers("c.py")
+    );
+}
+
+#[test]
+fn added_tests_are_removed_even_if_they_are_ignored_and_what_tests_leave_behind_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "x\n").unwrap();
+    };
+    write("tests/test_a.py");
+    let workspace = Workspace::open(folder.path()).unwrap();
+    let protected = ProtectedTests::take(&workspace);
+    let added = ["conftest.py", "src/lib_test.go", "tests/test_b.py"];
+    let left = [
+        "src/lib.go",
+        "tests/__pycache__/test_a.cpython-312.pyc",
+        "tests/output.txt",
+        "node_modules/x/test/index.js",
+    ];
+    added.iter().chain(&left).for_each(|name| write(name));
+    std::fs::write(folder.path().join(".gitignore"), "conftest.py\n*_test.go\n").unwrap();
+    assert_eq!(protected.restore(&workspace), added);
+    assert_eq!(protected.restore(&workspace), [""; 0]);
+    assert!(left.iter().all(|name| folder.path().join(name).exists()));
 }

@@ -29,6 +29,15 @@ fn one_unknown_price_makes_the_cost_unknown_but_not_the_known_part() {
 }
 
 #[test]
+fn our_own_count_is_the_total_only_if_nothing_was_reported() {
+    let mut all = Charges::default();
+    all.add_estimated(CHEAP, &Usage { input_tokens: 1_000_000, ..Usage::default() });
+    assert_eq!((all.usage().input_tokens, all.cost_usd(None), all.known_usd()), (1_000_000, Some(1.0), 1.0));
+    all.extend(&charges(&[(DEAR, 1_000_000)]));
+    assert_eq!((all.usage().input_tokens, all.cost_usd(None), all.known_usd()), (1_000_000, Some(3.0), 4.0));
+}
+
+#[test]
 fn without_requests_the_cost_is_zero_if_the_price_is_known() {
     let none = Charges::default();
     assert_eq!((none.cost_usd(CHEAP).map(f64::to_bits), none.cost_usd(None)), (Some(0), None));

@@ -56,7 +56,7 @@ impl SummaryLine {
                     let pattern =
                         arguments.pattern().map(|text| format!("`{}`", squeezed(text, COMMAND_BYTES)));
                     let what = pattern.or_else(|| listed(&arguments)).unwrap_or_default();
-                    other.push(told(format!("{name} {what}"), exchange.ok));
+                    other.push(describe(format!("{name} {what}"), exchange.ok));
                 }
                 CallKind::Ask => {
                     let question = squeezed(arguments().question().unwrap_or_default(), SAID_BYTES);
@@ -70,10 +70,10 @@ impl SummaryLine {
                 CallKind::ReadSection if exchange.ok => {}
                 CallKind::ReadFile | CallKind::ReadFiles | CallKind::Change | CallKind::Patch => {
                     let what = listed(&arguments()).unwrap_or_default();
-                    other.push(told(format!("{name} {what}"), exchange.ok));
+                    other.push(describe(format!("{name} {what}"), exchange.ok));
                 }
                 CallKind::ReadSection | CallKind::Other => {
-                    other.push(told(format!("called {name}"), exchange.ok))
+                    other.push(describe(format!("called {name}"), exchange.ok))
                 }
             }
         }
@@ -132,7 +132,7 @@ fn entries(items: &[String]) -> Option<String> {
     }
 }
 
-fn told(deed: String, ok: bool) -> String {
+fn describe(deed: String, ok: bool) -> String {
     let deed = deed.trim_end();
     if ok { deed.to_owned() } else { format!("{deed} (failed)") }
 }
@@ -154,7 +154,7 @@ fn job(arguments: &CallArguments, exchange: &CallExchange<'_>) -> String {
 fn ended(deed: String, exchange: &CallExchange<'_>) -> String {
     match closing_words(exchange.content) {
         Some(words) => format!("{} ({words})", deed.trim_end()),
-        None => told(deed, exchange.ok),
+        None => describe(deed, exchange.ok),
     }
 }
 
