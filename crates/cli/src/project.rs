@@ -5,7 +5,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -137,8 +137,8 @@ impl Project {
         self.keep_private().map_err(open)?;
         let options = JournalOptions { rescue: self.rescue.clone(), ..options };
         let journal = Journal::open(&self.journal, options, Arc::new(SystemClock))?;
-        // A journal without runs (and triggers, which are refused) grants nothing, whoever created it. Recording it as owned here also covers a
-        // journal of ours whose process was killed right after creating it.
+        // A journal without runs grants nothing, whoever created it, and one with triggers is refused. Recording
+        // it as owned here also covers a journal of ours whose process was killed right after creating it.
         if !self.ownership.covers(&self.journal) && journal.runs().is_ok_and(|runs| runs.is_empty()) {
             // If this cannot be saved, the user has to run `fusee trust` before resuming.
             let _ = self.ownership.add(&self.journal);
@@ -146,15 +146,9 @@ impl Project {
         Ok(journal)
     }
 
-    /// Makes the journal readable for its owner alone: it holds requests, answers and file contents. SQLite gives
-    /// the files beside it the same mode.
+    /// Makes a journal of an earlier version readable for its owner alone: it holds requests, answers and file
+    /// contents.
     fn keep_private(&self) -> io::Result<()> {
-        let made = OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(&self.journal);
-        match made {
-            Ok(_) => return Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
-        }
         for path in self.journal_files() {
             let Ok(found) = path.symlink_metadata() else { continue };
             let is_ours = found.is_file() && found.uid() == rustix::process::getuid().as_raw();
@@ -166,8 +160,8 @@ impl Project {
     }
 
     /// The journal and the files that SQLite keeps beside it.
-    fn journal_files(&self) -> [PathBuf; 3] {
-        ["", "-wal", "-shm"].map(|end| {
+    fn journal_files(&self) -> [PathBuf; 4] {
+        ["", "-wal", "-shm", "-marks"].map(|end| {
             let mut name = self.journal.clone().into_os_string();
             name.push(end);
             PathBuf::from(name)

@@ -131,8 +131,10 @@ fn every_path_that_the_pages_name_is_there() {
     for name in ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "SECURITY.md"] {
         for path in named(&page(name)) {
             let known = [root(), root().join("crates")].iter().any(|base| base.join(&path).exists());
-            // Created by building or running.
-            if !known && !path.starts_with("target/") && !path.starts_with(".fusee/") {
+            // Created by building or running, or a file of the user's project.
+            let elsewhere =
+                ["target/", ".fusee/", ".git/", ".hg/"].iter().any(|start| path.starts_with(start));
+            if !known && !elsewhere {
                 missing.push(format!("{name}: {path}"));
             }
         }

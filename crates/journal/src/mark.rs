@@ -3,7 +3,7 @@
 //! commands that ran already. `journal.db-marks` has one slot per run, written after each commit.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -73,10 +73,8 @@ pub(crate) struct Marks {
 impl Marks {
     pub(crate) fn open_to_write(journal: &Path) -> Result<Self, JournalError> {
         let path = schema::sibling_path(journal, "-marks");
-        let file = OpenOptions::new()
+        let file = schema::private_file()
             .read(true)
-            .write(true)
-            .create(true)
             .truncate(false)
             .open(path)
             .map_err(|error| JournalError::from_io(journal, &error))?;

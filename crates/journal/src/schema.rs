@@ -1,8 +1,10 @@
 //! The database file: schema, creation and opening. `rows.rs`, `reader.rs` and `gc.rs` hold the
 //! statements.
 
+use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -156,7 +158,8 @@ fn release_pages(connection: &Connection) -> rusqlite::Result<()> {
 fn make(half: &Path, path: &Path, durability: Durability) -> Result<(), JournalError> {
     let image = without_runs().map_err(|error| JournalError::from_sqlite(path, &error))?;
     let write = || {
-        let mut file = std::fs::File::create(half)?;
+        // Requests, answers and file contents are nobody else's business. SQLite gives its other files this mode.
+        let mut file = private_file().truncate(true).open(half)?;
         file.write_all(&image)?;
         match durability {
             Durability::Process => Ok(()),
@@ -164,6 +167,13 @@ fn make(half: &Path, path: &Path, durability: Durability) -> Result<(), JournalE
         }
     };
     write().map_err(|error| JournalError::from_io(path, &error))
+}
+
+/// Options that create a file which only its owner can read.
+pub(crate) fn private_file() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).mode(0o600);
+    options
 }
 
 /// Serialized image of a journal without runs.

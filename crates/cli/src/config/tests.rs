@@ -256,8 +256,11 @@ fn the_schema_agrees_with_the_parser() {
 
 #[test]
 fn flows_have_the_defaults_of_the_library() {
+    use fusee::engine::agent::flow::{FlowMode, FlowSettings};
     let config = Place::new("", "", &[]).gather(Vec::new()).unwrap();
-    assert_eq!(config.flow().unwrap(), fusee::engine::agent::flow::FlowSettings::default());
+    let library = FlowSettings::default();
+    let expected = FlowSettings { mode: FlowMode::Auto, sample_temperature: Some(0.7), ..library };
+    assert_eq!(config.flow().unwrap(), expected);
 }
 
 /// Gathers with an agent file of this name and text.
@@ -367,7 +370,7 @@ fn the_last_word_on_the_shape_of_the_work_counts() {
     let branching = "task_branching = true\n";
     let flag = |mode: &str| vec![("task_flow_mode", Value::Text(mode.to_owned()))];
     let cases = [
-        (stages, Vec::new(), Flat, 1),
+        (stages, Vec::new(), Auto, 1),
         (stages, flag("flat"), Flat, 0),
         (stages, flag("staged"), Staged, 0),
         (branching, Vec::new(), Branched, 0),

@@ -139,7 +139,7 @@ fn a_flow_holds_from_the_next_message_on() {
     let project = Project::new();
     let script = project.script(&[Line::text("One."), Line::text("a.txt\n```\ntwo\n```\n")]);
     let outcome = talk(&project, &script, "/flow\none\n/flow direct\n/flow\ntwo\n").run().exits(0);
-    let expected = "flat is the current flow mode\nOne.\ndirect is used from the next message on\n\
+    let expected = "auto is the current flow mode\nOne.\ndirect is used from the next message on\n\
         direct is the current flow mode\n";
     assert!(outcome.stdout.starts_with(expected), "{}", outcome.stdout);
     assert_eq!(project.read("a.txt"), "two\n");

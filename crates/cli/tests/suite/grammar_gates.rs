@@ -124,7 +124,7 @@ fn a_model_that_writes_files_whole_is_not_led_into_other_ways() {
     let project = Project::new().with("solution.py", "x = 1\n");
     let open_of = |model: &str| {
         let server = Server::start([header("finish", json!({"status": "blocked", "summary": "No."}))]);
-        run_with(&project, &server, model, "Fix solution.py.").run();
+        run_with(&project, &server, model, "Fix solution.py.").args(["--flow", "flat"]).run();
         open(&server.requests()[0])
     };
     let changes = |open: &[String]| -> Vec<String> {

@@ -165,8 +165,8 @@ fn events_out_of_order_end_in_one_way() {
 #[test]
 fn retry_after_is_obeyed_in_both_forms() {
     let seconds = Reply::error(429, "slow down").header("retry-after", "1");
-    // A date has whole seconds, so at least one of the two seconds remains.
-    let date = Reply::error(503, "back soon").retry_after_date(Duration::from_secs(2));
+    // A date has whole seconds and is made before the run starts, so at least one of the three seconds remains.
+    let date = Reply::error(503, "back soon").retry_after_date(Duration::from_secs(3));
     for (form, refusal) in [("seconds", seconds), ("date", date)] {
         let project = impatient();
         let server = Server::start([refusal, Message::text("Done.").stream()]);

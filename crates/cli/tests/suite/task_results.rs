@@ -168,7 +168,7 @@ fn every_failure_has_all_notes_and_metrics() {
     let project = project(&[("odd", "<instructions>x</instructions><tools allow=\"red_file\"/>")]);
     let blocked = [Line::call("finish", json!({"status": "blocked", "summary": "no key"}))];
     let results = [
-        result(&project, &[], &["greet"], 1),
+        result(&project, &[], &["greet"], 2),
         result(&project, &[], &["nothing-like-it"], 2),
         result(&project, &[], &["odd"], 2),
         result(&project, &blocked, &["greet", "who=x"], 1),
@@ -208,7 +208,7 @@ fn what_keeps_a_task_from_beginning_is_a_result_too() {
 #[test]
 fn all_that_is_wrong_with_inputs_is_told_at_once() {
     let project = project(&[]);
-    let wrong = result(&project, &[], &["greet", "Bob", "zz=1", "n=x", "obj={\"b\":1}"], 1);
+    let wrong = result(&project, &[], &["greet", "Bob", "zz=1", "n=x", "obj={\"b\":1}"], 2);
     let message = wrong["notes"]["error"]["message"].as_str().unwrap();
     for part in ["`Bob`", "`zz`", "`n`", "`who`", "`{{obj.a}}`"] {
         assert!(message.contains(part), "{part}: {message}");

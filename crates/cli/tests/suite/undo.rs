@@ -327,7 +327,7 @@ fn what_the_user_wrote_while_a_command_ran_is_kept() {
     project.write("notes.txt", "by the user\n");
     project.write("go", "");
     running.wait().exits(0);
-    let undone = fusee(&project).args(["runs", "undo", "r"]).run().exits(0);
+    let undone = fusee(&project).args(["runs", "undo", "r", "--yes"]).run().exits(0);
     assert_eq!(project.read("notes.txt"), "before\n");
     let copies = project.journal().with_file_name("undone").join("r");
     assert_eq!(std::fs::read_to_string(copies.join("notes.txt")).unwrap(), "by the user\n");

@@ -57,7 +57,7 @@ pub(super) fn node_spec(lines: &[&str]) -> Option<TestReport> {
         lines.iter().rev().find_map(|line| line.strip_prefix(prefix.as_str())).and_then(number)
     };
     let mut report = TestReport {
-        runner: "node --test".into(),
+        runner: "node".into(),
         passed: figure("pass")?,
         failed: figure("fail")?.saturating_add(figure("cancelled").unwrap_or_default()),
         skipped: figure("skipped").unwrap_or_default().saturating_add(figure("todo").unwrap_or_default()),

@@ -1,3 +1,5 @@
+//! Commands found in projects of every kind.
+
 use super::*;
 
 /// The commands for a project of these files.

@@ -174,7 +174,7 @@ impl<'a> StageRunner<'a> {
             let worked = self.attempt(&part, attempt, hint.as_deref(), &facts).await?;
             self.take(&part, &worked);
             facts.absorb(&worked.facts);
-            let missing = shortfall(&worked);
+            let missing = failures(&worked);
             let verdict = SampleVerdict::new(attempt, missing.is_empty(), &worked.sample);
             self.emit(verdict.event());
             verdicts.push(verdict);

@@ -6,7 +6,7 @@ use crate::task_system::ErrorType;
 #[test]
 fn exit_codes_are_those_of_the_table() {
     let of = |reason| ExitStatus::of_error(&TaskError::failure(reason, ""));
-    assert_eq!(of(Reason::InputValidationFailure), ExitStatus::Failed);
+    assert_eq!(of(Reason::InputValidationFailure), ExitStatus::Usage);
     assert_eq!(of(Reason::TemplateNotFound), ExitStatus::Usage);
     assert_eq!(of(Reason::ConfigurationError), ExitStatus::Usage);
     assert_eq!(of(Reason::OutputFormatFailure), ExitStatus::Failed);

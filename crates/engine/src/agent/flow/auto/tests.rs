@@ -1,3 +1,5 @@
+//! The choice of the flow and of the verification.
+
 use super::*;
 
 /// A workspace with these files.

@@ -1,3 +1,5 @@
+//! Order of the attempts, and the choice among candidates.
+
 use super::*;
 
 const SAMPLING: Sampling = Sampling { samples: 3, repairs: 2, temperature: 0.7 };
