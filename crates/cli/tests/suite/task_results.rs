@@ -172,7 +172,7 @@ fn every_failure_has_all_notes_and_metrics() {
         result(&project, &[], &["nothing-like-it"], 2),
         result(&project, &[], &["odd"], 2),
         result(&project, &blocked, &["greet", "who=x"], 1),
-        result(&project, &[], &["read_file", "pth=a.txt"], 1),
+        result(&project, &[], &["read_file", "pth=a.txt"], 2),
     ];
     for result in results {
         for note in ["template_used", "context_source", "context_files_count", "execution_path", "metrics"] {
@@ -213,7 +213,7 @@ fn all_that_is_wrong_with_inputs_is_told_at_once() {
     for part in ["`Bob`", "`zz`", "`n`", "`who`", "`{{obj.a}}`"] {
         assert!(message.contains(part), "{part}: {message}");
     }
-    let tool = result(&project, &[], &["read_file", "pth=a.txt"], 1);
+    let tool = result(&project, &[], &["read_file", "pth=a.txt"], 2);
     let error = &tool["notes"]["error"];
     assert_eq!(
         (&error["reason"], &tool["notes"]["execution_path"]),

@@ -43,6 +43,8 @@ pub(crate) struct AnswerRules {
     pub(crate) only_one: bool,
     /// Whether an answer handler decides about the final answer.
     pub(crate) handled: bool,
+    /// Whether this is one of several answers to the same request.
+    pub(crate) sampled: bool,
 }
 
 /// State of the loop.
@@ -277,7 +279,8 @@ impl TurnMachine {
                 let message = format!("the model declined: {}", reply.text);
                 return Action::End(fail(ErrorCode::TurnFailed, "llm_error", message));
             }
-            StopReason::Length => Some(TOO_LONG),
+            // Another answer to the same request is worth more than the rest of this one.
+            StopReason::Length if !self.answers.sampled => Some(TOO_LONG),
             _ if reply.text.trim().is_empty() => Some(EMPTY_REPLY),
             _ => None,
         };

@@ -41,7 +41,11 @@ impl<'t> TurnManager<'t> {
     pub(crate) fn new(task: &'t AgentTask, started_ms: i64) -> Self {
         let run = Execution::new(task, started_ms);
         let flow = FlowState::new(&task.rules, task.earlier.plan.clone());
-        let answers = AnswerRules { only_one: task.rules.one_answer, handled: task.answer_handler.is_some() };
+        let answers = AnswerRules {
+            only_one: task.rules.one_answer,
+            handled: task.answer_handler.is_some(),
+            sampled: task.rules.sample.is_some(),
+        };
         Self {
             machine: TurnMachine::new(run.limits(), answers).with_accepted_tokens(task.rules.accepted_tokens),
             conversation: Conversation::new(task, &flow),

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use fusee::engine::journal::{FixedClock, Journal, JournalOptions, RunStatus, SqliteRun};
+use fusee::engine::journal::{
+    Branch, DurableRun, FixedClock, Journal, JournalOptions, RunStatus, SqliteRun, StepKind, StepRequest,
+};
 use insta::assert_snapshot;
 
 use super::*;
@@ -13,7 +15,13 @@ async fn runs_are_listed_with_what_they_were_asked() {
     let clock = Arc::new(FixedClock(1_000_000));
     let journal = Journal::open(&folder.path().join("journal.db"), JournalOptions::default(), clock).unwrap();
     let begin = async |name: &str, title: &str| {
-        SqliteRun::begin(&journal, &name.parse().unwrap(), title).await.unwrap()
+        let run = SqliteRun::begin(&journal, &name.parse().unwrap(), title).await.unwrap();
+        let steps: &dyn DurableRun = &*run;
+        // A run that was killed before its settings were recorded is not listed.
+        let settings = StepRequest::new(&Branch::main(), StepKind::Settings, "run");
+        steps.step(settings, async { 0 }).await.unwrap();
+        run.flush().await.unwrap();
+        run
     };
     begin("first", "Fix the bug").await.finish(RunStatus::Completed).await.unwrap();
     begin("a-longer-name", "Write a very long story about a clock that would not stop").await;

@@ -165,7 +165,10 @@ fn an_unusable_reply_is_asked_for_again_once() {
 #[test]
 fn a_task_with_one_answer_fails_by_its_rejection() {
     for (kind, reason) in [("verify_failed", "tool_execution_error"), ("no_edit", "output_format_failure")] {
-        let mut turns = TurnMachine::new(Limits::default(), AnswerRules { only_one: true, handled: false });
+        let mut turns = TurnMachine::new(
+            Limits::default(),
+            AnswerRules { only_one: true, handled: false, sampled: false },
+        );
         assert_eq!(last(&mut turns, vec![rejected(kind)]), format!("TurnFailed {reason}: not yet"));
     }
 }
@@ -349,7 +352,10 @@ fn sections_open_ten_times_in_a_task() {
 #[test]
 fn an_answer_handler_decides_about_answers_and_nothing_else() {
     let handled = |events| {
-        let mut turns = TurnMachine::new(Limits::default(), AnswerRules { only_one: false, handled: true });
+        let mut turns = TurnMachine::new(
+            Limits::default(),
+            AnswerRules { only_one: false, handled: true, sampled: false },
+        );
         (last(&mut turns, events), turns.answer().to_owned())
     };
     let error = ErrorDetail {
