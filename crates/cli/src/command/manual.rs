@@ -50,7 +50,7 @@ pub(crate) fn manual(args: &ManualArgs, process: &Process) -> Result<ExitStatus,
     match (&args.page, &args.search) {
         (Some(name), _) => {
             let page = find(&pages, name)?;
-            stdio::print(&shown(&page.text, process))?;
+            stdio::print_styled(&shown(&page.text, process))?;
         }
         (None, Some(words)) => {
             let found = search(&pages, words);
