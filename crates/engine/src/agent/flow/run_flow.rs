@@ -114,11 +114,9 @@ fn stages(flow: &FlowSettings) -> Vec<StageSpec> {
         rules.edit_format = stage.edit_format.unwrap_or(flow.edit_format);
         rules.before = merged(&flow.before, &stage.before, n == 0);
         rules.after = merged(&flow.after, &stage.after, n + 1 == count);
-        if n + 1 == count {
-            if rules.verify.is_none() {
-                rules.verify = flow.verify.clone();
-                rules.verify_alternatives = flow.verify_alternatives.clone();
-            }
+        if n + 1 == count && rules.verify.is_none() {
+            rules.verify = flow.verify.clone();
+            rules.verify_alternatives = flow.verify_alternatives.clone();
         }
         let signal = stage.done_hint.clone().unwrap_or_else(|| {
             format!(

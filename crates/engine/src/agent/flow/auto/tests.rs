@@ -26,7 +26,8 @@ fn the_flow_follows_from_model_and_request() {
     let leap: &[(&str, &str)] = &[("leap.py", "def leap(y): pass\n"), ("test_leap.py", "import unittest\n")];
     let many: Vec<(String, &str)> = (0..20).map(|n| (format!("part{n}.py"), "x = 1\n")).collect();
     let many: Vec<(&str, &str)> = many.iter().map(|(name, text)| (name.as_str(), *text)).collect();
-    let rows: &[(&str, bool, &[(&str, &str)], FlowMode)] = &[
+    type Row<'a> = (&'a str, bool, &'a [(&'a str, &'a str)], FlowMode);
+    let rows: &[Row<'_>] = &[
         ("Fix leap.py", false, leap, FlowMode::Flat),
         ("Fix leap.py", true, leap, FlowMode::Direct),
         ("Fix the failing test", true, leap, FlowMode::Direct),
