@@ -1,7 +1,7 @@
 //! Reads the output of test runners: how many tests passed, and where and why the others failed.
 //!
 //! [`TestReport::parse`] recognises the runner by its closing lines. The submodules each read the runners of
-//! one language; [`tap`] and [`junit`] read the formats that many runners share.
+//! one language; `tap` and `junit` read the formats that many runners share.
 
 mod counts;
 mod go;

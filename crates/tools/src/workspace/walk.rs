@@ -37,7 +37,7 @@ pub(crate) fn builder(start: &Path, hidden: bool) -> WalkBuilder {
 }
 
 /// Disables ignore files for a walk from `start` if one in `start` or above it cannot be safely read to its
-/// end. [`ends`] handles those below.
+/// end. [`may_enter`] handles those below.
 pub fn bound_ignore_files(builder: &mut WalkBuilder, start: &Path) {
     if !start.ancestors().all(has_harmless_ignore_files) {
         builder.parents(false).ignore(false).git_ignore(false).git_exclude(false);

@@ -1,7 +1,7 @@
 //! The Landlock sandbox, for systems without namespaces. Landlock grants access to files, a stricter seccomp
-//! filter takes sockets away, and [`promise`] describes what is not covered.
+//! filter takes sockets away, and [`guarantees`] tells the user what is not covered.
 //!
-//! Unlike a `room` it shows the machine as it is and denies access. It cannot exclude a part of what it
+//! Unlike the namespace sandbox it shows the machine as it is and denies access. It cannot exclude a part of what it
 //! grants; `grants` and `settings_backup` work around that. `restrict` applies it to a process. Where namespaces are
 //! available, Landlock is also used as a second layer around them (`second_layer`).
 
