@@ -9,6 +9,7 @@ pub(crate) mod docs;
 pub(crate) mod doctor;
 pub(crate) mod fmt;
 pub(crate) mod init;
+pub(crate) mod launcher;
 pub(crate) mod manual;
 pub(crate) mod match_templates;
 pub(crate) mod memory;

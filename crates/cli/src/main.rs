@@ -40,7 +40,7 @@ fn perform(typed: Cli) -> Result<fusee::engine::run::ExitStatus, CliError> {
         ToolUse::Probed => sandbox::init().ok(),
     };
     sandbox::setup_process();
-    let process = Process { environment: Environment::of_this_process()?, fork_server };
+    let process = Process::new(Environment::of_this_process()?, fork_server);
     // One worker thread: a run spends most of its time waiting, and a second worker costs memory and start-up
     // time. The journal's writer and the output have threads of their own, so neither a slow disk nor a slow
     // terminal blocks it. The chat draws on this thread, so there the worker is a separate one.

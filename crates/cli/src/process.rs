@@ -5,21 +5,32 @@ pub(crate) mod clock;
 pub(crate) mod environment;
 pub(crate) mod error;
 pub(crate) mod piped_input;
+pub(crate) mod shared;
 pub(crate) mod stdio;
 
 use fusee::engine::tools::ForkServer;
 use fusee::engine::tools::sandbox::CommandEnvironment;
 
 use environment::Environment;
+use shared::{OpenJournals, OpenModels};
 
-/// Process-wide resources a command can use.
+/// Process-wide resources a command can use. Clones share them.
+#[derive(Clone)]
 pub(crate) struct Process {
     pub(crate) environment: Environment,
     /// Fork server that spawns commands for tools; `None` for commands that run no tools.
     pub(crate) fork_server: Option<ForkServer>,
+    pub(crate) journals: OpenJournals,
+    pub(crate) models: OpenModels,
 }
 
 impl Process {
+    /// A process without open journals and models.
+    pub(crate) fn new(environment: Environment, fork_server: Option<ForkServer>) -> Self {
+        let (journals, models) = (OpenJournals::default(), OpenModels::default());
+        Self { environment, fork_server, journals, models }
+    }
+
     /// The environment variables that the commands of a run see.
     pub(crate) fn command_environment(&self) -> CommandEnvironment {
         let variables = self.environment.variables().map(|(name, value)| (name.clone(), value.clone()));

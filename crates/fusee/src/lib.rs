@@ -56,6 +56,7 @@ mod agent;
 mod agent_task;
 mod error;
 mod event_emitter;
+pub mod launch;
 mod run;
 mod session;
 pub mod system;

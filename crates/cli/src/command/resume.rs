@@ -5,9 +5,10 @@ mod finished_run;
 use std::sync::Arc;
 
 use clap::Args;
+use fusee::engine::approval::Approver;
 use fusee::engine::journal::{Event, EventRecord, Journal, RunId, RunStatus};
 use fusee::engine::model::ResolvedModel;
-use fusee::engine::run::{self, ExitStatus, JsonOutput, RunOutcome, RunSpec};
+use fusee::engine::run::{self, ExitStatus, JsonOutput, RunHandle, RunOutcome, RunSpec};
 use fusee::engine::tools::sandbox::Network;
 
 use super::run_setup::RunSetup;
@@ -85,6 +86,25 @@ pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<ExitSt
         print_result(outcome)?;
     }
     Ok(exit)
+}
+
+/// Resumes a run that another front end presents, with the settings it was started with.
+pub(super) async fn elsewhere(
+    run: &RunId,
+    project: Project,
+    approver: &Arc<dyn Approver>,
+    process: &Process,
+) -> Result<RunHandle, CliError> {
+    let journal = project.journal_with_runs()?;
+    project.check_owner()?;
+    let settings = run::settings_of(&journal, run)?;
+    drop(journal);
+    let config = Config::gather(Some(&project.config_file()), &process.environment, Vec::new())?;
+    let resolved = model_selection::for_resume(&settings, &config, &process.environment)?;
+    let show = UiOptions::silent(&config, &process.environment);
+    let setup = RunSetup::reopen(project, config, show, resolved, &settings, process).await?;
+    let model = Arc::clone(&setup.model);
+    Ok(setup.resume(run, settings, model, &setup.servers, Some(approver))?.running)
 }
 
 /// Prints the task result like `fusee task --json`.

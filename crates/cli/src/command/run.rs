@@ -8,7 +8,7 @@ use fusee::engine::dispatch;
 use fusee::engine::journal::RunId;
 use fusee::engine::journal::event::TurnType;
 use fusee::engine::review::CodeReview;
-use fusee::engine::run::{self, ExitStatus, JsonOutput, PromptText, RunSpec};
+use fusee::engine::run::{self, ExitStatus, JsonOutput, PromptText, RunBuilder, RunSpec};
 use fusee::engine::tools::Workspace;
 
 use super::run_setup::{RunSetup, RunTarget, StartedRun};
@@ -168,8 +168,32 @@ impl RunArgs {
 
 /// The run that is continued.
 pub(crate) struct ContinuedRun {
-    run: RunId,
-    settings: RunSpec,
+    pub(super) run: RunId,
+    pub(super) settings: RunSpec,
+}
+
+/// A run that is ready to start.
+pub(super) struct PreparedRun<'p> {
+    setup: RunSetup<'p>,
+    pub(super) builder: RunBuilder,
+    run: Option<RunId>,
+}
+
+impl PreparedRun<'_> {
+    /// Starts the run.
+    pub(super) async fn start(self) -> Result<Launched, CliError> {
+        let show = self.setup.show.with_phases(self.builder.spec.flow.phase_log);
+        Ok(Launched { started: self.setup.start(self.builder, self.run).await?, show })
+    }
+}
+
+/// Who presents a run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Presentation {
+    /// This command, which prints JSON in this form.
+    Command(JsonOutput),
+    /// Another front end.
+    Elsewhere,
 }
 
 /// A started run and how it is displayed.
@@ -255,7 +279,7 @@ async fn perform_review(
     Ok(exit)
 }
 
-/// Starts what a command line turned out to run. Every flag applies to it or is rejected.
+/// Starts what a command line turned out to run.
 pub(super) async fn launch(
     args: RunArgs,
     target: RunTarget,
@@ -264,6 +288,19 @@ pub(super) async fn launch(
     project: Project,
     process: &Process,
 ) -> Result<Launched, CliError> {
+    let presentation = Presentation::Command(json_form);
+    prepare(args, target, earlier, presentation, project, process).await?.start().await
+}
+
+/// Prepares a run. Every flag applies to it or is rejected.
+pub(super) async fn prepare<'p>(
+    args: RunArgs,
+    target: RunTarget,
+    earlier: Option<ContinuedRun>,
+    presentation: Presentation,
+    project: Project,
+    process: &'p Process,
+) -> Result<PreparedRun<'p>, CliError> {
     let environment = &process.environment;
     let mut flags =
         [args.model.values(), args.flow.values(), args.gates.values(), args.limits.values()].concat();
@@ -285,9 +322,10 @@ pub(super) async fn launch(
         Some(_) => None,
         None => benchmark::settings_of_run(args.flow.benchmark, earlier.is_some(), &config, environment),
     };
-    let show = match json_form {
-        JsonOutput::Events => UiOptions::new(args.json, &config, environment),
-        JsonOutput::Result => UiOptions::for_result(args.json, &config, environment),
+    let show = match presentation {
+        Presentation::Command(JsonOutput::Events) => UiOptions::new(args.json, &config, environment),
+        Presentation::Command(JsonOutput::Result) => UiOptions::for_result(args.json, &config, environment),
+        Presentation::Elsewhere => UiOptions::silent(&config, environment),
     };
     let show = show.for_benchmark(benchmark);
     show.warn(&config);
@@ -322,10 +360,11 @@ pub(super) async fn launch(
     spec.background = args.background;
     spec.continues = earlier.map(|earlier| earlier.run);
     spec.flow.benchmark = benchmark;
-    spec.json_form = json_form;
+    if let Presentation::Command(json_form) = presentation {
+        spec.json_form = json_form;
+    }
     spec.record = record;
-    let show = show.with_phases(spec.flow.phase_log);
-    Ok(Launched { started: setup.start(builder, args.name.run_id).await?, show })
+    Ok(PreparedRun { setup, builder, run: args.name.run_id })
 }
 
 fn schema(file: &Path) -> Result<serde_json::Value, CliError> {

@@ -82,9 +82,11 @@ impl<'p> RunSetup<'p> {
         let display = config.display();
         let sandbox = activate(config.sandbox(), options, &project.directory, display, process).await;
         let servers = mcp_servers::connect(&config, &project.directory, process).await;
-        let model = model_selection::open(&resolved, record)?;
+        let model = open_model(&resolved, record, process)?;
         Self::finish(Self {
-            journal: project.open_journal(config.journal())?,
+            journal: process
+                .journals
+                .get_or_open(&project.journal, || project.open_journal(config.journal()))?,
             process,
             project,
             config,
@@ -108,9 +110,11 @@ impl<'p> RunSetup<'p> {
         let display = spec.traits.display.map(|display| DisplayNumber::from(display.number));
         let sandbox =
             activate(spec.sandbox, spec.sandbox_options.clone(), &spec.workspace, display, process).await;
-        let model = model_selection::open(&resolved, spec.record.as_deref())?;
+        let model = open_model(&resolved, spec.record.as_deref(), process)?;
         Self::finish(Self {
-            journal: project.open_journal(config.journal())?,
+            journal: process
+                .journals
+                .get_or_open(&project.journal, || project.open_journal(config.journal()))?,
             servers: mcp_servers::for_resume(&spec.mcp, &config, &spec.workspace, process),
             process,
             project,
@@ -130,6 +134,9 @@ impl<'p> RunSetup<'p> {
 
     /// Says which standing approvals the run uses.
     fn tell_standing_approvals(&self) {
+        if self.show.is_silent() {
+            return;
+        }
         let rules: Vec<String> = self.saved_rules().read().iter().map(approval_prompt::describe).collect();
         let shown = rules.iter().take(MAX_TOLD).map(String::as_str).collect::<Vec<_>>().join("; ");
         let more = match rules.len().saturating_sub(MAX_TOLD) {
@@ -260,7 +267,7 @@ impl<'p> RunSetup<'p> {
                 CliError { message: format!("stage `{stage}`: {}", failure.message), ..failure }
             })?;
             let resolved = model_selection::with_display(resolved, &self.config)?;
-            let model = model_selection::open(&resolved, None)?;
+            let model = open_model(&resolved, None, self.process)?;
             Ok::<_, CliError>(PricedModel { model, price: resolved.price })
         })?;
         if builder.deps.templates.memory_file.is_none() {
@@ -280,6 +287,18 @@ impl<'p> RunSetup<'p> {
     /// The store of permanent approvals.
     pub(crate) fn saved_rules(&self) -> SavedRules {
         SavedRules::of(&self.project, &self.process.environment)
+    }
+}
+
+/// Opens a model, or takes the one that this process has open. A model that is recorded is always opened anew.
+fn open_model(
+    resolved: &ResolvedModel,
+    record: Option<&Path>,
+    process: &Process,
+) -> Result<Arc<dyn Model>, CliError> {
+    match record {
+        Some(_) => model_selection::open(resolved, record),
+        None => process.models.get_or_open(resolved, || model_selection::open(resolved, None)),
     }
 }
 
@@ -305,7 +324,7 @@ async fn activate(
 
 /// Warns if commands are not sandboxed although that was requested, or less than usual.
 fn warn(sandbox: &ActiveSandbox, show: &UiOptions) {
-    let Some(problem) = &sandbox.problem else { return };
+    let Some(problem) = sandbox.problem.as_ref().filter(|_| !show.is_silent()) else { return };
     if sandbox.preapproved {
         return stdio::error(&format!("warning: {problem}\n"));
     }

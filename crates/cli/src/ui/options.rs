@@ -89,6 +89,8 @@ enum UiKind {
     /// Like `PlainUi`, but without the answer on stdout.
     Quiet,
     Live,
+    /// Nothing is displayed or said: another front end does that.
+    Silent,
 }
 
 impl UiOptions {
@@ -120,6 +122,16 @@ impl UiOptions {
         if json { Self { kind: UiKind::Quiet, ..show } } else { show }
     }
 
+    /// For a run that another front end presents.
+    pub(crate) fn silent(config: &Config, environment: &Environment) -> Self {
+        Self { kind: UiKind::Silent, ..Self::new(false, config, environment) }
+    }
+
+    /// Whether nothing is displayed or said.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.kind == UiKind::Silent
+    }
+
     /// For a benchmark task: stdout carries only the result line.
     #[must_use]
     pub(crate) fn for_benchmark(self, benchmark: Option<BenchmarkSettings>) -> Self {
@@ -139,6 +151,9 @@ impl UiOptions {
 
     /// Prints the configuration's warnings to stderr.
     pub(crate) fn warn(&self, config: &Config) {
+        if self.is_silent() {
+            return;
+        }
         let colour = if self.colour { Colour::Always } else { Colour::Never };
         if let Some(text) = config.warnings(colour) {
             stdio::error_styled(&text);
@@ -147,7 +162,7 @@ impl UiOptions {
 
     /// Warns that calls which need approval will be refused.
     pub(crate) fn warn_if_nobody_can_be_asked(&self, approve: ApprovalMode) {
-        if approve == ApprovalMode::Ask && !self.can_ask() {
+        if approve == ApprovalMode::Ask && !self.can_ask() && !self.is_silent() {
             stdio::error(
                 "warning: there is no terminal to ask on, so every call that needs approval will be refused \
                  (--approve ask); --approve auto runs what the sandbox confines\n",
@@ -168,6 +183,7 @@ impl UiOptions {
         }
         match self.kind {
             // Stdout is taken: by events, which include the phases anyway, by a result, or by a benchmark's line.
+            UiKind::Silent => face,
             UiKind::Json => Box::new(PhaseUi::beside(io::stderr(), face)),
             UiKind::Quiet => Box::new(PhaseUi::new(io::stderr(), face)),
             UiKind::Plain if self.benchmark.is_some() => Box::new(PhaseUi::new(io::stderr(), face)),
@@ -179,6 +195,7 @@ impl UiOptions {
 
     fn usual_face(&self, plan: RunHeader, cancel: CancellationToken) -> Box<dyn Ui> {
         match self.kind {
+            UiKind::Silent => Box::new(JsonLines::new(io::sink())),
             UiKind::Json if self.benchmark.is_some() => Box::new(JsonLines::new(io::stderr())),
             UiKind::Json => Box::new(JsonLines::new(io::stdout())),
             UiKind::Plain if self.benchmark.is_some() => {

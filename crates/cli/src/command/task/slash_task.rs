@@ -53,22 +53,33 @@ pub(crate) fn ready(
     }
     let (loaded, said) = standing.gather(project, &process.environment);
     let notes: Vec<String> = said.into_iter().collect();
+    resolve(title(line), named, inputs, loaded, notes, project, process)
+}
+
+/// Resolves a name and `key=value` words to a task and checks it completely.
+pub(crate) fn resolve(
+    title: String,
+    named: &str,
+    inputs: &[String],
+    loaded: LoadedTemplates,
+    notes: Vec<String>,
+    project: &Project,
+    process: &Process,
+) -> Result<ReadyTask, CliError> {
     if workflow_source::is_workflow(named, project, process) {
-        return workflow(title(line), named, inputs, loaded, notes, project, process);
+        return workflow(title, named, inputs, loaded, notes, project, process);
     }
     match template::asked(named, inputs, &loaded, &workflow_source::names(project, process))? {
-        TemplateInvocation::Workflow(text) => {
-            workflow(title(line), &text, &[], loaded, notes, project, process)
-        }
+        TemplateInvocation::Workflow(text) => workflow(title, &text, &[], loaded, notes, project, process),
         TemplateInvocation::Tool(name) => {
-            workflow(title(line), &template::tool_call(&name, inputs)?, &[], loaded, notes, project, process)
+            workflow(title, &template::tool_call(&name, inputs)?, &[], loaded, notes, project, process)
         }
         TemplateInvocation::Template { found, words, guessed } => {
             let mut notes = notes;
             notes.extend(guessed.then(|| template::guess(&found)));
             let work = template::work(&found, &words)?;
             let model = template::model(&found.template);
-            Ok(ReadyTask { title: title(line), work, model, asks_a_model: true, trace: false, loaded, notes })
+            Ok(ReadyTask { title, work, model, asks_a_model: true, trace: false, loaded, notes })
         }
     }
 }
@@ -91,6 +102,8 @@ fn workflow(
         let messages: Vec<String> = problems.into_iter().map(|problem| problem.message).collect();
         return Err(wrong(messages.join("; ")));
     }
-    let work = RunKind::Workflow(Box::new(WorkflowRun { inputs, ..checked.workflow }));
-    Ok(ReadyTask { title, work, model: None, asks_a_model: true, trace: false, loaded, notes })
+    let work = WorkflowRun { inputs, ..checked.workflow };
+    let asks_a_model = workflow_source::asks_a_model(&checked.program, &work);
+    let work = RunKind::Workflow(Box::new(work));
+    Ok(ReadyTask { title, work, model: None, asks_a_model, trace: false, loaded, notes })
 }

@@ -1,0 +1,241 @@
+//! Starts runs for the front ends that are crates of their own (benchmarks, protocols, web page): a
+//! [`LaunchRequest`] becomes the flags of `fusee run` and takes the same path as they do.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fusee::engine::approval::{AnsweredOutside, Approver};
+use fusee::engine::journal::{BoxFuture, Journal, RunId};
+use fusee::engine::lang::Callable;
+use fusee::engine::review::CodeReview;
+use fusee::engine::run::{self, ExitStatus, RunHandle};
+use fusee::engine::template::{LoadedTemplates, Template};
+use fusee::launch::{
+    LaunchError, LaunchErrorKind, LaunchRequest, LaunchWork, Launcher, NamedTask, NamedTaskKind,
+};
+use serde_json::{Map, Value, json};
+
+use super::resume;
+use super::run::{ContinuedRun, Presentation, RunArgs, prepare};
+use super::run_setup::RunTarget;
+use super::task;
+use crate::config;
+use crate::config::flags::{ApprovalFlags, FlowFlags, LimitFlags, ModelFlags, RunIdFlag};
+use crate::process::Process;
+use crate::process::error::CliError;
+use crate::project::{Project, template_source, workflow_registry};
+
+/// Flags of the command that runs the front end; they apply to every run that does not set the same itself.
+#[derive(Clone, Default)]
+pub(crate) struct LaunchFlags {
+    pub(crate) model: ModelFlags,
+    pub(crate) gates: ApprovalFlags,
+    pub(crate) limits: LimitFlags,
+    pub(crate) agent: Option<PathBuf>,
+}
+
+/// The launcher of a command.
+pub(crate) struct CommandLauncher {
+    process: Process,
+    directory: PathBuf,
+    flags: LaunchFlags,
+}
+
+impl CommandLauncher {
+    /// A launcher for a command that was started in `directory` with these flags.
+    pub(crate) fn new(
+        process: &Process,
+        directory: Option<&Path>,
+        flags: LaunchFlags,
+    ) -> Result<Self, CliError> {
+        let directory = Project::find(directory, &process.environment)?.directory;
+        Ok(Self { process: process.clone(), directory, flags })
+    }
+
+    fn project(&self, directory: &Path) -> Result<Project, CliError> {
+        Project::find(Some(directory), &self.process.environment)
+    }
+
+    async fn launch(&self, request: LaunchRequest) -> Result<RunHandle, CliError> {
+        let LaunchRequest { work, continues, background, tools, approver, .. } = &request;
+        let directory = request.directory.as_deref().unwrap_or(&self.directory);
+        let project = self.project(directory)?;
+        let earlier = continues.as_ref().map(|run| earlier(run, &project)).transpose()?;
+        let target = target(work, &project, &self.process)?;
+        let mut args = self.args(&request)?;
+        args.background.clone_from(background);
+        let (tools, approver) = (tools.clone(), approver.clone());
+        let mut run = prepare(args, target, earlier, Presentation::Elsewhere, project, &self.process).await?;
+        if let (Some(attempt), Some(benchmark)) =
+            (request.benchmark_try, &mut run.builder.spec.flow.benchmark)
+        {
+            benchmark.attempt = attempt;
+        }
+        run.builder.deps.extra_tools.extend(tools);
+        run.builder.deps.approver = approver.unwrap_or_else(|| Arc::new(AnsweredOutside));
+        Ok(run.start().await?.started.running)
+    }
+
+    /// The flags of `fusee run` that a request stands for.
+    fn args(&self, request: &LaunchRequest) -> Result<RunArgs, CliError> {
+        let LaunchFlags { model, gates, limits, agent } = self.flags.clone();
+        let api = match &request.api {
+            None => model.api,
+            Some(word) => Some(config::word(word).ok_or_else(|| unknown_api(word))?),
+        };
+        // A server belongs to its model: another model does not inherit it.
+        let base_url = match (&request.model, &request.base_url) {
+            (None, None) => model.base_url,
+            (_, own) => own.clone(),
+        };
+        let given = request.limits;
+        Ok(RunArgs {
+            name: RunIdFlag { run_id: request.run.clone() },
+            model: ModelFlags { model: request.model.clone().or(model.model), base_url, api },
+            flow: FlowFlags {
+                agent: request.agent.clone().or(agent),
+                flow: request.flow.clone(),
+                verify: request.verify.clone(),
+                benchmark: request.benchmark_try.is_some(),
+            },
+            gates: ApprovalFlags { approve: request.approve.or(gates.approve), ..gates },
+            limits: LimitFlags {
+                max_turns: given.max_turns.or(limits.max_turns),
+                max_tokens: given.max_tokens.or(limits.max_tokens),
+                timeout: given.timeout_s.or(limits.timeout),
+                budget_usd: given.budget_usd.or(limits.budget_usd),
+            },
+            ..RunArgs::default()
+        })
+    }
+}
+
+impl Launcher for CommandLauncher {
+    fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    fn start(&self, request: LaunchRequest) -> BoxFuture<'_, Result<RunHandle, LaunchError>> {
+        Box::pin(async move { self.launch(request).await.map_err(LaunchError::from) })
+    }
+
+    fn resume<'a>(
+        &'a self,
+        directory: &'a Path,
+        run: &'a RunId,
+        approver: Option<Arc<dyn Approver>>,
+    ) -> BoxFuture<'a, Result<RunHandle, LaunchError>> {
+        Box::pin(async move {
+            let project = self.project(directory)?;
+            let approver = approver.unwrap_or_else(|| Arc::new(AnsweredOutside));
+            Ok(resume::elsewhere(run, project, &approver, &self.process).await?)
+        })
+    }
+
+    fn journal(&self, directory: &Path) -> Result<Option<Journal>, LaunchError> {
+        Ok(self.project(directory)?.read_journal()?)
+    }
+
+    fn tasks(&self, directory: &Path) -> Result<Vec<NamedTask>, LaunchError> {
+        let project = self.project(directory)?;
+        let loaded = template_source::gather(&project, &self.process.environment);
+        let workflows = workflow_registry::workflows(&project, &self.process.environment);
+        let described = loaded.registry.all().into_iter().map(|found| NamedTask {
+            name: found.template.name.clone(),
+            kind: NamedTaskKind::Template,
+            description: found.template.description.clone(),
+            inputs: run::callable(&found.template).params,
+            output_schema: output_schema(&found.template, &project),
+            text: found.text.text.clone(),
+        });
+        let mut tasks: Vec<NamedTask> = described.collect();
+        for workflow in workflows {
+            // A workflow hides a template of its name, as in `fusee task`.
+            tasks.retain(|task| task.name != workflow.name);
+            let Callable { params, .. } = workflow.callable();
+            tasks.push(NamedTask {
+                description: first_comment(&workflow.text),
+                name: workflow.name,
+                kind: NamedTaskKind::Workflow,
+                inputs: params,
+                output_schema: None,
+                text: workflow.text,
+            });
+        }
+        tasks.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(tasks)
+    }
+}
+
+/// What a request asks to run, checked completely.
+fn target(work: &LaunchWork, project: &Project, process: &Process) -> Result<RunTarget, CliError> {
+    let loaded = || template_source::gather(project, &process.environment);
+    let ready = |title: String, named: &str, words: &[String], loaded: LoadedTemplates| {
+        let task = task::resolve(title, named, words, loaded, Vec::new(), project, process)?;
+        Ok(RunTarget::Task(Box::new(task)))
+    };
+    match work {
+        LaunchWork::Request(words) if words.trim().is_empty() => Err(CliError::usage("the request is empty")),
+        LaunchWork::Request(words) => Ok(RunTarget::Request(words.clone())),
+        LaunchWork::Workflow(text) => ready(text.clone(), text, &[], loaded()),
+        LaunchWork::Named { name, inputs } => {
+            let words = input_words(inputs);
+            let title = std::iter::once(name).chain(&words).map(String::as_str).collect::<Vec<_>>().join(" ");
+            ready(title, name, &words, loaded())
+        }
+        LaunchWork::Review { request, base, paths } => {
+            let review = CodeReview { paths: paths.clone(), base: base.clone(), ..CodeReview::default() };
+            let request = if request.trim().is_empty() { review.request() } else { request.clone() };
+            Ok(RunTarget::Review(Box::new(review), request))
+        }
+    }
+}
+
+/// Inputs as the words of a command line.
+fn input_words(inputs: &Map<String, Value>) -> Vec<String> {
+    let word = |(name, value): (&String, &Value)| match value {
+        Value::String(text) => format!("{name}={text}"),
+        other => format!("{name}={other}"),
+    };
+    inputs.iter().map(word).collect()
+}
+
+/// The run to continue, which must be one of the user's own.
+fn earlier(run: &RunId, project: &Project) -> Result<ContinuedRun, CliError> {
+    let journal = project.journal_with_runs()?;
+    project.check_owner()?;
+    Ok(ContinuedRun { settings: run::settings_of(&journal, run)?, run: run.clone() })
+}
+
+/// The JSON Schema that a template declares for its output: a type, or a file in the project.
+fn output_schema(template: &Template, project: &Project) -> Option<Value> {
+    let schema = template.output_format.as_ref()?.schema.as_deref()?;
+    match schema {
+        "array" | "object" | "string" | "number" | "boolean" => Some(json!({ "type": schema })),
+        file => {
+            let text = std::fs::read_to_string(project.home().join(file)).ok()?;
+            serde_json::from_str(&text).ok()
+        }
+    }
+}
+
+/// The comment at the top of a workflow, as its description.
+fn first_comment(text: &str) -> String {
+    let lines = text.lines().map_while(|line| line.trim_start().strip_prefix(';'));
+    lines.map(|line| line.trim_start_matches(';').trim()).collect::<Vec<_>>().join(" ").trim().to_owned()
+}
+
+fn unknown_api(word: &str) -> CliError {
+    CliError::usage(format!("unknown API `{word}`")).help(format!("known APIs: {}", config::APIS.join(", ")))
+}
+
+impl From<CliError> for LaunchError {
+    fn from(error: CliError) -> Self {
+        let kind = match error.exit {
+            ExitStatus::Usage => LaunchErrorKind::Usage,
+            ExitStatus::Unreachable => LaunchErrorKind::Unreachable,
+            _ => LaunchErrorKind::Failed,
+        };
+        Self { kind, message: error.message.trim_end().to_owned(), help: error.help }
+    }
+}

@@ -1,0 +1,189 @@
+//! Starting runs for other programs. A front end (benchmark, web page, MCP, ACP) describes the run it wants as a
+//! [`LaunchRequest`] and gives it to a [`Launcher`], which knows the user's configuration, models and sandbox. The
+//! command line implements the launcher, so that a run means the same wherever it was started.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fusee_engine::approval::{ApprovalMode, Approver};
+use fusee_engine::journal::{BoxFuture, Journal, RunId};
+use fusee_engine::lang::Param;
+use fusee_engine::run::RunHandle;
+use fusee_engine::tools::Tool;
+use serde_json::{Map, Value};
+
+/// Starts and resumes runs as the user has configured them.
+pub trait Launcher: Send + Sync {
+    /// The directory of requests that name none.
+    fn directory(&self) -> &Path;
+
+    /// Starts a run. It is working when this returns.
+    fn start(&self, request: LaunchRequest) -> BoxFuture<'_, Result<RunHandle, LaunchError>>;
+
+    /// Resumes a run of the project that `directory` belongs to, with the settings it was started with. A run that
+    /// has ended gives its result again. `approver` answers its questions; without one they wait for an answer from
+    /// outside.
+    fn resume<'a>(
+        &'a self,
+        directory: &'a Path,
+        run: &'a RunId,
+        approver: Option<Arc<dyn Approver>>,
+    ) -> BoxFuture<'a, Result<RunHandle, LaunchError>>;
+
+    /// Opens the journal of the project that `directory` belongs to; `None` if nothing has been run there.
+    fn journal(&self, directory: &Path) -> Result<Option<Journal>, LaunchError>;
+
+    /// The templates and workflows that can be started by name in `directory`.
+    fn tasks(&self, directory: &Path) -> Result<Vec<NamedTask>, LaunchError>;
+}
+
+/// A run to start. Whatever is not set comes from the configuration of the user and the project.
+#[derive(Clone, Default)]
+pub struct LaunchRequest {
+    /// What to run.
+    pub work: LaunchWork,
+    /// Directory to work in [default: that of the launcher].
+    pub directory: Option<PathBuf>,
+    /// Id of the run [default: a new one].
+    pub run: Option<RunId>,
+    /// Model, as for `--model`.
+    pub model: Option<String>,
+    /// Base URL of the model's server.
+    pub base_url: Option<String>,
+    /// Wire format of the model, as for `--api`.
+    pub api: Option<String>,
+    /// Agent file.
+    pub agent: Option<PathBuf>,
+    /// Flow, as for `--flow`.
+    pub flow: Option<String>,
+    /// Command that verifies the work, as for `--verify`.
+    pub verify: Option<String>,
+    /// When to ask for approval.
+    pub approve: Option<ApprovalMode>,
+    /// Limits.
+    pub limits: LaunchLimits,
+    /// The ended run whose conversation this one continues.
+    pub continues: Option<RunId>,
+    /// Additional context.
+    pub background: Option<String>,
+    /// Whether tests are protected and the run reports as a benchmark; the number of the try.
+    pub benchmark_try: Option<u32>,
+    /// Tools beyond those of the configuration.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// Answers questions of the run. Without one they wait for an answer from outside, see
+    /// [`fusee_engine::approval::signal_name`].
+    pub approver: Option<Arc<dyn Approver>>,
+}
+
+/// What a run works on.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LaunchWork {
+    /// A request in plain words.
+    Request(String),
+    /// A template or a registered workflow by name.
+    Named {
+        /// Its name.
+        name: String,
+        /// Its inputs.
+        inputs: Map<String, Value>,
+    },
+    /// A workflow as text.
+    Workflow(String),
+    /// A code review.
+    Review {
+        /// What to look at; empty for everything.
+        request: String,
+        /// Commit to compare with; the whole project without one.
+        base: Option<String>,
+        /// Files or folders.
+        paths: Vec<String>,
+    },
+}
+
+impl Default for LaunchWork {
+    fn default() -> Self {
+        Self::Request(String::new())
+    }
+}
+
+/// Limits of a run; those that are not set come from the configuration.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[serde(deny_unknown_fields)]
+pub struct LaunchLimits {
+    /// Maximum number of model replies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_turns: Option<u32>,
+    /// Maximum number of tokens in the context.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    /// Maximum working time in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_s: Option<u64>,
+    /// Maximum cost in US dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_usd: Option<f64>,
+}
+
+/// A template or workflow that can be started by name.
+#[derive(Clone, Debug)]
+pub struct NamedTask {
+    /// Name.
+    pub name: String,
+    /// Which of the two it is.
+    pub kind: NamedTaskKind,
+    /// What it does.
+    pub description: String,
+    /// Typed inputs, in their order.
+    pub inputs: Vec<Param>,
+    /// JSON Schema of its output, where it declares one.
+    pub output_schema: Option<Value>,
+    /// Source text.
+    pub text: String,
+}
+
+/// Kind of a named task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NamedTaskKind {
+    /// An XML template.
+    Template,
+    /// A workflow.
+    Workflow,
+}
+
+/// Why a run could not be started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaunchError {
+    /// Who can fix it.
+    pub kind: LaunchErrorKind,
+    /// What is wrong, on what and why.
+    pub message: String,
+    /// What to do next.
+    pub help: Option<String>,
+}
+
+/// Kind of a [`LaunchError`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaunchErrorKind {
+    /// The request or the configuration is wrong.
+    Usage,
+    /// The model cannot be reached.
+    Unreachable,
+    /// Something else failed.
+    Failed,
+}
+
+impl fmt::Display for LaunchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match &self.help {
+            Some(help) => write!(f, " ({help})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for LaunchError {}
