@@ -12,7 +12,7 @@ use fusee_text::Source;
 use libfuzzer_sys::fuzz_target;
 
 const LIMITS: EvaluationLimits = EvaluationLimits { steps: 20_000, depth: 200, memory: 4 << 20, slice: 1_000 };
-const MOST_ANSWERS: usize = 200;
+const MAX_ANSWERS: usize = 200;
 
 fuzz_target!(|text: &str| {
     let mut catalog = Catalog::new();
@@ -29,7 +29,7 @@ fn run(program: &Arc<Program>) -> String {
     let Ok(machine) = Machine::start(program, &serde_json::Map::new(), LIMITS) else {
         return "inputs".to_owned();
     };
-    let mut answers = MOST_ANSWERS;
+    let mut answers = MAX_ANSWERS;
     match drive(machine, &mut answers, 3) {
         Ok(value) => value.display(1_000),
         Err(end) => end,

@@ -41,7 +41,7 @@ use crate::config::trust::Trust;
 use crate::process::environment::Environment;
 use crate::process::error::CliError;
 use file::FileContent;
-pub(crate) use file::{FileOwner, MOST_BYTES};
+pub(crate) use file::{FileOwner, MAX_BYTES};
 use flow::FlowProblem;
 pub(crate) use flow_keys::{AGENT_KEYS, STAGE_KEYS};
 pub(crate) use key::{ALIASES, APIS, APPROVALS, KEYS, Key, KeyScope, MODEL_KEYS, SANDBOX_MODES, Unit};
@@ -561,7 +561,7 @@ const COMMAND_KEYS: [&str; 3] = ["verify", "before.run", "after.run"];
 
 /// Whether the user has trusted a project's file as it is now.
 fn trusts(environment: &Environment, file: &Path) -> bool {
-    let text = fusee::engine::tools::workspace::bounded_read::read_text(file, MOST_BYTES);
+    let text = fusee::engine::tools::workspace::bounded_read::read_text(file, MAX_BYTES);
     text.is_ok_and(|text| Trust::read(environment).owner(file, &text) == FileOwner::TrustedProject)
 }
 

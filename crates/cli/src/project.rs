@@ -88,7 +88,7 @@ impl Project {
         let name = format!("journal-{}.db", std::process::id());
         let rescue =
             states.as_ref().map(|states| states.join("rescued").join(folder_name(&directory)).join(name));
-        let ownership = JournalOwnership::kept_in(states.clone());
+        let ownership = JournalOwnership::stored_in(states.clone());
         Ok(Self { directory, root, journal, ownership, states, rescue })
     }
 

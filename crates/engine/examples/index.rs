@@ -29,7 +29,7 @@ const WORDS: [&str; 12] = [
 ];
 
 fn main() {
-    let told = |name: &str, took: Duration| println!("{name}\t{:.3}", took.as_secs_f64() * 1000.0);
+    let print_figure = |name: &str, took: Duration| println!("{name}\t{:.3}", took.as_secs_f64() * 1000.0);
     let directory = tempfile::tempdir().expect("a directory");
     let tree = directory.path().join("tree");
     plant(&tree);
@@ -38,7 +38,7 @@ fn main() {
     let fresh = memory(&workspace, Some(kept.clone()));
     let (first, updated) = timed(|| fresh.update().expect("an index"));
     assert_eq!(updated.files, FILES);
-    told("index of 50 000 files", first);
+    print_figure("index of 50 000 files", first);
     drop(fresh);
 
     // Other processes find the index on disk and ten changed files. Their time is compared with a walk that
@@ -59,18 +59,18 @@ fn main() {
         })
         .collect();
     beyond.sort_unstable();
-    told("ten changed files, beyond the walk", beyond[RUNS / 2]);
+    print_figure("ten changed files, beyond the walk", beyond[RUNS / 2]);
     let query = MemoryQuery { words: "the session cache of the parser".to_owned(), limit: 5 };
     let found = median(|| assert_eq!(other().query(&query).expect("an answer").matches.len(), 5));
-    told("a query among 50 000 files", found);
+    print_figure("a query among 50 000 files", found);
 
     let registry = registry();
     let lookup = median(|| assert!(registry.find_template("task-4711").is_ok()));
-    told("lookup among 10 000 templates", lookup);
+    print_figure("lookup among 10 000 templates", lookup);
     let words = "find the token cache in the journal window";
     let matching =
         median(|| assert!(!registry.find_matching_tasks(words, &MatchOptions::default()).is_empty()));
-    told("match among 10 000 templates", matching);
+    print_figure("match among 10 000 templates", matching);
 }
 
 /// Stats every file as an update does, and nothing else.

@@ -49,10 +49,10 @@ pub trait Approver: Send + Sync {
     }
 }
 
-/// An approval question.
+/// A call that needs the user's decision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ApprovalQuestion {
-    /// Id of the call.
+    /// As the model assigned it.
     pub call_id: String,
     /// Name of the tool.
     pub name: String,

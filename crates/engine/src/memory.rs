@@ -47,7 +47,7 @@ pub struct MemoryAnswer {
     pub matches: Vec<FileMatch>,
 }
 
-/// A matched file.
+/// One file found by a search of the index.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FileMatch {
     /// Path relative to the work tree.

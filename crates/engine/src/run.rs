@@ -311,7 +311,7 @@ async fn work(
     cancel: CancellationToken,
     progress: Arc<TaskProgress>,
 ) -> Result<TaskOutcome, RunAborted> {
-    let looked_at = Arc::clone(&workspace);
+    let snapshot = Arc::clone(&workspace);
     let result = Box::pin(task(&embedded, settings, resources, workspace, past, cancel, progress)).await;
     let result = match result {
         Ok(WorkflowExit::Cancelled(outcome)) => match embedded.flush().await {
@@ -331,7 +331,7 @@ async fn work(
             };
             let finished = embedded.finish(status).await;
             if finished.is_ok() {
-                looked_at.delete_snapshot();
+                snapshot.delete_snapshot();
             }
             finished.map(|()| outcome)
         }

@@ -84,7 +84,7 @@ pub struct Template {
     pub criteria: Option<String>,
     /// Allowed tools; all if absent.
     pub allowed_tools: Option<Vec<String>>,
-    /// Blocked tools.
+    /// Names of tools that the task may not call.
     pub blocked_tools: Vec<String>,
     /// Limits of the task.
     pub limits: LimitOverrides,
@@ -112,7 +112,7 @@ pub struct TemplateInput {
     pub description: Option<String>,
 }
 
-/// Type of an input.
+/// Which values a declared input accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum InputType {

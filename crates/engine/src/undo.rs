@@ -15,7 +15,7 @@ use fusee_tools::{ContentHash, DirectoryChange, FileChange, ToolOutput, Workspac
 use serde_json::Value;
 
 /// Larger files are left alone.
-const MOST_BYTES: u64 = 64 << 20;
+const MAX_BYTES: u64 = 64 << 20;
 
 /// Maximum bytes restored at once.
 const MAX_AT_ONCE: usize = 512 << 20;
@@ -142,10 +142,10 @@ impl UndoPlan {
         let known = |standing: &FileState| {
             [trail.before, trail.after].into_iter().flatten().any(|name| standing.is(name))
         };
-        let now = match workspace.file_state(path, MOST_BYTES) {
+        let now = match workspace.file_state(path, MAX_BYTES) {
             // Tools write through symlinks, so the content is at the target.
             Ok(Some(link @ FileState::Link(_))) if !known(&link) => {
-                workspace.standing_behind(path, MOST_BYTES)
+                workspace.file_state_behind_link(path, MAX_BYTES)
             }
             now => now,
         };
@@ -255,7 +255,7 @@ impl UndoPlan {
         for path in &self.uncertain {
             keep_copy(workspace, path, copies).map_err(|error| format!("cannot copy {path}: {error}"))?;
         }
-        workspace.restore(&self.files, &format!("undo-{run}"), MOST_BYTES)?;
+        workspace.restore(&self.files, &format!("undo-{run}"), MAX_BYTES)?;
         for path in &self.emptied {
             workspace.remove_empty_directory(path);
         }
@@ -329,7 +329,7 @@ fn keep_copy(workspace: &Workspace, path: &str, copies: &Path) -> std::io::Resul
     if from.symlink_metadata()?.is_symlink() {
         return std::os::unix::fs::symlink(std::fs::read_link(&from)?, &to);
     }
-    std::fs::write(&to, bounded_read::read(&from, MOST_BYTES)?)
+    std::fs::write(&to, bounded_read::read(&from, MAX_BYTES)?)
 }
 
 /// The source of a file's original content, or why it is unavailable.

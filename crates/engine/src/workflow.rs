@@ -21,7 +21,7 @@ mod tool_calls;
 mod workflow_context;
 
 pub use catalog::{catalog, standard_tools};
-pub use loader::{MOST_BYTES, WorkflowLoader};
+pub use loader::{MAX_BYTES, WorkflowLoader};
 pub use run::WorkflowRun;
 pub(crate) use run::{WorkflowExit, WorkflowScope, complete_event, run};
 pub use workflow_context::EffectTrace;

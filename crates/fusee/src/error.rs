@@ -60,7 +60,7 @@ pub enum Error {
     /// The answer does not have the type that was asked for.
     #[error("the answer does not have the type asked for: {problem}")]
     WrongAnswer {
-        /// The answer.
+        /// What the model answered instead.
         answer: String,
         /// How it differs.
         problem: String,

@@ -59,7 +59,7 @@ impl Session {
         Self { agent, state: Arc::new(Mutex::new(state)) }
     }
 
-    /// The agent.
+    /// Model, tools and limits that all tasks of the session share.
     pub fn agent(&self) -> &Agent {
         &self.agent
     }

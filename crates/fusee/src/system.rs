@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use fusee_engine::journal::{Clock, RunId};
 
-/// The system clock.
+/// The operating system's clock, for embedders without their own.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 

@@ -170,7 +170,7 @@ fn workflow(text: &str, inputs: Map<String, Value>, builder: &RunBuilder) -> Res
     let own = builder.deps.extra_tools.iter().map(|tool| Tool::definition(&**tool));
     let catalog = catalog(standard.definitions().chain(own), &tasks);
     let source = Source::new(UNNAMED, text);
-    let compiled = compile(&source, &catalog, &mut WorkflowLoader::kept(BTreeMap::new()));
+    let compiled = compile(&source, &catalog, &mut WorkflowLoader::from_files(BTreeMap::new()));
     if compiled.program.is_none() {
         return Err(Error::Workflow(rendered(&compiled.diagnostics.into_sorted(), &source)));
     }

@@ -191,7 +191,7 @@ impl<T> StepResult<T> {
     }
 }
 
-/// Outcome of a `once`.
+/// Whether a step that must not repeat has run.
 #[derive(Debug)]
 pub enum OnceOutcome {
     /// It ran, now or in an earlier process.

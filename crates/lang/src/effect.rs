@@ -35,7 +35,7 @@ pub struct Effect {
     pub place: SourceLocation,
 }
 
-/// The kinds of effects.
+/// What a program asks of its driver.
 pub enum EffectKind {
     /// Run a task; answered with [`ResumeInput::Reply`].
     Task(Box<TaskCall>),

@@ -11,7 +11,7 @@ const ITEMS_A_STEP: usize = 16;
 /// Number of bytes of text that a primitive processes per step.
 const BYTES_A_STEP: usize = 256;
 
-/// Limits of an evaluation.
+/// Bounds on what a program may use before it fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EvaluationLimits {
     /// Maximum steps between two effects.

@@ -156,11 +156,6 @@ impl Diagnostics {
         self.kept.len() + self.omitted
     }
 
-    /// Number of errors found, including omitted ones.
-    pub fn error_count(&self) -> usize {
-        self.errors
-    }
-
     /// The kept problems in the order they were found.
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
         self.kept.iter()

@@ -18,7 +18,7 @@ pub enum PlaceholderSyntax {
     Dollar,
 }
 
-/// A part of a text.
+/// Literal text or a placeholder, in order of appearance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextPart<'t> {
     /// Literal text. For an escape, the characters it stands for.

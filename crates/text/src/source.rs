@@ -49,11 +49,6 @@ impl Source {
         self.inner.text.get(span.range()).unwrap_or("")
     }
 
-    /// Number of lines; a text that ends in a newline has an empty last line.
-    pub fn line_count(&self) -> usize {
-        self.inner.lines.len()
-    }
-
     /// Line number (from 1) that contains `offset`; offsets past the end belong to the last line.
     pub fn line_of(&self, offset: usize) -> usize {
         self.inner.lines.partition_point(|start| *start <= offset).max(1)

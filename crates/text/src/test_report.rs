@@ -91,11 +91,6 @@ impl TestReport {
         parsed.map(Self::bounded)
     }
 
-    /// Whether at least one test ran and none failed.
-    pub fn all_passed(&self) -> bool {
-        self.failed == 0 && self.passed > 0
-    }
-
     fn bounded(mut self) -> Self {
         self.failures.truncate(MAX_FAILURES);
         for failure in &mut self.failures {

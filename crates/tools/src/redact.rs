@@ -11,7 +11,7 @@ use memchr::memmem::Finder;
 /// Minimum length of a secret in bytes; shorter values are not redacted.
 pub const SHORTEST: usize = 8;
 /// Maximum number of secrets; further ones are not redacted.
-const MOST: usize = 256;
+const MAX_SECRETS: usize = 256;
 
 /// Replacement for a secret.
 const MASK: &str = "[redacted]";
@@ -31,7 +31,7 @@ impl Secrets {
         // Longest first, because one secret may be part of another.
         known.sort_by(|one, other| other.len().cmp(&one.len()).then(one.cmp(other)));
         known.dedup();
-        known.truncate(MOST);
+        known.truncate(MAX_SECRETS);
         Self(Arc::new(known.iter().map(|value| Finder::new(value.as_bytes()).into_owned()).collect()))
     }
 
@@ -40,12 +40,6 @@ impl Secrets {
     pub fn and(&self, more: &[String]) -> Self {
         let known = self.0.iter().map(|secret| String::from_utf8_lossy(secret.needle()).into_owned());
         Self::new(known.chain(more.iter().cloned()))
-    }
-
-    /// Whether a text contains any secret.
-    #[must_use]
-    pub fn are_in(&self, text: &str) -> bool {
-        self.0.iter().any(|secret| secret.find(text.as_bytes()).is_some())
     }
 
     /// Replaces all secrets. A text without any is neither changed nor copied.

@@ -407,7 +407,7 @@ pub enum OpenedPath {
         /// Size in bytes.
         size: u64,
     },
-    /// A directory.
+    /// Opened, so that its entries can be listed.
     Directory(OwnedFd),
     /// Neither; reading it could block forever. The text says what it is.
     Special(&'static str),

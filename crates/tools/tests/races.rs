@@ -17,7 +17,7 @@ const SECRET: &str = "the-secret-of-outside";
 
 /// How long each tool is tried; longer only until both sides were seen.
 const LONG_ENOUGH: Duration = Duration::from_millis(500);
-const MOST: Duration = Duration::from_secs(20);
+const MAX_WAIT: Duration = Duration::from_secs(20);
 
 /// Swaps pairs of names until it is killed or its parent is gone.
 const SWAPPER: &str = r#"
@@ -82,7 +82,7 @@ impl Race {
         let (begun, mut met) = (Instant::now(), [0usize; 2]);
         let mut round = 0;
         while begun.elapsed() < LONG_ENOUGH || met.contains(&0) {
-            assert!(begun.elapsed() < MOST, "the race was never run: {met:?} went well and badly");
+            assert!(begun.elapsed() < MAX_WAIT, "the race was never run: {met:?} went well and badly");
             let output = calls(self, round);
             assert!(!output.content.contains(SECRET), "it was led outside: {}", output.content);
             met[usize::from(!output.ok)] += 1;

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A position in a reply.
+/// Where the server pauses, cuts or splits what it sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyPosition {
     /// After this many bytes of the status line and headers; 0 is before anything.

@@ -41,7 +41,7 @@ impl ReceivedRequest {
             .unwrap_or_else(|error| panic!("a body that is not JSON: {error}\n{:?}", self.body_text()))
     }
 
-    /// Body as text.
+    /// The payload, with invalid UTF-8 replaced.
     pub fn body_text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }

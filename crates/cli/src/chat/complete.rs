@@ -12,7 +12,7 @@ mod tests;
 pub(crate) const VISIBLE: usize = 8;
 
 /// Maximum number of candidates.
-const MOST: usize = 200;
+const MAX_CANDIDATES: usize = 200;
 
 /// Maximum number of directory entries that are examined.
 const LOOKED_AT: usize = 5_000;
@@ -91,7 +91,7 @@ fn for_task(given: &[&str], word: &str, offers: &[TaskCandidate]) -> Vec<String>
         let names = offers.iter().map(|offer| offer.name.as_str());
         return names
             .filter(|name| name.starts_with(word))
-            .take(MOST)
+            .take(MAX_CANDIDATES)
             .map(|name| format!("{name} "))
             .collect();
     };
@@ -99,7 +99,7 @@ fn for_task(given: &[&str], word: &str, offers: &[TaskCandidate]) -> Vec<String>
     let keys = named.flat_map(|offer| &offer.inputs).map(|key| format!("{key}="));
     let wanted =
         keys.filter(|key| key.starts_with(word) && !inputs.iter().any(|input| input.starts_with(key)));
-    wanted.take(MOST).collect()
+    wanted.take(MAX_CANDIDATES).collect()
 }
 
 fn paths(typed: &str, workspace: &Path) -> Vec<String> {
@@ -122,6 +122,6 @@ fn paths(typed: &str, workspace: &Path) -> Vec<String> {
         })
         .collect();
     found.sort_unstable();
-    found.truncate(MOST);
+    found.truncate(MAX_CANDIDATES);
     found
 }

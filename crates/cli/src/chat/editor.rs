@@ -14,7 +14,7 @@ use unicode_width::UnicodeWidthStr as _;
 mod tests;
 
 /// Maximum size of the text in bytes; larger insertions are rejected, since they are pasted by mistake.
-const MOST_BYTES: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 
 /// A text and its cursor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl Editor {
     /// Inserts text at the cursor, with line endings normalized to `\n`.
     pub(crate) fn insert(&mut self, text: &str) {
         let text = normalized(text);
-        if self.text.len() + text.len() <= MOST_BYTES {
+        if self.text.len() + text.len() <= MAX_BYTES {
             self.text.insert_str(self.at, &text);
             self.put(self.at + text.len());
         }

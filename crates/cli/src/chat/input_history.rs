@@ -12,7 +12,7 @@ mod tests;
 const KEPT: usize = 1_000;
 
 /// File size in bytes from which the file is rewritten with only the newest messages.
-const MOST_BYTES: u64 = 4 << 20;
+const MAX_BYTES: u64 = 4 << 20;
 
 /// The messages, oldest first, and the position while browsing them.
 #[derive(Debug, Default)]
@@ -29,11 +29,11 @@ impl InputHistory {
         let Some(file) = folder.map(|folder| folder.join("messages.jsonl")) else { return Self::default() };
         let size = fs::metadata(&file).map_or(0, |file| file.len());
         let text =
-            if size > 4 * MOST_BYTES { String::new() } else { fs::read_to_string(&file).unwrap_or_default() };
+            if size > 4 * MAX_BYTES { String::new() } else { fs::read_to_string(&file).unwrap_or_default() };
         let mut messages: Vec<String> =
             text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         messages.drain(..messages.len().saturating_sub(KEPT));
-        if size > MOST_BYTES {
+        if size > MAX_BYTES {
             let lines: String = messages.iter().map(|message| line(message)).collect();
             let _ = fs::write(&file, lines);
         }

@@ -62,7 +62,7 @@ pub(crate) struct ChatRun {
     pub(crate) problems: Vec<String>,
 }
 
-/// Outcome of `/resume`.
+/// How the chat goes on after `/resume`.
 pub(crate) enum ResumeOutcome {
     /// An interrupted run was resumed.
     Running(Box<ChatRun>),

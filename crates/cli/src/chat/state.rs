@@ -59,7 +59,7 @@ pub(crate) enum ChatAction {
     Leave,
 }
 
-/// The state of the chat.
+/// Everything on the screen, and the requests still to be sent.
 pub(crate) struct ChatState {
     pub(super) glyphs: &'static Glyphs,
     pub(super) workspace: PathBuf,

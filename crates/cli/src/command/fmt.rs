@@ -8,7 +8,7 @@ use fusee::engine::lang;
 use fusee::engine::run::ExitStatus;
 use fusee::engine::text::render::{self, Colour};
 use fusee::engine::text::{Diagnostic, Source};
-use fusee::engine::workflow::{MOST_BYTES, WorkflowLoader};
+use fusee::engine::workflow::{MAX_BYTES, WorkflowLoader};
 
 use crate::process::Process;
 use crate::process::error::CliError;
@@ -95,12 +95,12 @@ fn replace(path: &Path, text: &str) -> std::io::Result<()> {
 
 fn stdin(check: bool) -> Result<ExitStatus, CliError> {
     let mut text = String::new();
-    let read = std::io::stdin().lock().take(MOST_BYTES + 1).read_to_string(&mut text);
+    let read = std::io::stdin().lock().take(MAX_BYTES + 1).read_to_string(&mut text);
     read.map_err(|error| CliError::failed(format!("cannot read the workflow from stdin: {error}")))?;
-    if text.len() as u64 > MOST_BYTES {
+    if text.len() as u64 > MAX_BYTES {
         return Err(CliError::failed(format!(
             "the workflow on stdin is larger than {} MiB",
-            MOST_BYTES >> 20
+            MAX_BYTES >> 20
         )));
     }
     let source = Source::new("<stdin>", text);

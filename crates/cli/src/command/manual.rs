@@ -64,7 +64,7 @@ pub(crate) fn manual(args: &ManualArgs, process: &Process) -> Result<ExitStatus,
     Ok(ExitStatus::Completed)
 }
 
-/// A page of the manual.
+/// One page of `docs/`, as embedded in the binary.
 #[derive(Debug)]
 struct ManualPage {
     /// Path without `docs/` and `.md`.

@@ -127,7 +127,7 @@ async fn gather(
     Ok((rows, errors))
 }
 
-/// The providers to query.
+/// Names of the providers that a running server or a key makes available.
 fn providers_to_query(found: &DiscoveredModels) -> Vec<String> {
     let servers = found.servers.iter().map(|server| server.provider.name);
     servers.chain(found.keys.iter().map(|provider| provider.name)).map(str::to_owned).collect()

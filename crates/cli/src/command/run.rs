@@ -166,7 +166,7 @@ impl RunArgs {
     }
 }
 
-/// The run that is continued.
+/// The earlier run of `--continue`, with the settings it was started with.
 pub(crate) struct ContinuedRun {
     pub(super) run: RunId,
     pub(super) settings: RunSpec,

@@ -85,7 +85,7 @@ fn content(file: &Path) -> Result<String, CliError> {
     if !file.exists() {
         return Ok(String::new());
     }
-    bounded_read::read_text(file, crate::config::MOST_BYTES)
+    bounded_read::read_text(file, crate::config::MAX_BYTES)
         .map_err(|error| CliError::usage(format!("cannot read {}: {error}", file.display())))
 }
 

@@ -18,7 +18,7 @@ use super::value::{Kind, TypeMismatch, Value};
 use super::{ModelEntry, ValueOrigin};
 
 /// Maximum size of a configuration file.
-pub(crate) const MOST_BYTES: u64 = 1 << 20;
+pub(crate) const MAX_BYTES: u64 = 1 << 20;
 
 /// Whose file it is, which decides what it may set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl FileOwner {
     }
 }
 
-/// The content of a file.
+/// Settings, models, rules and MCP servers read from one file.
 #[derive(Debug, Default)]
 pub(crate) struct FileContent {
     pub(crate) values: Vec<(&'static Key, Value, ValueOrigin)>,
@@ -58,7 +58,7 @@ pub(crate) fn read(
     problems: &mut Diagnostics,
 ) -> Option<(Source, FileContent)> {
     let name = path.display().to_string();
-    match bounded_read::read_text(path, MOST_BYTES) {
+    match bounded_read::read_text(path, MAX_BYTES) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Ok(text) => {
             let whose = whose(&text);

@@ -27,7 +27,7 @@ impl Place {
         let home = self.folder.path().join("home");
         let mut variables = vec![("HOME", home.to_str().unwrap())];
         variables.extend_from_slice(&self.variables);
-        let environment = Environment::made_of(&variables, self.folder.path());
+        let environment = Environment::from_variables(&variables, self.folder.path());
         let path = self.folder.path().join("fusee.toml");
         let here = self.folder.path().display().to_string();
         Config::gather(Some(&path), &environment, flags)
@@ -86,7 +86,7 @@ fn the_configuration_page_lists_the_layers_in_their_order() {
             _ if line.contains("flags") => flags.push(("max_turns", Value::Whole(6))),
             _ => panic!("an unknown layer: {line}"),
         }
-        let environment = Environment::made_of(&variables, folder.path());
+        let environment = Environment::from_variables(&variables, folder.path());
         let config = Config::gather_for(Some(&project), agent, &environment, flags.clone()).unwrap();
         let expected = if index == 0 { Limits::default().max_turns.to_string() } else { turns.to_string() };
         assert_eq!(shown(&config, "max_turns"), expected, "{line}");
@@ -175,7 +175,7 @@ fn a_trusted_project_may_and_only_as_it_was_trusted() {
     let place = Place::new("", "sandbox = \"off\"\n[models.x]\nmodel = \"y\"\n", &[]);
     let file = place.folder.path().join("fusee.toml");
     let home = place.folder.path().join("home");
-    let environment = Environment::made_of(&[("HOME", home.to_str().unwrap())], place.folder.path());
+    let environment = Environment::from_variables(&[("HOME", home.to_str().unwrap())], place.folder.path());
     Trust::read(&environment).grant(&file, &fs::read_to_string(&file).unwrap()).unwrap();
     let config = place.gather(Vec::new()).unwrap();
     assert_eq!((config.sandbox(), config.models().len()), (SandboxMode::Off, 1));
@@ -193,7 +193,7 @@ fn what_confined_commands_may_use_and_reach_comes_from_the_users_file() {
     let user = "[sandbox]\nnetwork = \"on\"\nread = [\"/opt/x\"]\nwrite = [\"~/y\"]\nmemory_mb = 64\nprocesses = 9\n\
                 cpu_s = 8\nfile_mb = 7\n";
     let place = Place::new(user, "", &[]);
-    let environment = Environment::made_of(&[("HOME", "/home/me")], "/");
+    let environment = Environment::from_variables(&[("HOME", "/home/me")], "/");
     let confine = place.gather(Vec::new()).unwrap().sandbox_options(&environment);
     let allowance = ResourceLimits { cpu_s: 8, memory_bytes: 64 << 20, processes: 9, file_bytes: 7 << 20 };
     let (read, write) = (vec!["/opt/x".into()], vec!["/home/me/y".into()]);
@@ -268,7 +268,7 @@ fn with_agent(place: &Place, name: &str, text: &str, flags: Vec<FlagValue>) -> R
     let home = place.folder.path().join("home");
     let mut variables = vec![("HOME", home.to_str().unwrap())];
     variables.extend_from_slice(&place.variables);
-    let environment = Environment::made_of(&variables, place.folder.path());
+    let environment = Environment::from_variables(&variables, place.folder.path());
     fs::write(place.folder.path().join(name), text).unwrap();
     let here = place.folder.path().display().to_string();
     let project = place.folder.path().join("fusee.toml");
@@ -388,7 +388,7 @@ fn the_last_word_on_the_shape_of_the_work_counts() {
 #[test]
 fn an_agent_file_that_is_not_there_is_named() {
     let place = Place::new("", "", &[]);
-    let environment = Environment::made_of(&[], place.folder.path());
+    let environment = Environment::from_variables(&[], place.folder.path());
     let failure = Config::gather_for(None, Some(std::path::Path::new("no.toml")), &environment, Vec::new());
     assert!(failure.unwrap_err().message.contains("not found"), "it is not said");
 }

@@ -18,9 +18,9 @@ use super::value::Value;
 use crate::process::environment::Environment;
 
 /// Maximum number of entries; entries of deleted files are dropped first, then the first ones by path.
-const MOST: usize = 1000;
+const MAX_ENTRIES: usize = 1000;
 /// Maximum size of the list in bytes.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// Trusted files with the hash of their content.
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ impl Trust {
     /// Loads the list. An unreadable list counts as empty.
     pub(crate) fn read(environment: &Environment) -> Self {
         let file = environment.state_folder().map(|folder| folder.join("trust.json"));
-        let small = |file: &PathBuf| fs::metadata(file).is_ok_and(|found| found.len() <= MOST_BYTES);
+        let small = |file: &PathBuf| fs::metadata(file).is_ok_and(|found| found.len() <= MAX_BYTES);
         let text = file.as_ref().filter(|file| small(file)).and_then(|file| fs::read(file).ok());
         let known = text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
         Self { file, known }
@@ -56,10 +56,10 @@ impl Trust {
 
     /// Trusts a project with its current content.
     pub(crate) fn grant(&mut self, path: &Path, content: &str) -> io::Result<()> {
-        if self.known.files.len() >= MOST {
+        if self.known.files.len() >= MAX_ENTRIES {
             self.known.files.retain(|file, _| file.exists());
         }
-        while self.known.files.len() >= MOST {
+        while self.known.files.len() >= MAX_ENTRIES {
             self.known.files.pop_first();
         }
         self.known.files.insert(place(path), hash(path, content));
@@ -125,9 +125,9 @@ pub(crate) fn trusted_parts(home: &Path) -> Vec<TrustedPart> {
         content,
     };
     for file in agent_files(home) {
-        let Ok(text) = bounded_read::read_text(&file, super::MOST_BYTES) else { continue };
+        let Ok(text) = bounded_read::read_text(&file, super::MAX_BYTES) else { continue };
         if let Some(prompt) = agent_prompt(&file)
-            && let Ok(text) = bounded_read::read_text(&prompt, super::MOST_BYTES)
+            && let Ok(text) = bounded_read::read_text(&prompt, super::MAX_BYTES)
         {
             parts.push(part(&prompt, text));
         }
@@ -145,7 +145,7 @@ pub(crate) fn trusted_parts(home: &Path) -> Vec<TrustedPart> {
     }
     for name in ["templates", "workflows"] {
         for file in files_in(&home.join(".fusee").join(name), &["fusee"]) {
-            let Ok(text) = bounded_read::read_text(&file, super::MOST_BYTES) else { continue };
+            let Ok(text) = bounded_read::read_text(&file, super::MAX_BYTES) else { continue };
             if COMMAND_CALLS.iter().any(|call| text.contains(call)) {
                 parts.push(part(&file, text));
             }
@@ -174,9 +174,9 @@ fn agent_prompt(file: &Path) -> Option<PathBuf> {
     Some(file.parent()?.join(name))
 }
 
-/// The files directly in a folder that end in one of these, sorted; at most [`MOST`].
+/// The files directly in a folder that end in one of these, sorted; at most [`MAX_ENTRIES`].
 fn files_in(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST);
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_ENTRIES);
     let wanted =
         |path: &PathBuf| path.extension().and_then(OsStr::to_str).is_some_and(|end| endings.contains(&end));
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(wanted).collect();

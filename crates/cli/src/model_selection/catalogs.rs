@@ -8,7 +8,7 @@ use crate::process::environment::Environment;
 use crate::process::error::CliError;
 
 /// Maximum size of a catalog file.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// The profile of a model.
 pub(crate) fn profile(
@@ -23,7 +23,7 @@ pub(crate) fn profile(
     Ok(profiles.of(provider, model))
 }
 
-/// All prices.
+/// The built-in prices, overridden by the user's `prices.toml`.
 pub(crate) fn prices(environment: &Environment) -> Result<Prices, CliError> {
     let mut prices = Prices::builtin()?;
     if let Some((name, text)) = own_file("prices.toml", environment)? {
@@ -39,7 +39,7 @@ pub(super) fn own_file(name: &str, environment: &Environment) -> Result<Option<(
     let wrong = |why: String| CliError::usage(format!("cannot read {shown}: {why}"));
     match std::fs::metadata(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Ok(found) if found.len() > MOST_BYTES => return Err(wrong("larger than 1 MiB".to_owned())),
+        Ok(found) if found.len() > MAX_BYTES => return Err(wrong("larger than 1 MiB".to_owned())),
         _ => {}
     }
     match std::fs::read_to_string(&path) {

@@ -21,7 +21,7 @@ mod tests;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Maximum size of a response.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// Models that were found.
 #[derive(Debug, Default)]
@@ -80,7 +80,7 @@ async fn list(address: &str, path: &str) -> Option<Vec<String>> {
         "GET {path} HTTP/1.0\r\nHost: {address}\r\nAccept: application/json\r\nConnection: close\r\n\r\n"
     );
     stream.write_all(request.as_bytes()).await.ok()?;
-    let (mut answer, mut stream) = (Vec::new(), stream.take(MOST_BYTES));
+    let (mut answer, mut stream) = (Vec::new(), stream.take(MAX_BYTES));
     while stream.read_buf(&mut answer).await.ok()? > 0 && !is_whole(&answer) {}
     names(&answer)
 }

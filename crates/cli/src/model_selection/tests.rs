@@ -27,7 +27,7 @@ fn choose(
     let home = tempfile::tempdir().unwrap();
     let mut all = vec![("HOME", home.path().to_str().unwrap())];
     all.extend_from_slice(variables);
-    let environment = Environment::made_of(&all, home.path());
+    let environment = Environment::from_variables(&all, home.path());
     let choice = named(name, &config(toml, &environment, flags), &environment)?;
     let key = choice.connection.api_key.as_ref().map(|key| key.reveal().to_owned());
     Ok(Chosen { name: choice.name, base_url: choice.connection.base_url, key })
@@ -112,7 +112,7 @@ fn only_a_free_model_is_taken_unasked_and_only_if_there_is_no_choice() {
 fn a_chosen_key_is_not_in_any_debug_output() {
     let home = tempfile::tempdir().unwrap();
     let variables = [("HOME", home.path().to_str().unwrap()), ("OPENAI_API_KEY", "sk-very-secret")];
-    let environment = Environment::made_of(&variables, home.path());
+    let environment = Environment::from_variables(&variables, home.path());
     let choice = named("openai:m", &config("", &environment, &[]), &environment).unwrap();
     assert!(!format!("{choice:?}").contains("very-secret"));
 }

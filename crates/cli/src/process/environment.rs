@@ -44,7 +44,7 @@ impl Environment {
 
     /// An environment with these variables, for tests.
     #[cfg(test)]
-    pub(crate) fn made_of(variables: &[(&str, &str)], directory: impl Into<PathBuf>) -> Self {
+    pub(crate) fn from_variables(variables: &[(&str, &str)], directory: impl Into<PathBuf>) -> Self {
         let variables = variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
         Self { variables, directory: directory.into(), terminals: Terminals::default() }
     }
@@ -64,7 +64,7 @@ impl Environment {
         self.text(name).map(|value| Secret::new(value.trim()))
     }
 
-    /// All variables.
+    /// Name and value of each variable, as the process was started with.
     pub(crate) fn variables(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
         self.variables.iter()
     }

@@ -11,7 +11,7 @@ use crate::process::error::CliError;
 use crate::process::stdio;
 
 /// Maximum number of bytes that are used; the rest is left out with a warning.
-const MOST_BYTES: usize = 256 << 10;
+const MAX_BYTES: usize = 256 << 10;
 
 /// How long a pipe may stay empty before it counts as idle: long enough for the other end of a pipeline that was
 /// started together with us.
@@ -25,9 +25,9 @@ pub(crate) fn read(environment: &Environment) -> Result<Option<String>, CliError
     let mut bytes = Vec::new();
     let mut stdin = io::stdin().lock();
     let failed = |error: io::Error| CliError::usage(format!("cannot read stdin: {error}"));
-    stdin.by_ref().take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
-    let is_cut = bytes.len() > MOST_BYTES;
-    bytes.truncate(MOST_BYTES);
+    stdin.by_ref().take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
+    let is_cut = bytes.len() > MAX_BYTES;
+    bytes.truncate(MAX_BYTES);
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
         // The limit may fall into a character.
@@ -40,7 +40,7 @@ pub(crate) fn read(environment: &Environment) -> Result<Option<String>, CliError
         }
     };
     if is_cut {
-        stdio::error(&format!("warning: only the first {} kB of stdin are used\n", MOST_BYTES >> 10));
+        stdio::error(&format!("warning: only the first {} kB of stdin are used\n", MAX_BYTES >> 10));
     }
     let note = if is_cut { "\n[the rest is left out]" } else { "" };
     let text = text.trim_end();

@@ -14,7 +14,7 @@ mod tests;
 
 /// Maximum total size of a message's files in bytes. Files beyond it are reported, and the model can read
 /// them.
-const MOST_BYTES: u64 = 256 << 10;
+const MAX_BYTES: u64 = 256 << 10;
 
 /// The files attached to a message.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub(crate) fn gather(message: &str, workspace: &Workspace) -> AttachedFiles {
             continue;
         }
         names.push(name);
-        match read(name, workspace, MOST_BYTES.saturating_sub(text.len() as u64)) {
+        match read(name, workspace, MAX_BYTES.saturating_sub(text.len() as u64)) {
             Some(Ok(content)) => {
                 text.push_str(&format!("The file {name}:\n\n{}\n\n", content.trim_end()));
             }
@@ -78,7 +78,7 @@ fn read(name: &str, workspace: &Workspace, room: u64) -> Option<Result<String, S
         return Some(Err(format!("cannot read @{name}: {error}")));
     }
     if bytes.len() as u64 > room {
-        let most = MOST_BYTES >> 10;
+        let most = MAX_BYTES >> 10;
         return Some(Err(format!(
             "@{name} not attached: a message's files are limited to {most} kB in total"
         )));

@@ -14,7 +14,7 @@ use std::time::UNIX_EPOCH;
 use fusee::engine::tools::workspace::bounded_read;
 
 /// Maximum size of the list in bytes; a longer one is cut to its newer half.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// The list of journals created by the user's own runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(crate) struct JournalOwnership {
 
 impl JournalOwnership {
     /// The list in this state folder.
-    pub(crate) fn kept_in(states: Option<PathBuf>) -> Self {
+    pub(crate) fn stored_in(states: Option<PathBuf>) -> Self {
         Self { list: states.map(|states| states.join("own-runs")) }
     }
 
@@ -49,7 +49,7 @@ impl JournalOwnership {
     pub(crate) fn add(&self, journal: &Path) -> io::Result<()> {
         let (Some(list), Some(name)) = (&self.list, name(journal)) else { return Ok(()) };
         fs::create_dir_all(list.parent().unwrap_or(Path::new("/")))?;
-        if fs::metadata(list).is_ok_and(|found| found.len() > MOST_BYTES / 2) {
+        if fs::metadata(list).is_ok_and(|found| found.len() > MAX_BYTES / 2) {
             let lines = self.lines();
             self.write(&lines[lines.len() / 2..])?;
         }
@@ -68,7 +68,7 @@ impl JournalOwnership {
     }
 
     fn lines(&self) -> Vec<String> {
-        let text = self.list.as_ref().and_then(|list| bounded_read::read_text(list, MOST_BYTES).ok());
+        let text = self.list.as_ref().and_then(|list| bounded_read::read_text(list, MAX_BYTES).ok());
         text.unwrap_or_default().lines().map(str::to_owned).collect()
     }
 

@@ -11,7 +11,7 @@ use crate::process::environment::Environment;
 use crate::project::Project;
 
 /// Maximum size of the list in bytes.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// The file with a project's saved answers.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +29,7 @@ impl SavedRules {
 
     /// Loads the saved rules. An unreadable file counts as empty, which only leads to more questions.
     pub(crate) fn read(&self) -> ApprovalRules {
-        let small = |file: &&PathBuf| fs::metadata(file).is_ok_and(|found| found.len() <= MOST_BYTES);
+        let small = |file: &&PathBuf| fs::metadata(file).is_ok_and(|found| found.len() <= MAX_BYTES);
         let text = self.file.as_ref().filter(small).and_then(|file| fs::read(file).ok());
         text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
     }

@@ -3,7 +3,7 @@
 use super::*;
 
 fn environment(home: &Path) -> Environment {
-    Environment::made_of(&[("HOME", home.to_str().unwrap())], home)
+    Environment::from_variables(&[("HOME", home.to_str().unwrap())], home)
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn without_a_root_the_journal_is_in_the_state_folder_under_a_name_of_its_own() {
 #[test]
 fn without_a_home_the_next_step_is_named() {
     let place = tempfile::tempdir().unwrap();
-    let failure = Project::find(None, &Environment::made_of(&[], place.path())).unwrap_err();
+    let failure = Project::find(None, &Environment::from_variables(&[], place.path())).unwrap_err();
     assert!(failure.help.unwrap().contains("fusee init"));
 }
 

@@ -13,7 +13,7 @@ use crate::process::environment::Environment;
 use crate::project::Project;
 use crate::project::source_files;
 
-/// A named workflow.
+/// A workflow that can be run by its name.
 #[derive(Clone, Debug)]
 pub(crate) struct NamedWorkflow {
     /// Its file name without the extension.

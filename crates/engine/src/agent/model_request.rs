@@ -24,7 +24,7 @@ use attempt::{Attempt, AttemptResult, AttemptState, ServerLoading, send};
 pub(crate) struct TurnContext {
     /// Counts from 1.
     pub(crate) attempt: u32,
-    /// Index of the turn.
+    /// Number of replies before this one.
     pub(crate) turn_index: u32,
     pub(crate) options: RequestOptions,
     /// Temporary text after the last message.

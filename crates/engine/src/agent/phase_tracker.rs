@@ -20,7 +20,7 @@ const PROBE_TIME: Duration = Duration::from_secs(60);
 const SHOWN: usize = 300;
 
 /// Maximum number of calls named; the rest are counted.
-const MOST_CALLS: usize = 20;
+const MAX_CALLS: usize = 20;
 
 /// The parts of a task that the phase concerns.
 pub(crate) struct PhaseTracker<'a, 't> {
@@ -131,7 +131,7 @@ impl PhaseTracker<'_, '_> {
             if !text.trim().is_empty() {
                 lines.push(format!("It said: {}", cut(text.trim())));
             }
-            for call in tool_calls.iter().take(MOST_CALLS) {
+            for call in tool_calls.iter().take(MAX_CALLS) {
                 let answered = |message: &&Message| matches!(message, Message::Tool { call_id, .. } if *call_id == call.id);
                 let ok = turn
                     .iter()
@@ -140,7 +140,7 @@ impl PhaseTracker<'_, '_> {
                 let how = if ok { "" } else { " (failed)" };
                 lines.push(format!("It called {} {}{how}", call.name, cut(&call.arguments)));
             }
-            if let Some(more) = tool_calls.len().checked_sub(MOST_CALLS).filter(|more| *more > 0) {
+            if let Some(more) = tool_calls.len().checked_sub(MAX_CALLS).filter(|more| *more > 0) {
                 lines.push(format!("and {more} more calls"));
             }
         }

@@ -15,7 +15,7 @@ const MAX_TASKS: usize = 50;
 pub enum PlanStatus {
     /// Not started.
     Pending,
-    /// In progress.
+    /// Being worked on.
     InProgress,
     /// Completed successfully.
     Completed,
@@ -42,7 +42,7 @@ impl PlanStatus {
     }
 }
 
-/// One planned task.
+/// An entry of the model's plan, with its progress.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedTask {
     /// Identifies the task in updates.

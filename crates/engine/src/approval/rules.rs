@@ -9,7 +9,7 @@ use super::shell_words::CommandLine;
 use super::{ApprovalExtent, ApprovalQuestion};
 
 /// Maximum number of rules per run or project; the oldest are dropped first.
-const MOST: usize = 500;
+const MAX_RULES: usize = 500;
 
 /// Decision about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -35,16 +35,16 @@ pub enum RuleSubject {
     Tool(String),
     /// Calls of a tool that change only this file.
     File {
-        /// The tool.
+        /// Its name.
         tool: String,
         /// The file, as the call names it.
         path: String,
     },
     /// Calls of a tool with exactly these arguments, apart from a time limit.
     Call {
-        /// The tool.
+        /// Its name.
         tool: String,
-        /// The arguments.
+        /// Compared as JSON values.
         arguments: Value,
     },
 }
@@ -101,7 +101,7 @@ impl ApprovalRules {
         if self.0.contains(&rule) {
             return;
         }
-        if self.0.len() >= MOST {
+        if self.0.len() >= MAX_RULES {
             self.0.remove(0);
         }
         self.0.push(rule);

@@ -14,7 +14,7 @@ use lexer::{Lexer, Token};
 /// Maximum depth of commands inside of commands. Deeper ones make a line opaque.
 const MAX_DEPTH: usize = 8;
 
-/// The commands of a line.
+/// A shell line, split into the programs it runs.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct CommandLine {
     /// The commands of the line itself, as words.

@@ -26,7 +26,7 @@ const CANDIDATES: usize = 200;
 /// the most common ones, only count in the scores. The rarest word is always searched.
 const MAX_OCCURRENCES: usize = 40_000;
 
-/// A query word.
+/// One distinct word of the search text.
 struct QueryWord {
     /// The word as written, in lower case.
     word: String,

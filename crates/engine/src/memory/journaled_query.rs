@@ -15,8 +15,8 @@ const SYMBOLS: usize = 12;
 /// Whether descriptions of the files are included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Details {
-    Left,
-    Told,
+    Omit,
+    Include,
 }
 
 /// The result, with a description per file if requested.
@@ -36,7 +36,7 @@ pub(crate) async fn asked(
     details: Details,
 ) -> Result<(Result<QueryRecord, String>, StepMeta), RunAborted> {
     let mut args = json!(query);
-    if details == Details::Told {
+    if details == Details::Include {
         args["details"] = true.into();
     }
     let call = StepRequest {
@@ -64,7 +64,7 @@ pub(crate) async fn asked(
 fn look(memory: &MemorySystem, query: &MemoryQuery, details: Details) -> Result<QueryRecord, String> {
     let found = memory.relevant_context_for(query)?;
     let mut about = BTreeMap::new();
-    if details == Details::Told {
+    if details == Details::Include {
         for path in found.matches.iter().map(|found| &found.path) {
             let Some(entry) = memory.entry(path)? else { continue };
             let symbols: Vec<&str> = entry.symbols.iter().take(SYMBOLS).map(String::as_str).collect();

@@ -3,7 +3,7 @@
 //! never slow.
 
 /// Maximum number of symbols kept per file.
-const MOST: usize = 200;
+const MAX_SYMBOLS: usize = 200;
 /// Longer lines are skipped: they are not hand-written definitions.
 const LONGEST: usize = 400;
 
@@ -87,7 +87,7 @@ pub(super) fn find(text: &str, language: &str) -> Vec<String> {
 fn distinct(found: Vec<&str>) -> Vec<String> {
     let mut seen = std::collections::HashSet::new();
     let names = found.into_iter().filter_map(name).filter(|name| seen.insert(name.clone()));
-    names.take(MOST).collect()
+    names.take(MAX_SYMBOLS).collect()
 }
 
 /// Returns the symbols of a text with the line scanner.
@@ -105,7 +105,7 @@ pub(super) fn by_line(text: &str, language: &str) -> Vec<String> {
             && !symbols.contains(&symbol)
         {
             symbols.push(symbol);
-            if symbols.len() >= MOST {
+            if symbols.len() >= MAX_SYMBOLS {
                 break;
             }
         }

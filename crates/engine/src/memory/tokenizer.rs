@@ -4,14 +4,14 @@ use super::entry::FileEntry;
 use crate::template::stem;
 
 /// Maximum number of words kept per field; more of a huge file's symbols add nothing.
-const MOST: usize = 400;
+const MAX_WORDS: usize = 400;
 
 /// Stemmed words of an entry, by field: path, symbols, summary.
 pub(super) struct Words([Vec<String>; 3]);
 
 impl Words {
     pub(super) fn of(entry: &FileEntry) -> Self {
-        let stems = |words: Vec<String>| words.iter().take(MOST).map(|word| stem(word)).collect();
+        let stems = |words: Vec<String>| words.iter().take(MAX_WORDS).map(|word| stem(word)).collect();
         let symbols = entry.symbols.iter().flat_map(|symbol| split(symbol)).collect();
         Self([stems(split(&entry.path)), stems(symbols), stems(split(&entry.summary))])
     }

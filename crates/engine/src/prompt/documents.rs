@@ -14,13 +14,13 @@ use front_matter::{FrontMatter, field};
 mod front_matter;
 
 /// Maximum number of documents of a folder; the rest is left out.
-const MOST: usize = 64;
+const MAX_DOCUMENTS: usize = 64;
 
 /// Maximum depth of nested folders.
 const DEPTH: usize = 4;
 
 /// Longer documents are truncated, with a marker.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// Maximum length of a summary, and of a skill's name, in characters.
 const SUMMARY: usize = 300;
@@ -72,7 +72,7 @@ pub fn references(folders: &[PathBuf]) -> Vec<Document> {
             documents.push(Document { key: new_key(stem, &mut keys), title, summary, text });
         }
     }
-    documents.truncate(MOST);
+    documents.truncate(MAX_DOCUMENTS);
     documents
 }
 
@@ -92,8 +92,8 @@ pub fn skills(folder: &Path, root: &Path) -> Skills {
     let (mut keys, mut found, mut room) = (HashSet::new(), Skills::default(), SKILLS_BYTES);
     for path in files(folder, &is_skill) {
         let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
-        if found.documents.len() >= MOST || room == 0 {
-            let most = format!("the limit is {MOST} skills and {} KB", SKILLS_BYTES / 1024);
+        if found.documents.len() >= MAX_DOCUMENTS || room == 0 {
+            let most = format!("the limit is {MAX_DOCUMENTS} skills and {} KB", SKILLS_BYTES / 1024);
             found.notices.push(format!("ignoring skill {name} and all after it: {most}"));
             break;
         }
@@ -145,7 +145,7 @@ fn files(folder: &Path, wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
     let (mut found, mut open) = (Vec::new(), vec![(folder.to_owned(), 0)]);
     while let Some((folder, depth)) = open.pop() {
         let Ok(entries) = std::fs::read_dir(&folder) else { continue };
-        for entry in entries.flatten().take(MOST * 16) {
+        for entry in entries.flatten().take(MAX_DOCUMENTS * 16) {
             let Ok(kind) = entry.file_type() else { continue };
             let path = entry.path();
             if kind.is_dir() && depth < DEPTH {
@@ -154,7 +154,7 @@ fn files(folder: &Path, wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
                 found.push(path);
             }
         }
-        if found.len() >= MOST * 4 {
+        if found.len() >= MAX_DOCUMENTS * 4 {
             break;
         }
     }
@@ -165,9 +165,9 @@ fn files(folder: &Path, wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
 fn read(path: &Path) -> Option<String> {
     let file = std::fs::File::open(path).ok()?;
     let mut bytes = Vec::new();
-    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).ok()?;
-    let cut = bytes.len() as u64 > MOST_BYTES;
-    bytes.truncate(usize::try_from(MOST_BYTES).unwrap_or(usize::MAX));
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).ok()?;
+    let cut = bytes.len() as u64 > MAX_BYTES;
+    bytes.truncate(usize::try_from(MAX_BYTES).unwrap_or(usize::MAX));
     let mut text = String::from_utf8_lossy(&bytes).into_owned();
     if cut {
         text.push_str("\n[cut here: the file is longer]");

@@ -13,7 +13,7 @@ use super::default::{original, overridable};
 use super::environment::{EnvironmentSnapshot, ReadExtent, read_within};
 
 /// Maximum size of an override; longer ones are ignored.
-const MOST_BYTES: usize = 32 * 1024;
+const MAX_BYTES: usize = 32 * 1024;
 
 /// Maximum number of files of the folder that are read.
 const MAX_FILES: usize = 64;
@@ -72,10 +72,10 @@ fn read_one(path: &Path, root: &Path, key: &str) -> Result<SectionOverride, Stri
         let hint = near.first().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         return Err(format!("unknown prompt section `{key}` (known: {}){hint}", keys.join(", ")));
     }
-    let (text, whole) = read_within(root, path, MOST_BYTES)
+    let (text, whole) = read_within(root, path, MAX_BYTES)
         .ok_or_else(|| "not a readable regular file inside the project".to_owned())?;
     if whole == ReadExtent::Cut {
-        return Err(format!("longer than {} KB", MOST_BYTES / 1024));
+        return Err(format!("longer than {} KB", MAX_BYTES / 1024));
     }
     let first = text.lines().next().unwrap_or_default().trim();
     let named = first.strip_prefix("<!-- original:").and_then(|rest| rest.strip_suffix("-->"));

@@ -13,7 +13,7 @@ use super::CodeReview;
 use crate::agent::{AcceptedAnswer, AnswerCheck, JsonAnswer};
 
 /// Lines of larger files are not counted, and any line number is accepted.
-const MOST_BYTES: u64 = 16 << 20;
+const MAX_BYTES: u64 = 16 << 20;
 
 /// Maximum number of problems reported at once.
 const TOLD: usize = 8;
@@ -172,10 +172,10 @@ fn misplaced(findings: &Findings, workspace: &Workspace) -> Vec<(usize, String)>
 fn lines_of(path: &str, workspace: &Workspace) -> Result<Option<u64>, String> {
     let located = workspace.locate(path).map_err(|problem| problem.to_string())?;
     match workspace.open_to_read(&located).map_err(|problem| problem.to_string())? {
-        OpenedPath::File { size, .. } if size > MOST_BYTES => Ok(None),
+        OpenedPath::File { size, .. } if size > MAX_BYTES => Ok(None),
         OpenedPath::File { file, .. } => {
             let mut content = Vec::new();
-            file.take(MOST_BYTES).read_to_end(&mut content).map_err(|error| format!("`{path}`: {error}"))?;
+            file.take(MAX_BYTES).read_to_end(&mut content).map_err(|error| format!("`{path}`: {error}"))?;
             let ends = content.iter().filter(|byte| **byte == b'\n').count() as u64;
             Ok(Some((ends + u64::from(!content.ends_with(b"\n"))).max(1)))
         }

@@ -6,7 +6,7 @@ use fusee_journal::event::{ErrorCode, TaskStatus};
 use crate::agent::TaskOutcome;
 use crate::task_system::{Reason, TaskError};
 
-/// Outcome of a run.
+/// How a run ended; decides the exit code.
 #[derive(Debug)]
 pub enum RunOutcome {
     /// The task ended, successfully or not.

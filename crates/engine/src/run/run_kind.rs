@@ -15,7 +15,7 @@ pub enum RunKind {
     /// The request, as one task.
     #[default]
     Request,
-    /// A workflow.
+    /// An S-expression program.
     Workflow(Box<WorkflowRun>),
     /// The task of a template.
     Template(Box<TemplateRun>),

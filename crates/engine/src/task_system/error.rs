@@ -85,7 +85,7 @@ pub enum Reason {
     UnexpectedError,
 }
 
-/// Cause of an error.
+/// What lies behind a failure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ErrorCause {

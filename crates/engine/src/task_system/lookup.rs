@@ -32,11 +32,11 @@ pub enum TemplateOrigin {
 pub enum ExecutionPath {
     /// To a workflow.
     SExpression,
-    /// To a template.
+    /// A registered template runs.
     Template,
-    /// To a direct tool call.
+    /// The name is that of a tool, which is called directly.
     Tool,
-    /// To no template; the description itself was the task.
+    /// No template fits; the description itself is the task.
     Plain,
 }
 

@@ -19,7 +19,7 @@ use crate::template::{OutputFormat, OutputKind, output};
 const CANDIDATES: usize = 4;
 
 /// Maximum number of candidates shown to the model.
-const MOST: usize = 60;
+const MAX_CANDIDATES: usize = 60;
 
 const SYSTEM: &str = "You choose which files of a project help with a task. You are given the task and files, each with what \
                       it says of itself and what it defines. Answer with a JSON array of their paths, the most helpful \
@@ -34,7 +34,7 @@ pub(crate) struct RankedSearch<'a> {
     pub(crate) cancel: &'a CancellationToken,
 }
 
-/// Result of a search.
+/// Files found for a task, and what finding them cost.
 pub(crate) struct SearchResult {
     /// The files, or why the search failed.
     pub(crate) found: Result<MemoryAnswer, String>,
@@ -51,8 +51,10 @@ impl RankedSearch<'_> {
     pub(crate) async fn search(&self, query: MemoryQuery) -> Result<SearchResult, RunAborted> {
         let wanted = query.limit;
         let (limit, details) = match self.session.limits.memory_ranking {
-            RankBy::Words => (wanted, Details::Left),
-            RankBy::Model => (wanted.max((wanted.saturating_mul(CANDIDATES)).min(MOST)), Details::Told),
+            RankBy::Words => (wanted, Details::Omit),
+            RankBy::Model => {
+                (wanted.max((wanted.saturating_mul(CANDIDATES)).min(MAX_CANDIDATES)), Details::Include)
+            }
         };
         let words = query.words.clone();
         let query = MemoryQuery { limit, ..query };
@@ -62,7 +64,7 @@ impl RankedSearch<'_> {
         let by_words = |found| SearchResult { found, spent: Spent::default(), problem: None, search_ms };
         match looked {
             Err(problem) => Ok(by_words(Err(problem))),
-            Ok(QueryRecord { found, .. }) if details == Details::Left || found.matches.len() < 2 => {
+            Ok(QueryRecord { found, .. }) if details == Details::Omit || found.matches.len() < 2 => {
                 Ok(by_words(Ok(found)))
             }
             Ok(looked) => {

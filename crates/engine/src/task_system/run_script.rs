@@ -98,7 +98,7 @@ fn apart(command: &str) -> String {
     )
 }
 
-/// Output of a script.
+/// Both streams, captured in full up to a bound.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ScriptOutput {
     /// Standard output.

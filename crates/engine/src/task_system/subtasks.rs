@@ -43,7 +43,7 @@ struct SubtaskState {
     earlier: Vec<(String, TaskResult)>,
 }
 
-/// A finished subtask.
+/// A subtask's result, with what its parent is charged.
 pub(super) struct FinishedSubtask {
     pub(super) result: TaskResult,
     pub(super) spent: Spent,

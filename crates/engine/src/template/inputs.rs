@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{InputType, Template, TemplateInput};
 
-/// A problem with an input.
+/// Why given inputs do not fit the declared ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InputProblem {
     /// A required input is missing.

@@ -118,17 +118,17 @@ fn type_mismatch(value: &Value, word: &str) -> Option<Mismatch> {
         "string[]" => match value.as_array() {
             Some(items) => {
                 let odd = items.iter().position(|item| !item.is_string())?;
-                let message = format!("expected a string at /{odd}, found {}", sort(&items[odd]));
+                let message = format!("expected a string at /{odd}, found {}", type_name(&items[odd]));
                 return Some(mismatch(message, format!("/{odd}")));
             }
             None => false,
         },
         _ => true,
     };
-    (!fits).then(|| mismatch(format!("expected {word}, found {}", sort(value)), String::new()))
+    (!fits).then(|| mismatch(format!("expected {word}, found {}", type_name(value)), String::new()))
 }
 
-fn sort(value: &Value) -> &'static str {
+fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",

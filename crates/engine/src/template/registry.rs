@@ -35,7 +35,7 @@ impl TemplateLayer {
     }
 }
 
-/// A registered template.
+/// A valid template, with its source and where it comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RegisteredTemplate {
     /// The parsed template.

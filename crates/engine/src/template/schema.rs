@@ -21,7 +21,7 @@ pub(crate) enum Occurs {
     Many,
 }
 
-/// Content of an element.
+/// What may stand between the tags.
 #[derive(Clone, Copy)]
 pub(crate) enum ElementContent {
     /// Non-empty text.
@@ -46,7 +46,7 @@ pub(crate) struct AttributeRule {
     pub(crate) about: &'static str,
 }
 
-/// Kinds of value.
+/// Which strings are valid as a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum ValueKind {
     /// Any text, even empty.
@@ -59,11 +59,11 @@ pub(crate) enum ValueKind {
     Bool,
     /// Name of a template or a subtype.
     Name,
-    /// Name of an input.
+    /// A letter or `_`, then at most 63 letters, digits, `_` and `-`.
     InputName,
     /// Comma-separated names of inputs; may be empty.
     InputNames,
-    /// Key of a section.
+    /// At most 64 letters, digits, `_` and `-`.
     SectionKey,
     /// Integer from 1 to this.
     Whole(u64),
@@ -93,7 +93,7 @@ const fn value(name: &'static str, kind: ValueKind, about: &'static str) -> Elem
     }
 }
 
-/// Types of an input.
+/// Values of the attribute `type` of `<input>`.
 pub(crate) const INPUT_TYPES: &[&str] = &["string", "number", "boolean", "array", "object"];
 
 /// The root element.

@@ -93,7 +93,7 @@ impl CommandReader {
 /// Fills in the command with every placeholder as one shell word. Problems are added to `problems`.
 pub(crate) fn fill_command(text: &str, inputs: &Map<String, Value>, problems: &mut Vec<String>) -> String {
     let (mut filled, mut reading) = (String::with_capacity(text.len()), CommandReader::new());
-    let mut told = |problem: String| {
+    let mut report = |problem: String| {
         if !problems.contains(&problem) {
             problems.push(problem);
         }
@@ -107,9 +107,9 @@ pub(crate) fn fill_command(text: &str, inputs: &Map<String, Value>, problems: &m
             TextPart::Name(name) => {
                 let path = name.path();
                 match (value_of(&name, inputs), reading.refusal()) {
-                    (None, _) => told(format!("`{{{{{path}}}}}` has no value")),
+                    (None, _) => report(format!("`{{{{{path}}}}}` has no value")),
                     (Some(_), Some(place)) => {
-                        told(format!("`{{{{{path}}}}}` is {place} in a command: {ADVICE}"));
+                        report(format!("`{{{{{path}}}}}` is {place} in a command: {ADVICE}"));
                     }
                     (Some(value), None) => filled.push_str(&quoted(&shown(value))),
                 }

@@ -30,7 +30,7 @@ impl Default for MatchOptions {
     }
 }
 
-/// A matching template.
+/// A template whose description resembles the searched words.
 #[derive(Clone, Debug)]
 pub struct TemplateMatch {
     /// Score: above 0, at most 1.

@@ -33,7 +33,7 @@ pub(crate) enum BranchEnd {
     Cancelled,
 }
 
-/// Answer to an effect.
+/// How the evaluator goes on after an effect.
 pub(super) enum EffectAnswer {
     Go(ResumeInput),
     /// The effect was interrupted because the branch is cancelled.

@@ -12,7 +12,7 @@ use crate::task_system::model_ranking::{RankedSearch, unordered};
 const USUAL: usize = 5;
 
 /// Maximum number of files.
-const MOST: usize = 1000;
+const MAX_FILES: usize = 1000;
 
 /// Arguments that search words are taken from, most relevant first.
 const WORDS: [&str; 5] = ["query", "inputs", "previous_outputs", "inherited_context", "history"];
@@ -86,8 +86,8 @@ fn wanted(asked: &Map<String, Json>) -> Result<ContextQuery, String> {
     let limit = match asked.get("limit") {
         None | Some(Json::Null) => USUAL,
         Some(limit) => match limit.as_u64().and_then(|limit| usize::try_from(limit).ok()) {
-            Some(limit @ 1..=MOST) => limit,
-            _ => return Err(format!("`limit` must be an integer from 1 to {MOST}, not {limit}")),
+            Some(limit @ 1..=MAX_FILES) => limit,
+            _ => return Err(format!("`limit` must be an integer from 1 to {MAX_FILES}, not {limit}")),
         },
     };
     Ok(ContextQuery { query: MemoryQuery { words, limit }, listed })

@@ -9,7 +9,7 @@ use fusee_lang::FileLoader;
 use fusee_text::Source;
 
 /// Maximum size of a workflow file.
-pub const MOST_BYTES: u64 = 16 << 20;
+pub const MAX_BYTES: u64 = 16 << 20;
 
 /// Loader of a workflow's files. Paths are relative to the file that loads them.
 pub struct WorkflowLoader {
@@ -32,7 +32,7 @@ impl WorkflowLoader {
     }
 
     /// Creates a loader for the files stored with a run.
-    pub fn kept(files: BTreeMap<String, String>) -> Self {
+    pub fn from_files(files: BTreeMap<String, String>) -> Self {
         Self { from: From::Kept, files }
     }
 
@@ -40,9 +40,9 @@ impl WorkflowLoader {
     pub fn read(path: &Path) -> Result<String, String> {
         let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
         let mut bytes = Vec::new();
-        file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-        if bytes.len() as u64 > MOST_BYTES {
-            return Err(format!("the file is larger than {} MiB", MOST_BYTES >> 20));
+        file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+        if bytes.len() as u64 > MAX_BYTES {
+            return Err(format!("the file is larger than {} MiB", MAX_BYTES >> 20));
         }
         let text = String::from_utf8(bytes).map_err(|error| {
             let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];

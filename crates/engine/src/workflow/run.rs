@@ -75,7 +75,7 @@ pub(crate) struct WorkflowScope {
 pub(crate) fn compiled(workflow: &WorkflowRun, session: &Session) -> Compiled {
     let catalog = catalog(session.toolbox.definitions(), &workflow.tasks);
     let source = Source::new(workflow.name.as_str(), workflow.text.as_str());
-    compile(&source, &catalog, &mut WorkflowLoader::kept(workflow.files.clone()))
+    compile(&source, &catalog, &mut WorkflowLoader::from_files(workflow.files.clone()))
 }
 
 /// Runs a workflow, with start and end events on its own branch.

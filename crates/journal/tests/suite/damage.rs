@@ -34,7 +34,7 @@ async fn turn(engine: &SqliteRun, n: usize) {
     engine.flush().await.expect("committed");
 }
 
-fn told(journal: &Journal, name: &str) -> (Vec<String>, usize) {
+fn contents(journal: &Journal, name: &str) -> (Vec<String>, usize) {
     (texts(&journaled(journal, name)), journal.steps(&run(name)).expect("steps").len())
 }
 
@@ -48,9 +48,9 @@ async fn a_log_torn_anywhere_in_its_last_commit_keeps_all_commits_before() {
     // A short WAL keeps the many checks below fast.
     checkpoint(&place);
     turn(&engine, 2).await;
-    let (before, at) = (told(&journal, "r"), size(&place.wal()));
+    let (before, at) = (contents(&journal, "r"), size(&place.wal()));
     turn(&engine, 3).await;
-    let (after, end) = (told(&journal, "r"), size(&place.wal()));
+    let (after, end) = (contents(&journal, "r"), size(&place.wal()));
     drop((engine, journal));
 
     // A copy in the state a crash leaves: without a shared memory file.
@@ -61,12 +61,12 @@ async fn a_log_torn_anywhere_in_its_last_commit_keeps_all_commits_before() {
     for length in (at..end).rev() {
         log.set_len(length).expect("cut");
         let journal = read_only(&torn.path()).expect("readable");
-        assert_eq!(told(&journal, "r"), before, "cut at {length} of {at}..{end}");
+        assert_eq!(contents(&journal, "r"), before, "cut at {length} of {at}..{end}");
         drop(journal);
         // The next process to open it must recover from the WAL alone.
         let _ = std::fs::remove_file(torn.directory().join("journal.db-shm"));
     }
-    assert_eq!(told(&place.open(), "r"), after, "and the whole log has it all");
+    assert_eq!(contents(&place.open(), "r"), after, "and the whole log has it all");
 
     let journal = torn.open();
     let engine = resume(&journal, "r");

@@ -106,7 +106,7 @@ pub(super) enum NameMeaning<'a> {
     Unknown,
 }
 
-/// The compiler.
+/// State while a program is translated to bytecode.
 pub(super) struct Compiler<'t> {
     pub(super) files: &'t SourceFiles,
     pub(super) catalog: &'t Catalog,

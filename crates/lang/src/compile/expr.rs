@@ -50,10 +50,10 @@ impl<'t> Compiler<'t> {
 
     /// Compiles a form that was reported as wrong: its parts are still checked, and its value is nil.
     pub(super) fn compile_invalid(&mut self, inside: &[NodeId], node: NodeId, tail: TailPosition) {
-        let looked_at = inside
+        let jobs = inside
             .iter()
             .flat_map(|node| [CompileJob::Expr(*node, TailPosition::No), CompileJob::Op(Op::Pop, *node)]);
-        let mut work: Vec<CompileJob<'t>> = looked_at.collect();
+        let mut work: Vec<CompileJob<'t>> = jobs.collect();
         work.push(CompileJob::Op(Op::Nil, node));
         work.extend((tail == TailPosition::Yes).then_some(CompileJob::Op(Op::Return, node)));
         self.plan(work);

@@ -8,7 +8,7 @@ use fusee_text::{Diagnostic, Diagnostics, Source};
 use super::FileLoader;
 
 /// Maximum number of files per workflow.
-const MOST: usize = 256;
+const MAX_FILES: usize = 256;
 
 /// The parsed files, the workflow itself first.
 pub(super) struct SourceFiles {
@@ -101,8 +101,8 @@ impl FileReader {
             }
             return;
         }
-        if self.files.trees.len() >= MOST {
-            return self.report(&source, span, "bad-load", format!("more than {MOST} files loaded"));
+        if self.files.trees.len() >= MAX_FILES {
+            return self.report(&source, span, "bad-load", format!("more than {MAX_FILES} files loaded"));
         }
         let (tree, problems) = read(&loaded);
         self.diagnostics.extend(problems);

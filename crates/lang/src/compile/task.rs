@@ -62,7 +62,7 @@ impl<'a> CalledTask<'a> {
     }
 }
 
-/// The arguments of one call.
+/// Names and value nodes that a task call passes on.
 struct CallArguments {
     arguments: Vec<Argument>,
     values: Vec<NodeId>,

@@ -10,7 +10,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
 /// Maximum number of messages kept.
-const MOST: usize = 16;
+const MAX_MESSAGES: usize = 16;
 
 /// Runs `work` and returns its result with the errors logged on this thread in the meantime.
 pub(super) fn capture_errors<T>(work: impl FnOnce() -> T) -> (T, Vec<String>) {
@@ -31,7 +31,7 @@ impl Subscriber for LoadLog {
         let mut words = Words(String::new());
         event.record(&mut words);
         let mut heard = self.0.lock();
-        if heard.len() < MOST && !words.0.is_empty() {
+        if heard.len() < MAX_MESSAGES && !words.0.is_empty() {
             heard.push(words.0);
         }
     }

@@ -4,6 +4,8 @@
 
 pub mod accumulator;
 
+use serde::Deserialize;
+
 use self::accumulator::ReplyAccumulator;
 use crate::error::excerpt;
 use crate::sse::{SseError, SseParser};
@@ -19,7 +21,7 @@ const BEGINNING: usize = 200;
 /// Receives the fragments of a reply.
 pub type DeltaSink<'a> = dyn FnMut(ReplyDelta<'_>) + Send + 'a;
 
-/// Progress of a reply.
+/// How much of a reply has been received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyProgress {
     /// Incomplete.
@@ -151,8 +153,27 @@ pub(crate) fn not_a_reply(text: &str) -> ModelError {
     )
 }
 
+/// Parses the data of one server-sent event; `None` if it is empty or marks the end of the stream.
+pub(crate) fn event_data<'d, T: Deserialize<'d>>(
+    reply: &mut ReplyAccumulator,
+    data: &'d str,
+) -> Result<Option<T>, ModelError> {
+    if data == "[DONE]" {
+        reply.done();
+    }
+    if data.is_empty() || data == "[DONE]" {
+        return Ok(None);
+    }
+    let parsed = serde_json::from_str(data).map_err(|_| match reply.has_begun() {
+        // The server has sent valid events before, so this stream is broken and a retry may succeed.
+        true => broken(data),
+        false => not_a_reply(data),
+    })?;
+    Ok(Some(parsed))
+}
+
 /// Error for an invalid event in the middle of a reply.
-pub(crate) fn broken(text: &str) -> ModelError {
+fn broken(text: &str) -> ModelError {
     let message = format!("invalid event in the server's stream: {}", excerpt(text, 200));
     ModelError::new(ErrorKind::Cut, message)
 }

@@ -17,7 +17,7 @@ impl NodeId {
 /// Kind of a node. The text of symbols, keywords and strings is read with [`Tree::text`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NodeKind {
-    /// A list, `( … )`.
+    /// `( … )`, with any number of items.
     List,
     /// `'x`, with exactly one item.
     Quote,

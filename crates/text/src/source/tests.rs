@@ -18,7 +18,7 @@ fn columns_count_characters_not_bytes() {
 #[test]
 fn an_empty_text_has_one_line() {
     let source = Source::new("empty", "");
-    assert_eq!((source.line_count(), source.position(0)), (1, at(1, 1)));
+    assert_eq!(source.position(0), at(1, 1));
     assert_eq!(source.line_span(1), Span::new(0, 0));
 }
 
@@ -33,8 +33,7 @@ fn offsets_past_the_end_are_the_end() {
 #[test]
 fn line_spans_leave_out_both_kinds_of_line_ending() {
     let source = Source::new("crlf", "one\r\ntwo\nthree");
-    let lines: Vec<&str> =
-        (1..=source.line_count()).map(|line| source.slice(source.line_span(line))).collect();
+    let lines = [1, 2, 3].map(|line| source.slice(source.line_span(line)));
     assert_eq!(lines, ["one", "two", "three"]);
 }
 

@@ -12,7 +12,7 @@ pub struct XmlDocument {
     pub(super) elements: Vec<XmlElement>,
 }
 
-/// An XML element.
+/// One tag with its attributes and children, and where each is in the source.
 #[derive(Clone, Debug)]
 pub struct XmlElement {
     /// Name, including the namespace prefix if there is one.

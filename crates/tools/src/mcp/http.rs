@@ -13,9 +13,9 @@ use super::client::{PROTOCOL, RequestFailure};
 use super::jsonrpc::{self, IncomingMessage};
 
 /// Maximum size of a response.
-const MOST_BYTES: usize = 16 << 20;
+const MAX_BYTES: usize = 16 << 20;
 /// Bytes of an error response's body included in the error.
-const MOST_SHOWN: usize = 300;
+const MAX_SHOWN: usize = 300;
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -89,7 +89,7 @@ impl HttpSession {
             return Err(RequestFailure::Gone("it has forgotten the session".to_owned()));
         }
         let body = response.chunk().await.ok().flatten().unwrap_or_default();
-        let shown = String::from_utf8_lossy(&body[..body.len().min(MOST_SHOWN)]).trim().to_owned();
+        let shown = String::from_utf8_lossy(&body[..body.len().min(MAX_SHOWN)]).trim().to_owned();
         Err(RequestFailure::Gone(format!("{} answered {status}: {shown}", self.url)))
     }
 
@@ -105,8 +105,8 @@ impl HttpSession {
                 .map_err(|error| RequestFailure::Gone(format!("the answer broke off: {}", root(&error))))?;
             let Some(chunk) = chunk else { break };
             total += chunk.len();
-            if total > MOST_BYTES {
-                return Err(RequestFailure::Gone(format!("its answer has more than {MOST_BYTES} bytes")));
+            if total > MAX_BYTES {
+                return Err(RequestFailure::Gone(format!("its answer has more than {MAX_BYTES} bytes")));
             }
             text.extend_from_slice(&chunk);
             if streamed && let Some(answer) = self.events(&mut text, id).await {

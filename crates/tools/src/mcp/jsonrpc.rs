@@ -11,7 +11,7 @@ pub(super) enum IncomingMessage {
     /// A request from the server, as the reply to send.
     Asked(Value),
     /// A notification; all are ignored.
-    Told,
+    Notification,
 }
 
 /// A JSON-RPC error response.
@@ -39,7 +39,7 @@ pub(super) fn read(text: &[u8]) -> Option<IncomingMessage> {
 
 fn parse(mut message: Value) -> Option<IncomingMessage> {
     if let Some(method) = message.get("method").and_then(Value::as_str) {
-        let Some(id) = message.get("id") else { return Some(IncomingMessage::Told) };
+        let Some(id) = message.get("id") else { return Some(IncomingMessage::Notification) };
         // Reply to the requests every client must support; no other capability was announced.
         return Some(IncomingMessage::Asked(match method {
             "ping" => json!({ "jsonrpc": "2.0", "id": id, "result": {} }),

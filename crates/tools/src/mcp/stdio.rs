@@ -17,7 +17,7 @@ use super::jsonrpc::{self, IncomingMessage, RpcError};
 use crate::sandbox::{CommandEnd, CommandRequest, ResourceLimits, Sandbox};
 
 /// Maximum bytes of a message; a program that sends a longer one is stopped.
-const MOST_LINE: usize = 16 << 20;
+const MAX_LINE: usize = 16 << 20;
 /// Messages queued for the program. If it does not read, senders block until their time limit.
 const OUTBOX: usize = 64;
 /// Bytes of the program's stderr included in an error.
@@ -139,7 +139,7 @@ async fn run(
     let mut overlong = false;
     let heard = |bytes: &[u8]| {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-            if line.len() + piece.len() > MOST_LINE {
+            if line.len() + piece.len() > MAX_LINE {
                 (overlong, line) = (true, Vec::new());
                 stop.cancel();
             }
@@ -170,7 +170,7 @@ async fn run(
             }
         }
     };
-    let why = if overlong { format!("it sent a message of more than {MOST_LINE} bytes") } else { why };
+    let why = if overlong { format!("it sent a message of more than {MAX_LINE} bytes") } else { why };
     let mut waiting = waiting.lock();
     waiting.over = Some(why);
     // Dropping the senders wakes all waiting requests.
@@ -191,7 +191,7 @@ fn deliver(line: &[u8], waiting: &PendingCall, outbox: &mpsc::Sender<Vec<u8>>) {
             // A program that sends requests faster than it reads gets no reply.
             let _ = outbox.try_send(letter);
         }
-        Some(IncomingMessage::Told) | None => {}
+        Some(IncomingMessage::Notification) | None => {}
     }
 }
 

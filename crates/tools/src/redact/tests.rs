@@ -15,7 +15,6 @@ fn every_place_of_every_secret_is_masked() {
         clean(&secrets, "a sk-0123456789 b sk-0123456789-long sk-0123456789sk-0123456789 päss wörd! short"),
         "a [redacted] b [redacted] [redacted][redacted] [redacted] short"
     );
-    assert!(secrets.are_in("xsk-0123456789x") && !secrets.are_in("short"));
 }
 
 #[test]

@@ -35,7 +35,7 @@ const MAX_WORDS: usize = 2000;
 /// Limits on the usage of all commands of a fork server together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CgroupLimits {
-    /// Memory in bytes.
+    /// Maximum resident memory of all processes together.
     pub memory_bytes: u64,
     /// Number of processes and threads at a time.
     pub tasks: u64,

@@ -41,7 +41,7 @@ const MOMENT: Duration = Duration::from_millis(2);
 const PIECE: usize = 16 * 1024;
 
 /// Maximum size of an answer in bytes: an error message.
-pub(super) const MOST_ANSWER: usize = 4096;
+pub(super) const MAX_ANSWER: usize = 4096;
 
 /// A command to run.
 #[derive(Debug)]
@@ -179,7 +179,7 @@ impl ForkServer {
         request: CommandRequest<'_>,
         stream: Option<OwnedFd>,
     ) -> Result<CommandHandle, CommandFailure> {
-        let EncodedRequest { message, doors } = self.encode_command(&request).await?;
+        let EncodedRequest { message, handles } = self.encode_command(&request).await?;
         let setup = |error: Errno| CommandFailure::Setup(error.into());
         let (control, their_control) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
@@ -191,7 +191,7 @@ impl ForkServer {
             None => request.input.map(memfd_with).transpose()?,
         };
         let mut descriptors = vec![their_control.as_fd(), their_output.as_fd(), request.directory.as_fd()];
-        descriptors.extend(doors);
+        descriptors.extend(handles);
         descriptors.extend(input.as_ref().map(OwnedFd::as_fd));
         self.hand_over(&message, &descriptors).await?;
         rustix::io::ioctl_fionbio(&control, true).map_err(setup)?;
@@ -210,7 +210,7 @@ impl ForkServer {
         match request.sandbox {
             Sandbox::Off => Ok(EncodedRequest {
                 message: words(EncodedConfinement::Unsandboxed, request.environment)?,
-                doors: Vec::new(),
+                handles: Vec::new(),
             }),
             Sandbox::Namespaces(room) => {
                 let standing = room.built(self).await?;
@@ -224,7 +224,7 @@ impl ForkServer {
                 });
                 Ok(EncodedRequest {
                     message: words(way, request.environment)?,
-                    doors: standing.descriptors().collect(),
+                    handles: standing.descriptors().collect(),
                 })
             }
             Sandbox::Landlock(fence) => {
@@ -232,7 +232,7 @@ impl ForkServer {
                 let Policy { network, owner, .. } = *fence.policy();
                 let way = EncodedConfinement::Landlock { network, owner, guarded: &fence.guarded() };
                 let message = words(way, &standing.environment(request.environment))?;
-                Ok(EncodedRequest { message, doors: vec![standing.ruleset()] })
+                Ok(EncodedRequest { message, handles: vec![standing.ruleset()] })
             }
         }
     }
@@ -249,7 +249,7 @@ impl ForkServer {
             loop {
                 let mut ready = control.readable().await?;
                 let received = ready.try_io(|control| {
-                    let mut answer = vec![0; MOST_ANSWER];
+                    let mut answer = vec![0; MAX_ANSWER];
                     let (length, descriptors) =
                         receive_with_descriptors(control.get_ref(), &mut answer, RecvFlags::DONTWAIT)?;
                     answer.truncate(length);
@@ -336,7 +336,7 @@ impl<'r> AfterSupervisor<'r> {
 /// An encoded command.
 struct EncodedRequest<'r> {
     message: Vec<u8>,
-    doors: Vec<BorrowedFd<'r>>,
+    handles: Vec<BorrowedFd<'r>>,
 }
 
 /// A command that is running.

@@ -209,7 +209,7 @@ fn become_ready(line: &OwnedFd, fork_server: Option<Pid>, watch: &OwnedFd, post:
     // If memory runs out, the kernel should kill a command first; commands inherit this. If it cannot be
     // written, the kernel chooses.
     let _ = std::fs::write("/proc/self/oom_score_adj", "500");
-    let mut message = vec![0; protocol::MOST];
+    let mut message = vec![0; protocol::MAX_MESSAGE];
     let mut used = false;
     loop {
         if used && !matches!(poll(&mut [PollFd::new(line, PollFlags::IN)], Some(&IDLE)), Ok(1..)) {

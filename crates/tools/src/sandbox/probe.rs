@@ -50,7 +50,7 @@ pub enum SandboxStrength {
     None,
 }
 
-/// One layer of the sandbox.
+/// One kernel mechanism, and whether it works here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SandboxLayer {
     /// `namespaces`, `landlock` or `seccomp`.

@@ -180,7 +180,7 @@ struct Read {
 
 impl Read {
     /// A description of a file whose content is not shown.
-    fn told(text: String) -> Self {
+    fn description(text: String) -> Self {
         Self { text, truncated: false, seen: None, image: None }
     }
 }
@@ -199,7 +199,7 @@ fn read(given: &str, window: PageWindow, image_bytes: usize, context: &CallConte
         let page = FilePage::of_stream(file, window, &context.cancel).map_err(system)?;
         return Ok(match page {
             Some(page) => page.into_read(&path, None),
-            None => Read::told(binary(&path, size, "binary data")),
+            None => Read::description(binary(&path, size, "binary data")),
         });
     }
     let known = workspace.content(&path, file, size, context.limits.file_bytes).map_err(system)?;
@@ -211,10 +211,10 @@ fn read(given: &str, window: PageWindow, image_bytes: usize, context: &CallConte
         return Ok(image_read(&path, picture, &content, image_bytes));
     }
     if let Some(kind) = content_type::of_binary(&content) {
-        return Ok(Read::told(binary(&path, content.len() as u64, kind)));
+        return Ok(Read::description(binary(&path, content.len() as u64, kind)));
     }
     if content.is_empty() {
-        return Ok(Read { seen: Some(seen), ..Read::told(format!("`{path}` is empty (0 bytes).")) });
+        return Ok(Read { seen: Some(seen), ..Read::description(format!("`{path}` is empty (0 bytes).")) });
     }
     let page = FilePage::of_content(&content, window);
     if page.shown == 0 {
@@ -232,10 +232,10 @@ fn image_read(path: &WorkspacePath, picture: ImageInfo, content: &[u8], image_by
     match picture.encode(content, image_bytes) {
         ImageDisplay::Yes(image) => {
             let text = format!("`{path}` ({words}) is shown with this answer.");
-            Read { image: Some(image), ..Read::told(text) }
+            Read { image: Some(image), ..Read::description(text) }
         }
         ImageDisplay::No(why) => {
-            Read::told(format!("`{path}` is not text ({words}), and it is not shown: {why}."))
+            Read::description(format!("`{path}` is not text ({words}), and it is not shown: {why}."))
         }
     }
 }

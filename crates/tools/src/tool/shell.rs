@@ -21,9 +21,11 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use crate::sandbox::{
     CommandEnd, CommandFailure, CommandRequest, ExceededLimit, FinishedCommand, ForkServer, ProtectionReport,
+    Sandbox,
 };
 use crate::tool::read_file::explain;
 use crate::tool::read_tool::{run_blocking, typed};
@@ -106,6 +108,40 @@ struct CheckedCommand {
     fork_server: ForkServer,
 }
 
+/// How a command ended, and why it was killed if it was.
+type CommandOutcome = (Result<FinishedCommand, CommandFailure>, Option<EndCause>);
+
+impl CheckedCommand {
+    /// Runs the command to its end, or kills it when it is cancelled or its time is up.
+    async fn run(
+        self,
+        settings: &CommandSettings,
+        sandbox: &Sandbox,
+        cancel: &CancellationToken,
+        output: impl FnMut(&[u8]),
+    ) -> CommandOutcome {
+        let Self { command, input, directory, time, fork_server, .. } = self;
+        let cause = OnceLock::new();
+        let stop = async {
+            let came = tokio::select! {
+                () = cancel.cancelled() => EndCause::Cancelled,
+                () = tokio::time::sleep(time) => EndCause::Timeout(time),
+            };
+            let _ = cause.set(came);
+        };
+        let request = CommandRequest {
+            command: &command,
+            directory,
+            input: input.as_deref().map(str::as_bytes),
+            environment: &settings.environment,
+            sandbox,
+            allowance: settings.allowance,
+        };
+        let result = fork_server.run(request, output, stop).await;
+        (result, cause.get().copied())
+    }
+}
+
 impl Shell {
     fn plan(
         &self,
@@ -143,30 +179,14 @@ impl Shell {
         let (head, tail) = (context.limits.output_head, context.limits.output_tail);
         let spool = Spool::create(context.workspace.held(), &context.call_id, head + tail);
         let capture = Mutex::new(Capture::new(head, tail).saved_to(spool));
-        let cause: OnceLock<EndCause> = OnceLock::new();
-        let stop = async {
-            let came = tokio::select! {
-                () = context.cancel.cancelled() => EndCause::Cancelled,
-                () = tokio::time::sleep(plan.time) => EndCause::Timeout(plan.time),
-            };
-            let _ = cause.set(came);
-        };
-        let request = CommandRequest {
-            command: &plan.command,
-            directory: plan.directory,
-            input: plan.input.as_deref().map(str::as_bytes),
-            environment: &self.settings.environment,
-            sandbox,
-            allowance: self.settings.allowance,
-        };
         let push = |bytes: &[u8]| capture.lock().push(bytes);
-        let mut run = Box::pin(plan.fork_server.run(request, push, stop));
+        let mut run = Box::pin(plan.run(&self.settings, sandbox, &context.cancel, push));
         let mut tick = tokio::time::interval_at(tokio::time::Instant::now() + PROGRESS_EVERY, PROGRESS_EVERY);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut reported = ReportedOutput::default();
-        let result = loop {
+        let (result, cause) = loop {
             tokio::select! {
-                result = &mut run => break result,
+                outcome = &mut run => break outcome,
                 _ = tick.tick() => {
                     let new = capture.lock().unreported(&mut reported);
                     if let Some(new) = new {
@@ -177,8 +197,7 @@ impl Shell {
         };
         drop(run);
         let saved = capture.lock().finish();
-        let mut output =
-            answer(result.as_ref(), cause.get().copied(), &capture.lock(), context.workspace.root());
+        let mut output = answer(result.as_ref(), cause, &capture.lock(), context.workspace.root());
         if let Some(saved) = saved.filter(|_| output.truncated) {
             output.content.push_str(&format!("\n[{}]", saved.describe()));
         }

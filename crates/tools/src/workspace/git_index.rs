@@ -4,12 +4,12 @@
 use std::ops::ControlFlow;
 
 /// Maximum size of an index; a larger one is not read.
-pub(crate) const MOST_BYTES: u64 = 256 << 20;
+pub(crate) const MAX_BYTES: u64 = 256 << 20;
 
 /// Value of [`GitIndexEntry::kind`] for a submodule (gitlink).
 pub(crate) const LINK: u32 = 0o16;
 
-/// An index entry.
+/// One tracked file in git's index.
 pub(crate) struct GitIndexEntry<'i> {
     /// The ten 32-bit fields at the start of an entry.
     numbers: &'i [u8],

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use crate::workspace::content::ContentHash;
 
 /// Maximum bytes of all cached content.
-const MOST_BYTES: usize = 32 << 20;
+const MAX_BYTES: usize = 32 << 20;
 
 /// Larger files are not cached.
-const MOST_FILE: usize = 4 << 20;
+const MAX_FILE: usize = 4 << 20;
 
 /// A file changed this shortly before it was read may change again under the same stamp.
 const FRESH_NS: i128 = 20_000_000;
@@ -85,14 +85,14 @@ impl ReadCache {
     pub(super) fn insert(&mut self, path: &str, stamp: CacheStamp, content: &CachedContent, now_ns: i128) {
         self.remove(path);
         let length = content.bytes.len();
-        if length > MOST_FILE || length as u64 != stamp.size || !stamp.is_settled(now_ns) {
+        if length > MAX_FILE || length as u64 != stamp.size || !stamp.is_settled(now_ns) {
             return;
         }
         self.counter += 1;
         self.bytes += length;
         let entry = CacheEntry { stamp, content: content.clone(), used: self.counter };
         self.files.insert(path.to_owned(), entry);
-        while self.bytes > MOST_BYTES {
+        while self.bytes > MAX_BYTES {
             let oldest = self.files.iter().min_by_key(|(_, entry)| entry.used).map(|(path, _)| path.clone());
             let Some(oldest) = oldest else { break };
             self.remove(&oldest);

@@ -74,17 +74,17 @@ impl Workspace {
         let path = self.locate(path).map_err(|problem| problem.to_string())?;
         match self.link_text(&path) {
             Some(target) => Ok(Some(FileState::Link(target))),
-            None => self.standing_at_end(&path, most),
+            None => self.state_at_end(&path, most),
         }
     }
 
     /// Like [`standing`](Self::file_state), but follows symlinks.
-    pub fn standing_behind(&self, path: &str, most: u64) -> Result<Option<FileState>, String> {
+    pub fn file_state_behind_link(&self, path: &str, most: u64) -> Result<Option<FileState>, String> {
         let path = self.locate(path).map_err(|problem| problem.to_string())?;
-        self.standing_at_end(&path, most)
+        self.state_at_end(&path, most)
     }
 
-    fn standing_at_end(&self, path: &WorkspacePath, most: u64) -> Result<Option<FileState>, String> {
+    fn state_at_end(&self, path: &WorkspacePath, most: u64) -> Result<Option<FileState>, String> {
         let slot = self.slot(path).map_err(|problem| problem.to_string())?;
         let found = slot.read(path, most).map_err(|problem| problem.to_string())?;
         Ok(found.map(|(content, status)| {

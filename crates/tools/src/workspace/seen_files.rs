@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use crate::workspace::content::ContentHash;
 
 /// Maximum number of files, more than a run works on; a few hundred bytes each.
-const MOST: usize = 4096;
+const MAX_FILES: usize = 4096;
 
 #[derive(Debug, Default)]
 pub(super) struct SeenFiles {
@@ -18,9 +18,9 @@ impl SeenFiles {
     pub(super) fn insert(&mut self, path: &str, hash: ContentHash) {
         self.counter += 1;
         self.files.insert(path.to_owned(), (hash, self.counter));
-        if self.files.len() > MOST {
+        if self.files.len() > MAX_FILES {
             let mut stamps: Vec<u64> = self.files.values().map(|(_, stamp)| *stamp).collect();
-            let (_, &mut middle, _) = stamps.select_nth_unstable(MOST / 2);
+            let (_, &mut middle, _) = stamps.select_nth_unstable(MAX_FILES / 2);
             self.files.retain(|_, (_, stamp)| *stamp > middle);
         }
     }

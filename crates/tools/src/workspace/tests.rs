@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const MOST: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 fn opened(root: &Path) -> [Workspace; 2] {
     [Workspace::open(root).unwrap(), Workspace::open(root).unwrap().by_hand()]
@@ -29,10 +29,10 @@ fn text(workspace: &Workspace, path: &str) -> Result<String, String> {
 
 fn write(workspace: &Workspace, path: &str, content: &str) -> Result<(), String> {
     let path = workspace.locate(path).map_err(|problem| problem.to_string())?;
-    let current = workspace.current(&path, MOST).map_err(|problem| problem.to_string())?;
+    let current = workspace.current(&path, MAX_BYTES).map_err(|problem| problem.to_string())?;
     let before = current.map(|current| ContentHash::of(&current.content));
     let change = FileWrite { path, before, after: Some(content.into()), mode: None };
-    workspace.change(&[change], "call", MOST).map_err(|problem| problem.to_string())
+    workspace.change(&[change], "call", MAX_BYTES).map_err(|problem| problem.to_string())
 }
 
 /// Creates a workspace `inside` with a sibling directory `outside`.
@@ -219,7 +219,7 @@ fn a_file_that_changed_since_is_left_alone() {
     let path = workspace.locate("plain").unwrap();
     for before in [None, Some(ContentHash::of(b"other"))] {
         let change = FileWrite { path: path.clone(), before, after: Some(b"new".to_vec()), mode: None };
-        let error = workspace.change(&[change], "call", MOST).unwrap_err();
+        let error = workspace.change(&[change], "call", MAX_BYTES).unwrap_err();
         assert_eq!(
             error.to_string(),
             "`plain` was changed by something else while this call was on its way. Read it again."
@@ -249,12 +249,12 @@ fn several_files_change_together_or_not_at_all() {
     // written.
     let mut bad = good.to_vec();
     bad.push(change("fresh/one/two", None, Some("two")));
-    workspace.change(&bad, "call", MOST).unwrap_err();
+    workspace.change(&bad, "call", MAX_BYTES).unwrap_err();
     assert_eq!(fs::read_to_string(root.join("plain")).unwrap(), "plain");
     assert_eq!(names(&root), ["plain", "sub"]);
     assert_eq!(names(&root.join("sub")), ["deep", "file"]);
 
-    workspace.change(&good, "call", MOST).unwrap();
+    workspace.change(&good, "call", MAX_BYTES).unwrap();
     assert_eq!(fs::read_to_string(root.join("plain")).unwrap(), "changed");
     assert_eq!(fs::read_to_string(root.join("fresh/one")).unwrap(), "one");
     assert_eq!(names(&root.join("sub")), ["deep"]);
@@ -279,7 +279,7 @@ fn what_was_renamed_is_put_back_when_a_later_file_fails() {
     };
     // Both pass the check while nothing exists; then the first one's directory occupies the path of the
     // second.
-    let error = workspace.change(&[update, fresh("new/file"), fresh("new")], "call", MOST).unwrap_err();
+    let error = workspace.change(&[update, fresh("new/file"), fresh("new")], "call", MAX_BYTES).unwrap_err();
     assert_eq!(
         error.to_string(),
         "`new` was changed by something else while this call was on its way. Read it again."
@@ -320,11 +320,12 @@ fn leftover_name(workspace: &Workspace, path: &WorkspacePath, root: &Path) -> St
             }
         })
     };
-    let big = vec![b'x'; MOST as usize];
+    let big = vec![b'x'; MAX_BYTES as usize];
     while !seen.load(Ordering::Relaxed) {
-        let before = workspace.current(path, MOST).unwrap().map(|current| ContentHash::of(&current.content));
+        let before =
+            workspace.current(path, MAX_BYTES).unwrap().map(|current| ContentHash::of(&current.content));
         let change = FileWrite { path: path.clone(), before, after: Some(big.clone()), mode: None };
-        workspace.change(&[change], "call", MOST).unwrap();
+        workspace.change(&[change], "call", MAX_BYTES).unwrap();
     }
     watcher.join().unwrap()
 }

@@ -11,7 +11,7 @@ use super::atomic_write::FileWrite;
 use crate::workspace::diff::{CopyLimits, InitialSnapshot, WorkspaceTracker};
 
 /// Maximum bytes of one backed-up file.
-const MOST_FILE: usize = 4 << 20;
+const MAX_FILE: usize = 4 << 20;
 /// Maximum bytes of all backups of a run, counted in this process.
 const MAX_RUN: usize = 64 << 20;
 
@@ -110,7 +110,7 @@ impl Workspace {
             }
             let Ok(Some(current)) = self.current(&change.path, most) else { continue };
             let length = current.content.len();
-            let content = if length > MOST_FILE || keeping.bytes + length > MAX_RUN {
+            let content = if length > MAX_FILE || keeping.bytes + length > MAX_RUN {
                 BackupContent::TooLarge(length as u64)
             } else {
                 keeping.bytes += length;

@@ -78,12 +78,8 @@ pub(crate) fn is_state(name: &std::ffi::OsStr) -> bool {
     [".git", ".fusee", ".jj", ".hg", ".svn"].iter().any(|state| name == *state)
 }
 
-/// Files under a directory that are not ignored, as relative paths in order; at most `most`.
-pub fn files_under(root: &Path, most: usize) -> Vec<String> {
-    tree_under(root, most).0
-}
-
-/// Like [`files_under`], with the inputs that determined the result.
+/// Files under a directory that are not ignored, as relative paths in order; at most `most`. The fingerprint
+/// covers the inputs that determined the result.
 pub fn tree_under(root: &Path, most: usize) -> (Vec<String>, WalkFingerprint) {
     let (mut files, mut ground) = (Vec::new(), WalkFingerprint::starting_at(root));
     for entry in builder(root, false).sort_by_file_name(std::ffi::OsStr::cmp).build().flatten() {

@@ -41,7 +41,7 @@ pub(crate) struct Options {
     /// Time limit of each trial
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     limit: u64,
-    /// The fusee binary
+    /// Binary to evaluate
     #[arg(long, value_name = "FILE")]
     fusee_binary: PathBuf,
     /// Folder of the other tools, as installed by `peers`

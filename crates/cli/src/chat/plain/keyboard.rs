@@ -32,7 +32,7 @@ const CONVERSATION: &str = "in this conversation";
 /// How long a question waits for the events before it to be shown.
 const SHOWN: Duration = Duration::from_secs(2);
 
-/// Context for the questions.
+/// What the keyboard needs to word a question and store its answer.
 pub(crate) struct QuestionContext {
     pub(crate) directory: PathBuf,
     /// Description of the sandbox that an approved command runs in.

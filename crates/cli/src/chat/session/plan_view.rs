@@ -11,7 +11,7 @@ use crate::process::error::CliError;
 use crate::ui::line::{Style, StyledLine};
 
 /// Maximum number of bytes read from a plan file.
-const MOST_BYTES: u64 = 64 * 1024;
+const MAX_BYTES: u64 = 64 * 1024;
 
 impl Chat<'_> {
     /// The plan as rows.
@@ -52,7 +52,7 @@ impl Chat<'_> {
         let failed = |error: std::io::Error| CliError::usage(format!("cannot read {file}: {error}"));
         let opened = std::fs::File::open(self.setup.project.directory.join(file)).map_err(failed)?;
         let mut text = String::new();
-        opened.take(MOST_BYTES).read_to_string(&mut text).map_err(failed)?;
+        opened.take(MAX_BYTES).read_to_string(&mut text).map_err(failed)?;
         self.change_plan(&text)
     }
 

@@ -20,7 +20,7 @@ const FEWEST_ROWS: usize = 3;
 /// Keys within this time after a question appeared still belong to the input.
 const SETTLES: Duration = Duration::from_millis(400);
 
-/// An open question.
+/// A question on the screen that the user has not answered yet.
 #[derive(Debug)]
 pub(crate) struct OpenQuestion {
     pub(crate) matter: QuestionSubject,
@@ -45,7 +45,7 @@ pub(crate) struct SubjectWindow {
     pub(crate) total: usize,
 }
 
-/// The subject of a question.
+/// What the user is asked to decide.
 #[derive(Debug)]
 pub(crate) enum QuestionSubject {
     /// Whether a call may run.

@@ -7,7 +7,7 @@ use crate::config::Value as Held;
 use crate::process::environment::Environment;
 
 fn gathered() -> Config {
-    let environment = Environment::made_of(&[("FUSEE_MAX_TURNS", "7")], "/");
+    let environment = Environment::from_variables(&[("FUSEE_MAX_TURNS", "7")], "/");
     Config::gather(None, &environment, vec![("model", Held::Text("ollama:m".into()))]).unwrap()
 }
 
@@ -52,7 +52,7 @@ fn the_file_of_all_keys_names_each_once_and_its_defaults_are_valid() {
     let with_default: Vec<&str> =
         entries.into_iter().filter(|line| !line.contains('…') && !line.starts_with("sandbox = ")).collect();
     std::fs::write(&file, with_default.join("\n")).unwrap();
-    let environment = Environment::made_of(&[], place.path());
+    let environment = Environment::from_variables(&[], place.path());
     let config = Config::gather(Some(&file), &environment, Vec::new());
     assert!(config.is_ok(), "{}\n{config:?}", with_default.join("\n"));
 }

@@ -8,7 +8,7 @@ use crate::model_selection::discovery::{DiscoveredModels, LocalServer};
 use crate::process::environment::Environment;
 
 fn judged(found: &DiscoveredModels, model: Option<&str>) -> models::ModelChecks {
-    let environment = Environment::made_of(&[], "/");
+    let environment = Environment::from_variables(&[], "/");
     let flags = model.map(|name| ("model", Value::Text(name.to_owned()))).into_iter().collect();
     models::judge(found, &Config::gather(None, &environment, flags).unwrap(), &environment)
 }

@@ -19,7 +19,7 @@ fn a_project_is_made_once_and_never_overwritten() {
 fn the_template_is_a_valid_configuration_and_so_are_the_five_examples_in_it() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("fusee.toml");
-    let environment = Environment::made_of(&[], place.path());
+    let environment = Environment::from_variables(&[], place.path());
     fs::write(&file, template()).unwrap();
     assert!(Config::gather(Some(&file), &environment, Vec::new()).is_ok());
     let examples: Vec<String> = template()

@@ -8,7 +8,7 @@ use fusee::engine::run::WorkflowRun;
 use fusee::engine::template::LoadedTemplates;
 use fusee::engine::text::render::{self, Colour};
 use fusee::engine::text::{Diagnostic, Source, suggest};
-use fusee::engine::workflow::{MOST_BYTES, WorkflowLoader, catalog, standard_tools};
+use fusee::engine::workflow::{MAX_BYTES, WorkflowLoader, catalog, standard_tools};
 use serde_json::{Map, Value};
 
 use crate::process::Process;
@@ -139,7 +139,7 @@ pub(super) fn asks_a_model(program: &Program, workflow: &WorkflowRun) -> bool {
     asks(program, &known(workflow))
         || workflow.library.values().any(|called| {
             let (source, catalog) = (Source::new(called.name.as_str(), called.text.as_str()), known(called));
-            let compiled = compile(&source, &catalog, &mut WorkflowLoader::kept(called.files.clone()));
+            let compiled = compile(&source, &catalog, &mut WorkflowLoader::from_files(called.files.clone()));
             compiled.program.is_some_and(|program| asks(&program, &catalog))
         })
 }
@@ -176,13 +176,10 @@ fn unknown<'a>(named: &str, names: impl Iterator<Item = &'a str>) -> CliError {
 
 fn stdin() -> Result<String, CliError> {
     let mut text = String::new();
-    let read = std::io::stdin().lock().take(MOST_BYTES + 1).read_to_string(&mut text);
+    let read = std::io::stdin().lock().take(MAX_BYTES + 1).read_to_string(&mut text);
     read.map_err(|error| CliError::usage(format!("cannot read the workflow from stdin: {error}")))?;
-    if text.len() as u64 > MOST_BYTES {
-        return Err(CliError::usage(format!(
-            "the workflow on stdin is larger than {} MiB",
-            MOST_BYTES >> 20
-        )));
+    if text.len() as u64 > MAX_BYTES {
+        return Err(CliError::usage(format!("the workflow on stdin is larger than {} MiB", MAX_BYTES >> 20)));
     }
     Ok(text)
 }

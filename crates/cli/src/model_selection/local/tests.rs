@@ -10,7 +10,7 @@ fn choose(name: &str, toml: &str, variables: &[(&str, &str)]) -> Result<Resolved
     let home = tempfile::tempdir().unwrap();
     let mut all = vec![("HOME", "/home/ann"), ("XDG_CONFIG_HOME", home.path().to_str().unwrap())];
     all.extend_from_slice(variables);
-    let environment = Environment::made_of(&all, home.path());
+    let environment = Environment::from_variables(&all, home.path());
     let folder = environment.config_folder().unwrap();
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("config.toml"), toml).unwrap();

@@ -6,7 +6,7 @@ use super::*;
 fn a_journal_is_known_where_it_was_made_and_a_copy_is_not() {
     let place = tempfile::tempdir().unwrap();
     let at = |name: &str| place.path().join(name);
-    let ownership = JournalOwnership::kept_in(Some(at("state")));
+    let ownership = JournalOwnership::stored_in(Some(at("state")));
     for name in ["mine", "theirs"] {
         fs::write(at(name), "journal").unwrap();
     }
@@ -20,13 +20,13 @@ fn a_journal_is_known_where_it_was_made_and_a_copy_is_not() {
     fs::write(at("state/projects/journal.db"), "").unwrap();
     assert!(ownership.covers(&at("state/projects/journal.db")));
     assert!(ownership.remove(&at("moved")).unwrap() && !ownership.covers(&at("moved")));
-    assert!(!JournalOwnership::kept_in(None).covers(&at("theirs")));
+    assert!(!JournalOwnership::stored_in(None).covers(&at("theirs")));
 }
 
 #[test]
 fn a_long_list_loses_its_older_half() {
     let place = tempfile::tempdir().unwrap();
-    let ownership = JournalOwnership::kept_in(Some(place.path().join("state")));
+    let ownership = JournalOwnership::stored_in(Some(place.path().join("state")));
     fs::create_dir_all(place.path().join("state")).unwrap();
     let lines: String = (0..60_000).map(|line| format!("{line} 0000\n")).collect();
     fs::write(place.path().join("state/own-runs"), lines).unwrap();

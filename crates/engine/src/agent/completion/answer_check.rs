@@ -93,7 +93,8 @@ fn unfenced(answer: &str) -> &str {
 #[serde(rename_all = "snake_case")]
 enum AnswerVerdict {
     Accepted(AcceptedAnswer),
-    Complaint(String),
+    #[serde(rename = "complaint")]
+    Rejected(String),
 }
 
 /// Checks an answer that would end the task; a task without a check accepts any.
@@ -108,11 +109,11 @@ pub(crate) async fn check(
     let body = async move {
         let checked =
             if last { check.check_last(&answer, workspace) } else { check.check(&answer, workspace) };
-        checked.map_or_else(AnswerVerdict::Complaint, AnswerVerdict::Accepted)
+        checked.map_or_else(AnswerVerdict::Rejected, AnswerVerdict::Accepted)
     };
     Ok(match task.engine.step(call, body).await?.value {
         AnswerVerdict::Accepted(accepted) => Ok(accepted),
-        AnswerVerdict::Complaint(problem) => Err(problem),
+        AnswerVerdict::Rejected(problem) => Err(problem),
     })
 }
 

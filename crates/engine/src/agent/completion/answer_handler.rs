@@ -26,7 +26,7 @@ pub(crate) enum Conclusion {
     Answer(String),
     /// The task fails, but the answer is kept.
     Failed {
-        /// The answer.
+        /// What the model said last, kept as a partial answer.
         answer: String,
         /// Why the task failed.
         error: ErrorDetail,

@@ -13,7 +13,7 @@ use crate::agent::conversation::history_window::HistoryWindow;
 use crate::agent::session::Session;
 
 /// Larger files are not compared; an edit checks their content anyway.
-const MOST_BYTES: u64 = 16 << 20;
+const MAX_BYTES: u64 = 16 << 20;
 
 /// Maximum number of files named.
 const MAX_NAMES: usize = 20;
@@ -68,9 +68,9 @@ impl FileSnapshot {
 fn current(workspace: &Workspace, path: &str) -> Option<Option<ContentHash>> {
     let located = workspace.locate(path).ok()?;
     match workspace.open_to_read(&located) {
-        Ok(OpenedPath::File { file, size }) if size <= MOST_BYTES => {
+        Ok(OpenedPath::File { file, size }) if size <= MAX_BYTES => {
             let mut content = Vec::new();
-            file.take(MOST_BYTES).read_to_end(&mut content).ok()?;
+            file.take(MAX_BYTES).read_to_end(&mut content).ok()?;
             Some(Some(ContentHash::of(&content)))
         }
         Ok(_) => None,

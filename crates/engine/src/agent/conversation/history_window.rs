@@ -52,7 +52,7 @@ impl HistoryWindow {
         }
     }
 
-    /// All messages.
+    /// The whole conversation, whatever the window leaves out.
     pub(crate) fn messages(&self) -> &[Message] {
         self.whole.messages()
     }

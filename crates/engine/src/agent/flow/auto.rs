@@ -27,7 +27,7 @@ const MAX_FILES: usize = 20_000;
 /// A flow that the runtime chose.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowChoice {
-    /// The flow.
+    /// What `auto` resolved to.
     pub flow: FlowMode,
     /// Why this flow was chosen.
     pub reason: String,

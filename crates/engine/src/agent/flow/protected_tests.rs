@@ -13,7 +13,7 @@ use super::request_files::is_test;
 
 /// Maximum number of files, and of bytes in total, that can be restored; test suites are smaller.
 const MAX_FILES: usize = 2000;
-const MOST_BYTES: usize = 8 << 20;
+const MAX_BYTES: usize = 8 << 20;
 
 /// Maximum number of files examined in a workspace.
 const MAX_EXAMINED: usize = 200_000;
@@ -72,7 +72,7 @@ impl ProtectedContent {
 impl ProtectedTests {
     /// Records the tests of a workspace.
     pub(crate) fn take(workspace: &Workspace) -> Self {
-        let mut left = MOST_BYTES;
+        let mut left = MAX_BYTES;
         let mut files = Vec::new();
         let paths = workspace.files(MAX_EXAMINED).into_iter().filter(|path| is_protected(path));
         for path in paths.take(MAX_FILES) {
@@ -96,7 +96,7 @@ impl ProtectedTests {
     /// Restores changed files, removes tests that were added, and returns the paths of both.
     pub(crate) fn restore(&self, workspace: &Workspace) -> Vec<String> {
         let differs = |kept: &&ProtectedFile| {
-            read(workspace, &kept.path, MOST_BYTES).as_deref() != Some(kept.content.bytes())
+            read(workspace, &kept.path, MAX_BYTES).as_deref() != Some(kept.content.bytes())
         };
         let changed = self.files.iter().filter(differs);
         let restored =

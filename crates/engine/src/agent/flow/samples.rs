@@ -70,7 +70,7 @@ impl Score {
 pub(crate) struct Candidate {
     /// Number of the attempt it came from.
     pub(crate) n: u32,
-    /// Its files.
+    /// Path and new content of each file it changes.
     pub(crate) files: CandidateFiles,
     /// How well it does.
     pub(crate) score: Score,
@@ -163,7 +163,7 @@ pub(crate) struct SampleResult {
     pub(crate) failure: Option<String>,
 }
 
-/// The next attempt.
+/// What to ask the model for after the attempts so far.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum NextAttempt {
     /// Another answer to the same prompt, at this temperature if not the configured one.

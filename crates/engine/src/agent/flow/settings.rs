@@ -72,7 +72,7 @@ pub struct FlowSettings {
     pub planning: Option<PlanningStrategy>,
     /// How the model gives its edits.
     pub edit_format: FlowEditFormat,
-    /// Phase control.
+    /// State machine that hints at, and tracks, what the model is doing.
     pub phase_control: PhaseControl,
     /// Where the prompt of a phase goes.
     pub phase_prompt_at: PhasePlace,
@@ -403,7 +403,7 @@ pub enum PhaseLog {
     Off,
     /// On standard output.
     Stdout,
-    /// In the log.
+    /// Appended to the log file.
     Log,
     /// On stdout and in the log.
     Both,

@@ -14,7 +14,7 @@ use super::settings::{FlowEditFormat, FlowSettings, HistorySettings, PlanMode, R
 use super::stage::Stage;
 use crate::agent::{Limits, Spent};
 
-/// The rules of one task.
+/// What a flow imposes on one task: tools, history, verification, edits.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TaskRules {
     /// Shape of the work.
@@ -99,7 +99,7 @@ pub(crate) struct RequiredReads {
     pub(crate) least: u32,
 }
 
-/// Requirements of a stage.
+/// Minimum activity before a stage counts as done.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StageRequirements {
     pub(crate) id: String,

@@ -95,7 +95,7 @@ impl ServerLoading {
     }
 }
 
-/// State of one attempt.
+/// What an attempt depends on besides the conversation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AttemptState {
     /// Counts from 1; attempts answered with "still loading" are not counted.

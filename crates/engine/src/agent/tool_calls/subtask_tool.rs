@@ -35,7 +35,7 @@ pub(crate) trait SubtaskRunner: Send + Sync {
     ) -> BoxFuture<'a, Result<SubtaskOutcome, RunAborted>>;
 }
 
-/// Outcome of a subtask.
+/// What `spawn_subtask` returns to the parent task.
 pub(crate) struct SubtaskOutcome {
     /// Result for the model.
     pub(crate) output: ToolOutput,

@@ -6,7 +6,7 @@ pub(super) enum RunBy {
     Nothing,
     /// Commands, of which at least one is run; the others may be arguments of options.
     Commands(Vec<Vec<String>>),
-    /// A script.
+    /// Shell text given as an argument.
     Script(String),
     /// What it reads from its input.
     Input,

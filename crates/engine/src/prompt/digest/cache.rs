@@ -12,10 +12,10 @@ use fusee_tools::workspace::walk::WalkFingerprint;
 use serde::{Deserialize, Serialize};
 
 /// Maximum number of projects in the cache; the oldest page is evicted first.
-const MOST: usize = 4;
+const MAX_PROJECTS: usize = 4;
 
 /// Maximum size of the cache file; larger files are neither read nor written.
-const MOST_BYTES: usize = 4 << 20;
+const MAX_BYTES: usize = 4 << 20;
 
 /// A directory changed less than this before the scan may change again within the same mtime tick, so its
 /// page is not cached. No relevant file system has a coarser mtime.
@@ -53,7 +53,7 @@ pub(super) fn page(file: &Path, root: &Path) -> String {
     {
         kept.version = VERSION;
         kept.pages.retain(|page| page.root != root);
-        kept.pages.truncate(MOST - 1);
+        kept.pages.truncate(MAX_PROJECTS - 1);
         let page = CachedPage { root: root.to_owned(), made_from: stamp.hash, text: text.clone(), ground };
         kept.pages.insert(0, page);
         // A page that cannot be written is rebuilt next time.
@@ -63,7 +63,7 @@ pub(super) fn page(file: &Path, root: &Path) -> String {
 }
 
 fn read(file: &Path) -> Option<CachedDigest> {
-    let bytes = bounded_read::read(file, MOST_BYTES as u64).ok()?;
+    let bytes = bounded_read::read(file, MAX_BYTES as u64).ok()?;
     let kept: CachedDigest = serde_json::from_slice(&bytes).ok()?;
     (kept.version == VERSION).then_some(kept)
 }
@@ -89,7 +89,7 @@ impl CacheFile {
 
     /// Replaces the cache atomically.
     fn end(&self, file: &Path, bytes: &[u8]) {
-        if bytes.len() <= MOST_BYTES && (&self.file).write_all(bytes).is_ok() {
+        if bytes.len() <= MAX_BYTES && (&self.file).write_all(bytes).is_ok() {
             let _ = fs::rename(&self.path, file);
         }
     }

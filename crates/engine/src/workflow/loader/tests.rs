@@ -13,7 +13,7 @@ fn a_path_is_relative_to_the_file_that_loads_it_and_is_kept_under_one_name() {
         assert_eq!(&**loading.load(&from, path).unwrap().name(), "a/kit.fusee");
     }
     std::fs::remove_file(folder.path().join("a/kit.fusee")).unwrap();
-    let mut kept = WorkflowLoader::kept(loading.files);
+    let mut kept = WorkflowLoader::from_files(loading.files);
     assert_eq!(kept.load(&from, "../kit.fusee").unwrap().text(), "(define x 1)");
     assert_eq!(kept.load(&from, "kit.fusee").unwrap_err(), "the file was not loaded when the run started");
     assert_eq!(

@@ -33,7 +33,7 @@ fn opened(settings: &Connection) -> Arc<dyn Model> {
     Models::new(|| SystemTime::UNIX_EPOCH).open(&name(), &settings).unwrap()
 }
 
-fn told(model: &dyn Model, system: &str, user: &str) -> Conversation {
+fn start_conversation(model: &dyn Model, system: &str, user: &str) -> Conversation {
     let mut conversation = Conversation::new(model.dialect(), system.to_owned(), Vec::new());
     conversation.push(Message::User { text: user.to_owned() });
     conversation
@@ -59,7 +59,7 @@ fn ask(
 #[ignore = "needs the real model: cargo xtask local"]
 fn a_second_turn_evaluates_only_what_is_new() {
     let model = opened(&Connection::default());
-    let mut conversation = told(&*model, "You are brief.", "What is the capital of France?");
+    let mut conversation = start_conversation(&*model, "You are brief.", "What is the capital of France?");
     let mut pieces = Vec::new();
     let mut sink = |delta: ReplyDelta<'_>| match delta {
         ReplyDelta::Text(text) => pieces.push(text.to_owned()),
@@ -92,7 +92,7 @@ fn a_reply_ends_at_its_limit_when_it_is_cancelled_and_where_the_context_does() {
     let settings = Connection { context_tokens: Some(256), ..Connection::default() };
     let model = opened(&settings);
     assert_eq!(runtime().block_on(model.context_tokens()), Some(256));
-    let conversation = told(&*model, "", "Tell me a long story about a fox.");
+    let conversation = start_conversation(&*model, "", "Tell me a long story about a fox.");
     let cut = ask(&*model, &conversation, &at_most(5)).unwrap();
     assert_eq!((cut.stop, cut.usage.unwrap().output_tokens), (StopReason::Length, 5));
 
@@ -120,7 +120,7 @@ fn a_reply_ends_at_its_limit_when_it_is_cancelled_and_where_the_context_does() {
     let full = ask(&*model, &conversation, &at_most(10_000)).unwrap();
     let usage = full.usage.unwrap();
     assert!(full.stop == StopReason::End || usage.held() >= 256, "{full:?}");
-    let long = told(&*model, "", &"word ".repeat(400));
+    let long = start_conversation(&*model, "", &"word ".repeat(400));
     let error = ask(&*model, &long, &at_most(5)).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Overflow);
     assert!(error.message.ends_with("which exceeds the available context size (256 tokens)"), "{error}");
@@ -169,7 +169,7 @@ fn a_reply_is_held_to_a_schema_and_to_the_tool_that_is_open() {
 
     let schema = json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"], "additionalProperties": false });
     let options = RequestOptions { output_schema: Some(schema), ..at_most(60) };
-    let reply = ask(&*model, &told(&*model, "", "How many legs has a dog?"), &options).unwrap();
+    let reply = ask(&*model, &start_conversation(&*model, "", "How many legs has a dog?"), &options).unwrap();
     let answer: Value = serde_json::from_str(&reply.text).unwrap();
     assert!(answer["n"].is_i64(), "{answer}");
 }
@@ -230,7 +230,7 @@ fn it_reads_the_same_prompt_as_the_server_and_begins_alike() {
     let options = at_most(3);
     for request in ["What is the capital of France?", "Count from one to five.", "Wer war Goethe? ä ö ü 😀"]
     {
-        let conversation = told(&*here, "You are brief.", request);
+        let conversation = start_conversation(&*here, "You are brief.", request);
         let theirs = ask(&*there, &conversation, &options).unwrap();
         let ours = ask(&*here, &conversation, &options).unwrap();
         let tokens = |reply: &Reply| reply.usage.map(|usage| usage.input_tokens);

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::wire::stream::accumulator::{CallFragment, ReplyAccumulator};
-use crate::wire::stream::{DeltaSink, broken, not_a_reply};
+use crate::wire::stream::{DeltaSink, event_data, not_a_reply};
 use crate::{ErrorKind, ModelError, StopReason, Usage, error_classifier};
 
 /// Decodes the data of one server-sent event.
@@ -20,18 +20,7 @@ pub(crate) fn event(
     sink: &mut DeltaSink<'_>,
 ) -> Result<(), ModelError> {
     let data = data.trim();
-    if data == "[DONE]" {
-        reply.done();
-        return Ok(());
-    }
-    if data.is_empty() {
-        return Ok(());
-    }
-    let chunk: Chunk<'_> = serde_json::from_str(data).map_err(|_| match reply.has_begun() {
-        // The server has sent valid events before, so this stream is broken and a retry may succeed.
-        true => broken(data),
-        false => not_a_reply(data),
-    })?;
+    let Some(chunk) = event_data::<Chunk<'_>>(reply, data)? else { return Ok(()) };
     reply.begin();
     chunk.apply(reply, data, sink).map(|_| ())
 }

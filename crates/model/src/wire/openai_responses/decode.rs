@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::wire::more_in_call;
 use crate::wire::stream::accumulator::{CallFragment, ReplyAccumulator};
-use crate::wire::stream::{DeltaSink, broken, not_a_reply};
+use crate::wire::stream::{DeltaSink, event_data, not_a_reply};
 use crate::{ErrorKind, ModelError, StopReason, Usage, error_classifier};
 
 /// Maximum number of items; more are a server error.
@@ -33,17 +33,7 @@ impl Items {
         sink: &mut DeltaSink<'_>,
     ) -> Result<(), ModelError> {
         let data = data.trim();
-        if data.is_empty() {
-            return Ok(());
-        }
-        if data == "[DONE]" {
-            reply.done();
-            return Ok(());
-        }
-        let event: Value = serde_json::from_str(data).map_err(|_| match reply.has_begun() {
-            true => broken(data),
-            false => not_a_reply(data),
-        })?;
+        let Some(event) = event_data::<Value>(reply, data)? else { return Ok(()) };
         let Some(kind) = event["type"].as_str() else {
             return Err(error_classifier::in_reply(data)
                 .filter(|_| event.get("error").is_some())

@@ -16,7 +16,7 @@ fn answers_requests_and_notices_are_told_apart() {
     );
     assert_eq!(
         read(json!({"jsonrpc": "2.0", "method": "notifications/progress"})),
-        Some(IncomingMessage::Told)
+        Some(IncomingMessage::Notification)
     );
     let Some(IncomingMessage::Asked(answer)) = read(json!({"jsonrpc": "2.0", "id": "x", "method": "ping"}))
     else {

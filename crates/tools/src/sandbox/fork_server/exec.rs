@@ -25,7 +25,7 @@ pub(crate) struct Descriptors {
     /// If there is none, standard input is empty.
     pub(crate) input: Option<OwnedFd>,
     /// The namespaces of its namespace sandbox.
-    pub(crate) doors: Option<NamespaceHandles>,
+    pub(crate) handles: Option<NamespaceHandles>,
     /// The Landlock ruleset of its Landlock sandbox.
     pub(crate) ruleset: Option<OwnedFd>,
 }
@@ -35,7 +35,7 @@ impl Descriptors {
     pub(crate) fn of(spec: &CommandSpec<'_>, received: Vec<OwnedFd>) -> Option<Self> {
         let mut received = received.into_iter();
         let (control, output, directory) = (received.next()?, received.next()?, received.next()?);
-        let doors = match &spec.hold {
+        let handles = match &spec.hold {
             DecodedConfinement::Unsandboxed | DecodedConfinement::Landlock(_) => None,
             DecodedConfinement::Namespaces(entrance) => {
                 let (mounts, messages) = (received.next()?, received.next()?);
@@ -54,7 +54,7 @@ impl Descriptors {
             DecodedConfinement::Landlock(_) => Some(received.next()?),
             DecodedConfinement::Unsandboxed | DecodedConfinement::Namespaces(_) => None,
         };
-        Some(Self { control, output, directory, input: received.next(), doors, ruleset })
+        Some(Self { control, output, directory, input: received.next(), handles, ruleset })
     }
 }
 

@@ -18,7 +18,7 @@ use crate::sandbox::policy::{CreatedPathAction, Network, Owner, Policy};
 
 /// Maximum size of a message. The kernel takes at most 128 KB per argument, which leaves 64 KB for the
 /// environment.
-pub(crate) const MOST: usize = 192 * 1024;
+pub(crate) const MAX_MESSAGE: usize = 192 * 1024;
 /// Maximum number of descriptors of a message: control, output, working directory, input, and the three
 /// namespaces and the Landlock ruleset of a namespace sandbox.
 pub(crate) const MAX_DESCRIPTORS: usize = 8;
@@ -71,7 +71,7 @@ pub(crate) struct NamespaceJoin<'r> {
 pub(crate) enum SpecError {
     #[error("it contains a NUL character")]
     Nul,
-    #[error("with its environment it has more than {MOST} bytes; write it to a file and run that")]
+    #[error("with its environment it has more than {MAX_MESSAGE} bytes; write it to a file and run that")]
     TooLong,
     #[error("a path in it is not UTF-8")]
     NotText,
@@ -129,7 +129,7 @@ pub(crate) fn encode<'v>(
     for (name, value) in environment {
         push(&mut message, &[name.as_bytes(), b"=", value.as_bytes()])?;
     }
-    if message.len() > MOST { Err(SpecError::TooLong) } else { Ok(message) }
+    if message.len() > MAX_MESSAGE { Err(SpecError::TooLong) } else { Ok(message) }
 }
 
 /// Appends a NUL-terminated string, concatenated from its parts.
@@ -169,7 +169,7 @@ fn push_paths(message: &mut Vec<u8>, paths: &[(&Path, CreatedPathAction)]) -> Re
 pub(crate) fn encode_room(policy: &Policy) -> Result<Vec<u8>, SpecError> {
     let mut message = vec![MAKE_ROOM];
     serde_json::to_writer(&mut message, policy).map_err(|_| SpecError::NotText)?;
-    if message.len() > MOST { Err(SpecError::TooLong) } else { Ok(message) }
+    if message.len() > MAX_MESSAGE { Err(SpecError::TooLong) } else { Ok(message) }
 }
 
 /// Encodes a request to limit the usage of all commands together.

@@ -96,7 +96,7 @@ fn supervise_in_room(
     let mut taken_along = Some(descriptors);
     let first = process::exec_in_child(|| {
         let Some(descriptors) = taken_along.take() else { return 1 };
-        match join::settle(entrance, descriptors.doors.as_ref()) {
+        match join::settle(entrance, descriptors.handles.as_ref()) {
             Ok(absent) => {
                 let guards = Watch::over(absent);
                 let after = || guards.revert_at_end(&protected_paths::is_pinned);
@@ -131,9 +131,9 @@ fn run_command(
     let shell = ExecProgram::new(c"/bin/sh", &[c"sh", c"-c", spec.command], &spec.environment);
     let start = process::start(|| exec::become_command(spec, &descriptors, &shell));
     started();
-    let Descriptors { control, output, directory, input, doors, ruleset } = descriptors;
+    let Descriptors { control, output, directory, input, handles, ruleset } = descriptors;
     // The reader sees end-of-file on the output only when the command's own copies are the last ones.
-    drop((output, directory, input, doors, ruleset));
+    drop((output, directory, input, handles, ruleset));
     let command = match start {
         Ok(command) => command,
         Err(error) => {

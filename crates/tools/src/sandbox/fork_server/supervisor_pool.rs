@@ -39,13 +39,13 @@ pub(crate) struct SupervisorBoard {
 impl SupervisorBoard {
     /// Maximum number of supervisors; further commands wait in the socket. One byte each, which fills a page
     /// together with the numbers of sweeps.
-    const MOST: usize = 4094;
+    const MAX_SUPERVISORS: usize = 4094;
 
     /// Creates an empty board. Called before the fork server is forked, so that all processes share it.
     pub(crate) fn new() -> io::Result<Self> {
         let wake_fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let shared = process::shared_bytes(Self::MOST + 2)?;
-        let (states, sweeps) = shared.split_at(Self::MOST);
+        let shared = process::shared_bytes(Self::MAX_SUPERVISORS + 2)?;
+        let (states, sweeps) = shared.split_at(Self::MAX_SUPERVISORS);
         let sweeps = sweeps.first_chunk().ok_or(io::ErrorKind::UnexpectedEof)?;
         Ok(Self { states, sweeps, wake_fd })
     }
@@ -187,7 +187,8 @@ impl<'b> SupervisorPool<'b> {
 
     /// Forks one more supervisor.
     pub(crate) fn spawn(&mut self) -> ForkedSupervisor<'b> {
-        let Some(place) = (0..SupervisorBoard::MOST).find(|place| self.board.is_free(*place)) else {
+        let Some(place) = (0..SupervisorBoard::MAX_SUPERVISORS).find(|place| self.board.is_free(*place))
+        else {
             return ForkedSupervisor::Nobody;
         };
         // Set before the fork: the child may take a command and be busy before the parent continues.

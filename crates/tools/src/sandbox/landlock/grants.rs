@@ -7,7 +7,7 @@ use crate::sandbox::landlock::PathGrant;
 use crate::sandbox::policy::Policy;
 
 /// Maximum number of grants. Access checks cost one lookup per parent directory, independent of this number.
-const MOST: usize = 4096;
+const MAX_GRANTS: usize = 4096;
 
 /// Devices that give no access to anything else.
 pub(crate) const DEVICES: [&str; 6] =
@@ -56,8 +56,8 @@ fn unused(directory: &Path) -> Option<PathBuf> {
 }
 
 fn readable(root: &Path, hidden: &[PathBuf], grants: &mut Vec<(PathBuf, PathGrant)>) -> Result<(), String> {
-    if grants.len() >= MOST {
-        return Err(format!("the policy needs more than {MOST} separate Landlock grants"));
+    if grants.len() >= MAX_GRANTS {
+        return Err(format!("the policy needs more than {MAX_GRANTS} separate Landlock grants"));
     }
     if hidden.iter().any(|secret| secret == root) {
         return Ok(());

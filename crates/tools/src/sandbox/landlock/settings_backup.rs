@@ -16,7 +16,7 @@ use crate::sandbox::protected_paths::report::ProtectionReport;
 use crate::sandbox::protected_paths::{is_hook, revert_at, sanitize_nested};
 
 /// Maximum size of a backup, in total and per file. Settings and hooks take a few kilobytes.
-const MOST_BYTES: u64 = 4 << 20;
+const MAX_BYTES: u64 = 4 << 20;
 /// Maximum number of directory entries examined.
 const MAX_ENTRIES: usize = 4096;
 
@@ -108,9 +108,9 @@ impl SettingsBackup {
     }
 
     fn keep_file(&mut self, entry: &Entry, path: &Path) -> io::Result<()> {
-        let (mode, content) = entry.read(MOST_BYTES)?;
+        let (mode, content) = entry.read(MAX_BYTES)?;
         self.bytes += content.len() as u64;
-        if self.bytes > MOST_BYTES {
+        if self.bytes > MAX_BYTES {
             return Err(Errno::FBIG.into());
         }
         self.files.push(SettingsFile { path: path.to_owned(), mode, content });
@@ -182,7 +182,7 @@ impl SettingsFile {
                 // Compared before reading, which makes an unreadable file readable.
                 status.st_mode & 0o777 == self.mode
                     && status.st_size.unsigned_abs() == self.content.len() as u64
-                    && entry.read(MOST_BYTES)?.1 == self.content
+                    && entry.read(MAX_BYTES)?.1 == self.content
             }
             _ => false,
         })

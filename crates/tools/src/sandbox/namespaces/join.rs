@@ -41,7 +41,7 @@ pub(crate) struct JoinRequest<'m> {
 
 /// Joins a namespace sandbox. Processes started from now on are in a new PID namespace.
 pub(crate) fn join(descriptors: &Descriptors, entrance: &JoinRequest<'_>) -> Result<(), SandboxError> {
-    let Some(doors) = &descriptors.doors else {
+    let Some(handles) = &descriptors.handles else {
         return Err(SetupStep::Join.failed()(io::ErrorKind::NotFound.into()));
     };
     // If memory runs out, the kernel should kill the command first. Must be set here: /proc is read-only
@@ -50,13 +50,13 @@ pub(crate) fn join(descriptors: &Descriptors, entrance: &JoinRequest<'_>) -> Res
     let attempt = || -> io::Result<()> {
         let enter = |door: BorrowedFd<'_>, kind| rustix::thread::move_into_link_name_space(door, Some(kind));
         if entrance.users == UserNamespace::Own {
-            enter(namespaces::owner_of(doors.mounts.as_fd())?.as_fd(), LinkNameSpaceType::User)?;
+            enter(namespaces::owner_of(handles.mounts.as_fd())?.as_fd(), LinkNameSpaceType::User)?;
         }
-        enter(doors.messages.as_fd(), LinkNameSpaceType::InterProcessCommunication)?;
-        if let Some(network) = &doors.network {
+        enter(handles.messages.as_fd(), LinkNameSpaceType::InterProcessCommunication)?;
+        if let Some(network) = &handles.network {
             enter(network.as_fd(), LinkNameSpaceType::Network)?;
         }
-        enter(doors.mounts.as_fd(), LinkNameSpaceType::Mount)?;
+        enter(handles.mounts.as_fd(), LinkNameSpaceType::Mount)?;
         namespaces::unshare(NewNamespaces::OF_A_COMMAND)
     };
     attempt().map_err(SetupStep::Join.failed())
@@ -67,7 +67,7 @@ pub(crate) fn join(descriptors: &Descriptors, entrance: &JoinRequest<'_>) -> Res
 /// Returns the protected paths that do not exist.
 pub(crate) fn settle<'m>(
     entrance: &JoinRequest<'m>,
-    doors: Option<&NamespaceHandles>,
+    handles: Option<&NamespaceHandles>,
 ) -> Result<Vec<(&'m Path, CreatedPathAction)>, SandboxError> {
     // A new session: the inherited process group has no id in this namespace.
     rustix::process::setsid().map_err(|error| SetupStep::Processes.failed()(error.into()))?;
@@ -90,7 +90,7 @@ pub(crate) fn settle<'m>(
     give_up_privileges(entrance.owner).map_err(SetupStep::Privileges.failed())?;
     if entrance.layers == ConfinementLayers::Both {
         let missing = || SetupStep::Fence.failed()(io::ErrorKind::NotFound.into());
-        let ruleset = doors.and_then(|doors| doors.ruleset.as_ref()).ok_or_else(missing)?;
+        let ruleset = handles.and_then(|handles| handles.ruleset.as_ref()).ok_or_else(missing)?;
         landlock::restrict(ruleset.as_fd()).map_err(SetupStep::Fence.failed())?;
     }
     namespaces::filter_calls(&seccomp::filter(seccomp::AllowedSockets::Namespaced))

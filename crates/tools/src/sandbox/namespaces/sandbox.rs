@@ -13,7 +13,7 @@ use rustix::net::SendFlags;
 use tokio::sync::OnceCell;
 
 use crate::sandbox::ForkServer;
-use crate::sandbox::command_handle::{CommandFailure, MOST_ANSWER};
+use crate::sandbox::command_handle::{CommandFailure, MAX_ANSWER};
 use crate::sandbox::error::{SandboxError, SetupStep};
 use crate::sandbox::fork_server::protocol;
 use crate::sandbox::fork_server::send_with_descriptors;
@@ -173,7 +173,7 @@ pub(crate) fn make(policy: &Policy, received: Vec<OwnedFd>) {
         }
         Err(fault) => {
             let mut words = vec![0];
-            words.extend(fault.to_string().bytes().take(MOST_ANSWER - 1));
+            words.extend(fault.to_string().bytes().take(MAX_ANSWER - 1));
             let _ = send_with_descriptors(&control, &words, &[], SendFlags::DONTWAIT);
         }
     }

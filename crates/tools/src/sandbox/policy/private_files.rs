@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Maximum number of paths that are hidden one by one; after that, whole directories are.
-const MOST: usize = 200;
+const MAX_PATHS: usize = 200;
 
 /// Maximum depth of the directories that are examined; deeper ones are hidden.
 const MAX_DEPTH: usize = 8;
@@ -34,7 +34,7 @@ fn collect(directory: &Path, depth: usize, hidden: &mut Vec<PathBuf>) {
             status.is_file() && mode & READ_BY_OTHERS == 0
         };
         match (is_private, status.is_dir()) {
-            (true, _) if hidden.len() >= MOST && depth > 0 => {
+            (true, _) if hidden.len() >= MAX_PATHS && depth > 0 => {
                 hidden.retain(|known| !known.starts_with(directory));
                 hidden.push(directory.to_owned());
                 return;

@@ -6,7 +6,7 @@ use super::{CommandEnvironment, is_plain};
 use crate::sandbox::protected_paths::submodules;
 
 /// Maximum size in bytes of a settings or pointer file.
-const MOST: u64 = 256 * 1024;
+const MAX_BYTES: u64 = 256 * 1024;
 
 /// Maximum number of repositories inside the work tree that are protected in advance.
 const MAX_INSIDE: usize = 32;
@@ -118,7 +118,7 @@ fn only_identity(text: &str) -> String {
 
 /// The content of a small text file. Does not block on devices or pipes.
 fn read(path: &Path) -> Option<String> {
-    crate::workspace::bounded_read::read_text(path, MOST).ok()
+    crate::workspace::bounded_read::read_text(path, MAX_BYTES).ok()
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::sandbox::policy::CreatedPathAction;
 use crate::workspace::bounded_read;
 
 /// Maximum size of a settings file.
-const MOST_BYTES: u64 = 256 * 1024;
+const MAX_BYTES: u64 = 256 * 1024;
 
 /// Maximum number of settings files that include each other.
 const MAX_FILES: usize = 16;
@@ -54,7 +54,7 @@ fn referenced(root: &Path) -> Vec<(PathBuf, CreatedPathAction)> {
     let mut seen = 0;
     while let Some(file) = ahead.pop() {
         seen += 1;
-        let Ok(text) = bounded_read::read(&file, MOST_BYTES) else { continue };
+        let Ok(text) = bounded_read::read(&file, MAX_BYTES) else { continue };
         if seen > MAX_FILES {
             break;
         }

@@ -49,7 +49,7 @@ pub(crate) fn linked(tree: &Path) -> Result<Vec<PathBuf>, UnreadableIndex> {
         let unreadable = |_| UnreadableIndex(index.clone());
         let entry = Entry::at(&index).map_err(unreadable)?;
         let Some(entry) = entry.filter(|entry| !matches!(entry.kind(), Ok(None))) else { continue };
-        let (_, bytes) = entry.read(git_index::MOST_BYTES).map_err(unreadable)?;
+        let (_, bytes) = entry.read(git_index::MAX_BYTES).map_err(unreadable)?;
         // The settings tell the object format. Parsed with the wrong one, the index gives paths that do not
         // exist.
         for name in NAMES {

@@ -56,9 +56,9 @@ impl Screen {
         let image = self
             .connection
             .get_image(ImageFormat::Z_PIXMAP, self.root, x, y, width, height, u32::MAX)
-            .map_err(told)?
+            .map_err(display_error)?
             .reply()
-            .map_err(told)?;
+            .map_err(display_error)?;
         let setup = self.connection.setup();
         let format = setup.pixmap_formats.iter().find(|format| format.depth == image.depth);
         if image.depth < 24 || format.is_none_or(|format| format.bits_per_pixel != 32) {
@@ -75,7 +75,12 @@ impl Screen {
 
     /// Where the pointer is.
     pub(super) fn pointer(&self) -> Result<Point, String> {
-        let at = self.connection.query_pointer(self.root).map_err(told)?.reply().map_err(told)?;
+        let at = self
+            .connection
+            .query_pointer(self.root)
+            .map_err(display_error)?
+            .reply()
+            .map_err(display_error)?;
         Ok([at.root_x.into(), at.root_y.into()])
     }
 
@@ -128,7 +133,7 @@ impl Screen {
 
     fn input(&self, kind: u8, detail: u8, x: i16, y: i16) -> Result<(), String> {
         let sent = self.connection.xtest_fake_input(kind, detail, x11rb::CURRENT_TIME, self.root, x, y, 0);
-        sent.map_err(told)?.check().map_err(told)
+        sent.map_err(display_error)?.check().map_err(display_error)
     }
 }
 
@@ -144,8 +149,12 @@ impl Keyboard {
     fn of(screen: &Screen) -> Result<Self, String> {
         let setup = screen.connection.setup();
         let (first, count) = (setup.min_keycode, setup.max_keycode - setup.min_keycode + 1);
-        let mapping =
-            screen.connection.get_keyboard_mapping(first, count).map_err(told)?.reply().map_err(told)?;
+        let mapping = screen
+            .connection
+            .get_keyboard_mapping(first, count)
+            .map_err(display_error)?
+            .reply()
+            .map_err(display_error)?;
         let columns = usize::from(mapping.keysyms_per_keycode).max(1);
         Ok(Self { first, columns, keysyms: mapping.keysyms })
     }
@@ -163,7 +172,7 @@ impl Keyboard {
         let code =
             free.map(|at| self.code(at)).ok_or("the keyboard has no free key for another character")?;
         let sent = screen.connection.change_keyboard_mapping(1, code, 2, &[keysym, keysym]);
-        sent.map_err(told)?.check().map_err(told)?;
+        sent.map_err(display_error)?.check().map_err(display_error)?;
         std::thread::sleep(MAPPING_TIME);
         Ok(vec![code])
     }
@@ -194,6 +203,6 @@ impl ScreenImage {
     }
 }
 
-fn told(error: impl std::fmt::Display) -> String {
+fn display_error(error: impl std::fmt::Display) -> String {
     format!("the display failed: {error}")
 }

@@ -168,7 +168,7 @@ impl FilePage {
         if !notes.is_empty() {
             let _ = writeln!(text, "[{}]", notes.join("; "));
         }
-        Read { truncated: self.more, seen, ..Read::told(text) }
+        Read { truncated: self.more, seen, ..Read::description(text) }
     }
 }
 

@@ -12,11 +12,11 @@ use grep_searcher::{Searcher, Sink, SinkFinish, SinkMatch};
 use crate::workspace::WorkspacePath;
 
 /// Maximum bytes shown of a matching line.
-const MOST_BYTES: usize = 400;
+const MAX_BYTES: usize = 400;
 /// Bytes shown before the match if the line is cut.
 const BEFORE_MATCH: usize = 100;
 
-/// The matches of one file.
+/// Matching lines collected while a file is searched.
 pub(super) struct FileMatches<'m> {
     matcher: &'m RegexMatcher,
     most: usize,
@@ -60,12 +60,12 @@ impl Sink for FileMatches<'_> {
 fn shortened(line: &[u8], matcher: &RegexMatcher) -> String {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
-    if line.len() <= MOST_BYTES {
+    if line.len() <= MAX_BYTES {
         return String::from_utf8_lossy(line).into_owned();
     }
     let at = matcher.find(line).ok().flatten().map_or(0, |found| found.start());
     let from = floor_boundary(line, at.saturating_sub(BEFORE_MATCH));
-    let to = floor_boundary(line, (from + MOST_BYTES).min(line.len()));
+    let to = floor_boundary(line, (from + MAX_BYTES).min(line.len()));
     let (head, tail) = (if from > 0 { "…" } else { "" }, if to < line.len() { "…" } else { "" });
     format!("{head}{}{tail}", String::from_utf8_lossy(&line[from..to]))
 }

@@ -16,8 +16,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::{CheckedCommand, CommandSettings, EndCause, SharedCapture, answer, closed};
-use crate::sandbox::{CommandFailure, CommandRequest, FinishedCommand};
+use super::{CheckedCommand, CommandOutcome, CommandSettings, SharedCapture, answer, closed};
 use crate::suggestions;
 use crate::tool::read_tool::typed;
 use crate::tool::shell::capture::Capture;
@@ -47,16 +46,13 @@ struct Job {
     kill: CancellationToken,
     /// Output since the last poll.
     capture: SharedCapture,
-    outcome: Mutex<Option<JobOutcome>>,
+    outcome: Mutex<Option<CommandOutcome>>,
     /// Notified when output arrives and when the job ends.
     news: Notify,
     limits: (usize, usize),
     /// The workspace, to which paths in answers are relative.
     root: std::path::PathBuf,
 }
-
-/// Result of a job, and why it was killed if it was.
-type JobOutcome = (Result<FinishedCommand, CommandFailure>, Option<EndCause>);
 
 impl Jobs {
     fn find(&self, name: &str) -> Result<Arc<Job>, String> {
@@ -205,28 +201,11 @@ pub(super) async fn start(
 }
 
 async fn run(job: Arc<Job>, plan: CheckedCommand, settings: CommandSettings) {
-    let cause = std::sync::OnceLock::new();
-    let stop = async {
-        let came = tokio::select! {
-            () = job.kill.cancelled() => EndCause::Cancelled,
-            () = tokio::time::sleep(plan.time) => EndCause::Timeout(plan.time),
-        };
-        let _ = cause.set(came);
-    };
-    let request = CommandRequest {
-        command: &plan.command,
-        directory: plan.directory,
-        input: plan.input.as_deref().map(str::as_bytes),
-        environment: &settings.environment,
-        sandbox: &settings.sandbox,
-        allowance: settings.allowance,
-    };
     let push = |bytes: &[u8]| {
         job.capture.lock().push(bytes);
         job.news.notify_waiters();
     };
-    let result = plan.fork_server.run(request, push, stop).await;
-    let outcome = (result, cause.get().copied());
+    let outcome = plan.run(&settings, &settings.sandbox, &job.kill, push).await;
     *job.outcome.lock() = Some(outcome);
     job.news.notify_waiters();
 }

@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, Mode, OFlags};
 
 /// Maximum size of one file in bytes; the rest is not saved.
-const MOST_BYTES: u64 = 16 << 20;
+const MAX_BYTES: u64 = 16 << 20;
 /// Maximum number of files in the directory; the oldest are removed first.
 const MAX_FILES: usize = 64;
 /// Maximum number of file names tried for one call; after that, nothing is saved.
@@ -76,7 +76,7 @@ impl Spool {
 
     fn write(&mut self, bytes: &[u8]) {
         let State::Writing { file, bytes: so_far, .. } = &mut self.state else { return };
-        let room = usize::try_from(MOST_BYTES.saturating_sub(*so_far)).unwrap_or(usize::MAX).min(bytes.len());
+        let room = usize::try_from(MAX_BYTES.saturating_sub(*so_far)).unwrap_or(usize::MAX).min(bytes.len());
         *so_far += bytes.len() as u64;
         if file.write_all(&bytes[..room]).is_err() {
             self.state = State::Given;
@@ -108,7 +108,7 @@ impl Spool {
         let State::Writing { file, name, bytes } = &mut self.state else { return None };
         file.flush().ok()?;
         let (path, bytes) = (format!(".fusee/output/{name}"), *bytes);
-        Some(SavedOutput { path, bytes: bytes.min(MOST_BYTES), whole: bytes <= MOST_BYTES })
+        Some(SavedOutput { path, bytes: bytes.min(MAX_BYTES), whole: bytes <= MAX_BYTES })
     }
 }
 

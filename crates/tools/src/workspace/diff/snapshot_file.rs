@@ -21,7 +21,7 @@ const MARK: &[u8] = b"fusee look 2\n";
 const MAX_KEPT: usize = 16;
 
 /// Larger snapshot files are not read.
-const MOST_BYTES: u64 = 1 << 30;
+const MAX_BYTES: u64 = 1 << 30;
 
 const CHECK: usize = 32;
 
@@ -62,7 +62,7 @@ impl WorkspaceTracker {
     /// Reads a snapshot; `None` if it is missing, damaged or too large.
     pub(crate) fn load(root: &Path, file: &Path) -> Option<Self> {
         let size = fs::metadata(file).ok()?.len();
-        let bytes = (size <= MOST_BYTES).then(|| fs::read(file).ok()).flatten()?;
+        let bytes = (size <= MAX_BYTES).then(|| fs::read(file).ok()).flatten()?;
         let (body, check) = bytes.split_at_checked(bytes.len().checked_sub(CHECK)?)?;
         if blake3::hash(body).as_bytes() != check {
             return None;

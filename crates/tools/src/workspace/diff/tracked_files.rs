@@ -54,12 +54,12 @@ pub(super) fn read(root: &Path) -> Option<TrackedFiles> {
         return None;
     }
     let path = git.join("index");
-    let found = std::fs::metadata(&path).ok().filter(|found| found.len() <= git_index::MOST_BYTES)?;
+    let found = std::fs::metadata(&path).ok().filter(|found| found.len() <= git_index::MAX_BYTES)?;
     let written_ns = {
         use std::os::unix::fs::MetadataExt;
         i128::from(found.mtime()) * 1_000_000_000 + i128::from(found.mtime_nsec())
     };
-    let bytes = bounded_read::read(&path, git_index::MOST_BYTES).ok()?;
+    let bytes = bounded_read::read(&path, git_index::MAX_BYTES).ok()?;
     let prefix = root.strip_prefix(top).ok()?.to_str()?;
     let entries = parse(&bytes, prefix)?;
     Some(TrackedFiles { entries, written_ns })

@@ -58,15 +58,15 @@ fn the_least_recently_read_go_first() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a");
     fs::write(&path, "").unwrap();
-    let large = "x".repeat(MOST_FILE);
-    let stamp = CacheStamp { size: MOST_FILE as u64, ..stamp_of(&path) };
+    let large = "x".repeat(MAX_FILE);
+    let stamp = CacheStamp { size: MAX_FILE as u64, ..stamp_of(&path) };
     let mut remembered = ReadCache::default();
-    let names: Vec<String> = (0..MOST_BYTES / MOST_FILE + 1).map(|n| n.to_string()).collect();
+    let names: Vec<String> = (0..MAX_BYTES / MAX_FILE + 1).map(|n| n.to_string()).collect();
     for name in &names {
         remembered.insert(name, stamp, &content(&large), LATER);
         remembered.find("0", &stamp);
     }
     assert!(remembered.find("0", &stamp).is_some(), "it was used all the time");
     assert!(remembered.find("1", &stamp).is_none());
-    assert_eq!(remembered.bytes, MOST_BYTES);
+    assert_eq!(remembered.bytes, MAX_BYTES);
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;
 
-const MOST: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 const LINK: u32 = 0o120777;
 
 struct Place {
@@ -42,7 +42,11 @@ impl Place {
 
     fn back(&self, path: &str, before: Option<(&str, u32)>) -> RestoreStep {
         let before = before.map(|(content, mode)| (content.as_bytes().to_vec(), mode));
-        RestoreStep { path: path.to_owned(), now: self.workspace.file_state(path, MOST).unwrap(), before }
+        RestoreStep {
+            path: path.to_owned(),
+            now: self.workspace.file_state(path, MAX_BYTES).unwrap(),
+            before,
+        }
     }
 }
 
@@ -62,7 +66,7 @@ fn files_and_links_take_each_others_places() {
         place.back("gone/link", Some(("../changed", LINK))),
         place.back("changed", Some(("old", 0o600))),
     ];
-    place.workspace.restore(&files, "t", MOST).unwrap();
+    place.workspace.restore(&files, "t", MAX_BYTES).unwrap();
     let shown = files.iter().map(|file| place.shows(&file.path)).collect::<Vec<_>>();
     assert_eq!(shown, ["-> target", "text 755", "-> old", "nothing", "-> ../changed", "old 600"]);
 }
@@ -75,12 +79,12 @@ fn nothing_is_put_back_when_something_moved_meanwhile() {
     place.write("third", "x");
     let files = [place.back("first", None), place.back("second", None), place.back("third", None)];
     place.write("third", "somebody else's");
-    let problem = place.workspace.restore(&files, "t", MOST).unwrap_err();
+    let problem = place.workspace.restore(&files, "t", MAX_BYTES).unwrap_err();
     assert!(problem.contains("third"), "{problem}");
     assert_eq!(["first", "second"].map(|path| place.shows(path)), ["-> a", "-> b"]);
     fs::remove_file(place.dir.path().join("second")).unwrap();
     place.link("moved", "second");
-    let problem = place.workspace.restore(&files[..2], "t", MOST).unwrap_err();
+    let problem = place.workspace.restore(&files[..2], "t", MAX_BYTES).unwrap_err();
     assert!(problem.contains("second"), "{problem}");
     assert_eq!(["first", "second"].map(|path| place.shows(path)), ["-> a", "-> moved"]);
 }
@@ -89,13 +93,13 @@ fn nothing_is_put_back_when_something_moved_meanwhile() {
 fn content_is_known_by_each_of_its_names() {
     let place = Place::new();
     place.write("a", "text");
-    let standing = place.workspace.file_state("a", MOST).unwrap().unwrap();
+    let standing = place.workspace.file_state("a", MAX_BYTES).unwrap().unwrap();
     assert!(standing.is(ContentHash::of(b"text")) && standing.is(ContentHash::git_blob_of(b"text")));
     assert!(!standing.is(ContentHash::of(b"other")));
     place.link("a", "l");
-    assert_eq!(place.workspace.file_state("l", MOST).unwrap(), Some(FileState::Link("a".to_owned())));
-    assert_eq!(place.workspace.standing_behind("l", MOST).unwrap(), Some(standing));
-    assert_eq!(place.workspace.file_state("none", MOST).unwrap(), None);
+    assert_eq!(place.workspace.file_state("l", MAX_BYTES).unwrap(), Some(FileState::Link("a".to_owned())));
+    assert_eq!(place.workspace.file_state_behind_link("l", MAX_BYTES).unwrap(), Some(standing));
+    assert_eq!(place.workspace.file_state("none", MAX_BYTES).unwrap(), None);
     assert_eq!(place.workspace.real_name("l").as_deref(), Some("a"));
 }
 
@@ -104,7 +108,7 @@ fn links_among_what_belongs_to_git_are_left() {
     let place = Place::new();
     fs::create_dir(place.dir.path().join(".git")).unwrap();
     place.link("x", ".git/link");
-    let problem = place.workspace.restore(&[place.back(".git/link", None)], "t", MOST).unwrap_err();
+    let problem = place.workspace.restore(&[place.back(".git/link", None)], "t", MAX_BYTES).unwrap_err();
     assert!(problem.contains("belongs to git"), "{problem}");
     assert_eq!(place.shows(".git/link"), "-> x");
 }

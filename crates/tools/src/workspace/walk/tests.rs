@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::files_under;
+use super::tree_under;
 
 fn pipe(path: &Path) {
     rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
@@ -27,9 +27,9 @@ fn ignore_files_that_are_no_files_are_not_read() {
     std::fs::write(root.join("pointer/.git"), "gitdir: .\n").unwrap();
     pipe(&root.join("pointer/commondir"));
     pipe(&root.join("repository/.git/info/exclude"));
-    assert_eq!(files_under(&root, 100), ["plain/file"]);
+    assert_eq!(tree_under(&root, 100).0, ["plain/file"]);
     // The start directory cannot be skipped; its ignore files are disabled instead.
     std::fs::create_dir_all(root.join("plain/.git/info")).unwrap();
     pipe(&root.join("plain/.git/info/exclude"));
-    assert_eq!(files_under(&root.join("plain"), 100), ["file", "left-out"]);
+    assert_eq!(tree_under(&root.join("plain"), 100).0, ["file", "left-out"]);
 }

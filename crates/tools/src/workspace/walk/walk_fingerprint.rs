@@ -13,7 +13,7 @@ use crate::workspace::bounded_read;
 const RULES: [&str; 2] = [".gitignore", ".ignore"];
 
 /// Maximum size of an ignore file; with a larger one there is no stamp.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// Maximum number of directories recorded.
 const MAX_DIRECTORIES: usize = 8_192;
@@ -104,5 +104,5 @@ fn content(path: &Path, found: &std::fs::Metadata) -> Option<[u8; 32]> {
     if !found.is_file() {
         return Some([0; 32]);
     }
-    bounded_read::read(path, MOST_BYTES).ok().map(|bytes| *ContentHash::of(&bytes).as_bytes())
+    bounded_read::read(path, MAX_BYTES).ok().map(|bytes| *ContentHash::of(&bytes).as_bytes())
 }

@@ -9,7 +9,7 @@ use similar::{ChangeTag, TextDiff};
 use super::{FILES, original};
 
 /// Maximum size of a file that is diffed.
-const MOST_BYTES: u64 = 256 << 10;
+const MAX_BYTES: u64 = 256 << 10;
 
 /// A changed file.
 #[derive(Debug, PartialEq, Eq)]
@@ -58,9 +58,9 @@ fn change(project: &Path, path: &str) -> Option<FileDiff> {
 fn now(project: &Path, path: &str) -> Option<String> {
     let file = File::open(project.join(path)).ok()?;
     let mut bytes = Vec::new();
-    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).ok()?;
-    if bytes.len() as u64 > MOST_BYTES {
-        return Some(format!("(a file of more than {} KB)\n", MOST_BYTES >> 10));
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).ok()?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Some(format!("(a file of more than {} KB)\n", MAX_BYTES >> 10));
     }
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -29,7 +29,7 @@ pub(crate) struct DemoSummary<'a> {
     pub(crate) changes: &'a [FileDiff],
 }
 
-/// Totals of a run.
+/// Figures shown below the demo, summed over all its tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RunTotals {
     pub(crate) turns: u32,

@@ -17,7 +17,7 @@ fn changed(content: &str) -> ToolOutput {
     ToolOutput { changed: vec![change], ..ToolOutput::done("ok") }
 }
 
-fn told(moved: Option<PhaseTransition>) -> String {
+fn describe(moved: Option<PhaseTransition>) -> String {
     moved.map_or_else(
         || "-".to_owned(),
         |PhaseTransition { from, to, reason }| format!("{from} -> {to}: {reason}"),
@@ -30,18 +30,18 @@ const USUAL: &[&str] = &["context", "plan", "implement"];
 fn reading_planning_and_changing_lead_on_and_a_new_plan_leads_back() {
     let mut phases = phases(PhaseMode::Rules, USUAL, PhaseRules::default());
     let mut facts = Facts::default();
-    let mut log = vec![told(phases.follow(&facts))];
+    let mut log = vec![describe(phases.follow(&facts))];
     facts.record_read("x");
-    log.push(told(phases.follow(&facts)));
+    log.push(describe(phases.follow(&facts)));
     facts.record_plan();
-    log.push(told(phases.follow(&facts)));
+    log.push(describe(phases.follow(&facts)));
     facts.record_call("write_file", &changed("one"));
-    log.push(told(phases.follow(&facts)));
+    log.push(describe(phases.follow(&facts)));
     facts.record_plan();
-    log.push(told(phases.follow(&facts)));
-    log.push(told(phases.follow(&facts)));
+    log.push(describe(phases.follow(&facts)));
+    log.push(describe(phases.follow(&facts)));
     facts.record_call("write_file", &changed("two"));
-    log.push(told(phases.follow(&facts)));
+    log.push(describe(phases.follow(&facts)));
     assert_eq!(
         log,
         [
@@ -64,11 +64,11 @@ fn each_rule_can_be_turned_off() {
     let mut facts = Facts::default();
     facts.record_read("x");
     facts.record_call("write_file", &changed("one"));
-    assert_eq!(told(phases.follow(&facts)), "-");
+    assert_eq!(describe(phases.follow(&facts)), "-");
     facts.record_plan();
-    assert_eq!(told(phases.follow(&facts)), "context -> implement: a plan was made");
+    assert_eq!(describe(phases.follow(&facts)), "context -> implement: a plan was made");
     facts.record_plan();
-    assert_eq!(told(phases.follow(&facts)), "-");
+    assert_eq!(describe(phases.follow(&facts)), "-");
 }
 
 #[test]
@@ -76,13 +76,13 @@ fn states_are_free_and_targets_map_the_rules_onto_them() {
     let mut four = phases(PhaseMode::Rules, &["a", "b", "c", "d"], PhaseRules::default());
     let mut facts = Facts::default();
     facts.record_read("x");
-    assert_eq!(told(four.follow(&facts)), "a -> c: 1 file was read");
+    assert_eq!(describe(four.follow(&facts)), "a -> c: 1 file was read");
     let targets = [("plan".to_owned(), "b".to_owned())].into();
     let rules = PhaseRules { min_files_read_for_plan: 2, targets, ..PhaseRules::default() };
     let mut named = phases(PhaseMode::Rules, &["a", "b", "c", "d"], rules);
-    assert_eq!(told(named.follow(&facts)), "-");
+    assert_eq!(describe(named.follow(&facts)), "-");
     facts.record_read("y");
-    assert_eq!(told(named.follow(&facts)), "a -> b: 2 files were read");
+    assert_eq!(describe(named.follow(&facts)), "a -> b: 2 files were read");
 }
 
 #[test]
@@ -91,13 +91,13 @@ fn reads_of_earlier_parts_count() {
     let mut phases = phases(PhaseMode::Rules, USUAL, rules);
     let mut facts = Facts::default();
     facts.record_read("x");
-    assert_eq!(told(phases.follow(&facts)), "-");
+    assert_eq!(describe(phases.follow(&facts)), "-");
     let mut next = phases.carried_over(&facts);
     let mut facts = Facts::default();
     facts.record_read("x");
-    assert_eq!(told(next.follow(&facts)), "-");
+    assert_eq!(describe(next.follow(&facts)), "-");
     facts.record_read("y");
-    assert_eq!(told(next.follow(&facts)), "context -> plan: 2 files were read");
+    assert_eq!(describe(next.follow(&facts)), "context -> plan: 2 files were read");
 }
 
 #[test]
@@ -105,8 +105,8 @@ fn an_answer_names_one_phase_in_whatever_words() {
     let mut llm = phases(PhaseMode::Llm, USUAL, PhaseRules::default());
     let mut facts = Facts::default();
     facts.record_read("x");
-    assert_eq!(told(llm.follow(&facts)), "-", "rules say nothing where a model decides");
-    let mut hear = |answer: &str| llm.answered(answer).map(told);
+    assert_eq!(describe(llm.follow(&facts)), "-", "rules say nothing where a model decides");
+    let mut hear = |answer: &str| llm.answered(answer).map(describe);
     assert_eq!(hear(" Plan\n").unwrap(), "context -> plan: reported by the model");
     assert_eq!(hear("{\"phase\": \"implement\"}").unwrap(), "plan -> implement: reported by the model");
     assert_eq!(hear("It is in **implement** now.").unwrap(), "-");

@@ -128,7 +128,7 @@ fn what_cannot_be_sent_is_refused() {
         encode(
             EncodedConfinement::Unsandboxed,
             &ResourceLimits::default(),
-            OsStr::new(&"x".repeat(MOST)),
+            OsStr::new(&"x".repeat(MAX_MESSAGE)),
             [].into_iter()
         ),
         Err(SpecError::TooLong)

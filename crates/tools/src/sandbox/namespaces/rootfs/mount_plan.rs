@@ -14,7 +14,7 @@ pub(super) enum MountKind {
     Hidden,
 }
 
-/// One planned mount.
+/// A path to mount in the new root, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PlannedMount<'p> {
     pub(super) path: &'p Path,

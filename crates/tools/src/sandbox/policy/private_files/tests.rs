@@ -32,7 +32,7 @@ fn too_many_are_hidden_with_their_directory() {
     let directory = tempfile::tempdir().unwrap();
     let inner = directory.path().join("inner");
     std::fs::create_dir(&inner).unwrap();
-    for number in 0..=MOST {
+    for number in 0..=MAX_PATHS {
         let path = inner.join(number.to_string());
         std::fs::write(&path, "").unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
