@@ -30,16 +30,22 @@ pub(crate) async fn work(
     let mut tasks = parts.plan.tasks().to_vec();
     tasks.sort_by_key(|task| task.priority.unwrap_or(i64::MAX));
     let count = tasks.len();
+    let skipping =
+        |task: &PlannedTask| flow.skip_readonly.then(|| is_read_only_command(&task.description)).flatten();
+    // The last task that is worked on answers for all. If the answer must have a form, somebody has to give it.
+    let working = tasks.iter().rposition(|task| skipping(task).is_none());
+    let last = working.or_else(|| main.check.as_ref().and(count.checked_sub(1)));
     for (n, task) in tasks.iter().enumerate() {
         let (stage, label) = (format!("task-{}", n + 1), stage_notes::one_line(&task.description, 80));
-        if let Some(verb) = flow.skip_readonly.then(|| is_read_only_command(&task.description)).flatten() {
+        if let Some(verb) = skipping(task).filter(|_| last != Some(n)) {
             let why = format!("skipped: read-only task (`{verb}`)");
             parts.skipped(&stage, &label, &why);
             parts.plan.set_status(&task.id, task.status, Some(why));
             continue;
         }
         parts.plan.set_status(&task.id, PlanStatus::InProgress, None);
-        let ended = parts.part(planned(flow, task, &stage, &label, n, count)).await?;
+        let place = PlannedPlace { n, count, last: last == Some(n) };
+        let ended = parts.part(planned(flow, task, &stage, &label, place)).await?;
         let status = if ended.is_ok() { PlanStatus::Completed } else { PlanStatus::Failed };
         parts.plan.set_status(&task.id, status, None);
         if let Err(failed) = ended {
@@ -66,15 +72,22 @@ fn planning(flow: &FlowSettings) -> StageSpec {
     StageSpec::new("plan", task, rules, flow)
 }
 
+/// Where a planned task stands in the plan.
+#[derive(Clone, Copy)]
+struct PlannedPlace {
+    n: usize,
+    count: usize,
+    /// Whether no other task is worked on after it.
+    last: bool,
+}
+
 fn planned(
     flow: &FlowSettings,
     task: &PlannedTask,
     stage: &str,
     label: &str,
-    n: usize,
-    count: usize,
+    PlannedPlace { n, count, last }: PlannedPlace,
 ) -> StageSpec {
-    let last = n + 1 == count;
     let shape =
         StageRequirements { id: task.id.clone(), signal: StageSignal::None, ..StageRequirements::default() };
     let mut rules = TaskRules::for_session(flow, FlowShape::Stage(shape));
@@ -97,6 +110,7 @@ fn planned(
     StageSpec {
         label: label.to_owned(),
         description: task.description.clone(),
+        answers: last,
         attempts: flow.replan_max + 1,
         ..StageSpec::new(stage, words, rules, flow)
     }

@@ -132,6 +132,7 @@ fn stages(flow: &FlowSettings) -> Vec<StageSpec> {
             window: stage.context_window.unwrap_or(flow.context_window),
             needs: if flow.stage_required { StageNecessity::Required } else { StageNecessity::Optional },
             model: stage.model.clone(),
+            answers: n + 1 == count,
             ..StageSpec::new(&stage.id, format!("{title}\n\n{}", task.trim()), rules, flow)
         }
     };

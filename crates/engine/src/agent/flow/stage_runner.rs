@@ -148,7 +148,8 @@ impl<'a> StageRunner<'a> {
         if part.needs == StageNecessity::Optional && !fatal {
             return Ok(Ok(()));
         }
-        Ok(Err(Box::new(self.failed(&part.id, finished.outcome, &missing))))
+        let unmet = !finished.missing.is_empty();
+        Ok(Err(Box::new(self.failed(&part.id, finished.outcome, &missing, unmet))))
     }
 
     /// Runs one part by taking several answers: the first that passes, or else the best one. The inner error is
@@ -201,7 +202,8 @@ impl<'a> StageRunner<'a> {
             self.answer = worked.outcome.answer;
             return Ok(Ok(()));
         }
-        Ok(Err(Box::new(self.failed(&part.id, worked.outcome, &missing))))
+        let unmet = !worked.missing.is_empty();
+        Ok(Err(Box::new(self.failed(&part.id, worked.outcome, &missing, unmet))))
     }
 
     /// Reports a part that is skipped.
@@ -283,6 +285,7 @@ impl<'a> StageRunner<'a> {
         }
         pieces.extend(hint.map(|hint| format!("The last attempt did not succeed: {hint}")));
         pieces.push(part.again.as_ref().filter(|_| hint.is_some()).unwrap_or(&part.task).clone());
+        pieces.extend(self.main.answer_form.clone().filter(|_| part.answers));
         pieces.join("\n\n")
     }
 
@@ -341,16 +344,17 @@ impl<'a> StageRunner<'a> {
         self.base()
     }
 
-    /// Outcome of a task whose part failed, with the part's own error if it has one.
-    fn failed(&self, part: &str, outcome: TaskOutcome, missing: &[String]) -> TaskOutcome {
+    /// Outcome of a task whose part failed: with the part's own error, or with the requirements that were unmet.
+    fn failed(&self, part: &str, outcome: TaskOutcome, missing: &[String], unmet: bool) -> TaskOutcome {
         let base = TaskOutcome { answer: outcome.answer, unreachable: outcome.unreachable, ..self.base() };
-        let error = match outcome.error {
-            Some(error) => ErrorDetail { message: format!("in `{part}`: {}", error.message), ..error },
-            None => unmet(part, missing),
-        };
-        let status =
-            if error.code == ErrorCode::Cancelled { TaskStatus::Cancelled } else { TaskStatus::Failed };
-        TaskOutcome { status, error: Some(error), ..base }
+        let error = outcome.error.map(|error| {
+            let message = match unmet {
+                true => format!("the stage `{part}` did not complete: {}", missing.join("; ")),
+                false => format!("in `{part}`: {}", error.message),
+            };
+            ErrorDetail { message, ..error }
+        });
+        TaskOutcome { status: outcome.status, error, ..base }
     }
 
     /// Reports on the entire task and ends it.
@@ -378,8 +382,8 @@ impl<'a> StageRunner<'a> {
 
 /// The reasons why a part did not succeed.
 fn failures(finished: &FinishedTask) -> Vec<String> {
-    match &finished.outcome {
-        TaskOutcome { error: Some(error), .. } => vec![error.message.clone()],
+    match &finished.outcome.error {
+        Some(error) if finished.missing.is_empty() => vec![error.message.clone()],
         _ => finished.missing.clone(),
     }
 }
@@ -391,13 +395,4 @@ fn is_final(outcome: &TaskOutcome) -> bool {
     let declined = outcome.error.as_ref().is_some_and(|error| error.reason == "llm_error");
     let spent = matches!(code, Some(ErrorCode::Cancelled | ErrorCode::Timeout | ErrorCode::Budget));
     outcome.status == TaskStatus::Cancelled || outcome.unreachable || spent || declined
-}
-
-/// The error for a stage that did not complete and has no error of its own.
-fn unmet(part: &str, missing: &[String]) -> ErrorDetail {
-    ErrorDetail {
-        code: ErrorCode::TurnFailed,
-        reason: "subtask_failure".to_owned(),
-        message: format!("the stage `{part}` did not complete: {}", missing.join("; ")),
-    }
 }
