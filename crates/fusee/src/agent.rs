@@ -286,7 +286,8 @@ impl AgentBuilder {
     }
 
     /// Offers Anthropic's models that know it the computer use tool, for this local X11 display (`:99`) [default:
-    /// no such tool]. Commands get the display too, as `DISPLAY`.
+    /// no such tool]. Commands get the display too, as
+    /// `DISPLAY`. The file of its cookie is what [`Self::variables`] says of `XAUTHORITY`.
     #[must_use]
     pub fn computer(mut self, display: impl Into<String>) -> Self {
         self.display = Some(display.into());
@@ -355,6 +356,7 @@ impl AgentBuilder {
     pub fn build(self) -> Result<Agent, Error> {
         let display = self.display.as_deref().map(str::parse::<DisplayNumber>);
         let display = display.transpose().map_err(Error::Display)?;
+        let authority = (self.variables)("XAUTHORITY").map(PathBuf::from).filter(|_| display.is_some());
         let (resolved, model) = match self.model {
             ModelSource::Own(model) => {
                 let Dialect { wire, traits } = model.dialect();
@@ -367,7 +369,8 @@ impl AgentBuilder {
             ModelSource::Name(name) => {
                 let mut resolved = Connection::resolve(&name, &self.overrides, &self.variables)?;
                 if let Some(display) = display {
-                    run::offer_display(&mut resolved, display).map_err(Error::Display)?;
+                    run::offer_display(&mut resolved, display, authority.as_deref())
+                        .map_err(Error::Display)?;
                 }
                 let model = Models::new(now).open(&resolved.name, &resolved.connection)?;
                 (resolved, model)
@@ -392,6 +395,11 @@ impl AgentBuilder {
         if let Some(display) = display {
             commands.environment = commands.environment.with([("DISPLAY".to_owned(), display.to_string())]);
             sandbox_options.read.push(display.socket());
+        }
+        if let Some(file) = authority {
+            let variable = ("XAUTHORITY".to_owned(), file.display().to_string());
+            commands.environment = commands.environment.with([variable]);
+            sandbox_options.read.push(file);
         }
         Ok(Agent {
             shared: Arc::new(Shared {

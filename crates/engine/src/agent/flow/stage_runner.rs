@@ -145,7 +145,9 @@ impl<'a> StageRunner<'a> {
             self.answer = finished.outcome.answer;
             return Ok(Ok(()));
         }
-        if part.needs == StageNecessity::Optional && !fatal {
+        // Without the last part there is no answer of the required form.
+        let answers = part.answers && self.main.check.is_some();
+        if part.needs == StageNecessity::Optional && !fatal && !answers {
             return Ok(Ok(()));
         }
         let unmet = !finished.missing.is_empty();
