@@ -78,6 +78,8 @@ pub(crate) struct StageRunner<'a> {
     pub(crate) notes: Vec<StageNote>,
     phases: Option<Phases>,
     answer: String,
+    /// Whether the answer makes the run fail.
+    fails_run: bool,
     /// Sections opened so far; they stay open in later parts.
     opened: BTreeSet<String>,
 }
@@ -97,6 +99,7 @@ impl<'a> StageRunner<'a> {
             notes: Vec::new(),
             phases: Phases::begin(flow),
             answer: String::new(),
+            fails_run: false,
             opened: BTreeSet::new(),
         }
     }
@@ -143,6 +146,7 @@ impl<'a> StageRunner<'a> {
         let fatal = finished.outcome.status == TaskStatus::Cancelled || finished.outcome.unreachable;
         if completed {
             self.answer = finished.outcome.answer;
+            self.fails_run = finished.outcome.fails_run;
             return Ok(Ok(()));
         }
         // Without the last part there is no answer of the required form.
@@ -336,7 +340,7 @@ impl<'a> StageRunner<'a> {
             unreachable: false,
             spent: self.spent.clone(),
             accepted_tokens: self.accepted_tokens.get(&None).copied(),
-            fails_run: false,
+            fails_run: self.fails_run,
             result: None,
         }
     }
