@@ -10,6 +10,7 @@
     reason = "a development command prints, reads the environment and starts other programs"
 )]
 
+mod attack;
 mod bench;
 mod book;
 mod dist;
@@ -35,6 +36,8 @@ const USAGE: &str = "Usage: cargo xtask COMMAND
   book            Build the documentation site and check its links
   dist [--check]  Build a tarball and a .deb; with --check twice, and compare
   bench [NAME…]   Measure figures against their targets; names select figures
+  attack [--minutes N] [--seed S]
+                  Attack the binary at random; a finding says how to reproduce it
   eval COMMAND    Run exercises with a real model, by Fusee and by other tools: check, peers, run, report";
 
 /// The error is a message for the terminal.
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         Some("dist") => dist::run(&rest),
         Some("bench") => bench::run(&rest),
         Some("eval") => eval::run(&rest),
+        Some("attack") => attack::run(&rest),
         Some("help" | "--help" | "-h") => {
             println!("{USAGE}");
             Ok(())

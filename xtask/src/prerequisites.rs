@@ -49,6 +49,17 @@ pub(crate) const TEST: &[Need] = &[
     Need { program: "npm", why: "install real MCP servers", source: Source::Apt("npm") },
 ];
 
+pub(crate) const ATTACK: &[Need] = &[
+    Need { program: "git", why: "create projects", source: Source::Apt("git") },
+    Need {
+        program: "cc",
+        why: "build the library that kills at a journal write",
+        source: Source::Apt("gcc"),
+    },
+    Need { program: "bash", why: "compare shells", source: Source::Apt("bash") },
+    Need { program: "busybox", why: "compare shells", source: Source::Apt("busybox") },
+];
+
 pub(crate) const LOCAL: &[Need] = &[
     NEXTEST,
     Need { program: "cmake", why: "build llama.cpp", source: Source::Apt("cmake") },

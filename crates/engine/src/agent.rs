@@ -5,6 +5,7 @@
 //! engine, so a task is a pure function of its journal.
 
 mod completion;
+mod conventions;
 mod conversation;
 mod execution;
 mod facts;

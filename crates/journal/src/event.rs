@@ -489,6 +489,10 @@ pub struct TaskReport {
     pub replan_max: u32,
     /// Files that changed, sorted by path.
     pub files_changed: Vec<String>,
+    /// Those of `files_changed` that tools run by convention (Makefile, package.json, `.envrc`, editor tasks,
+    /// hooks, CI files), so that they run with the user's rights later. Deleted files are not listed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files_run_by_convention: Vec<String>,
     /// Files that were actually read, sorted by path.
     pub files_read: Vec<String>,
     /// Number of steps in the plan, 0 without a plan.

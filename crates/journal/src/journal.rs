@@ -12,7 +12,10 @@ use tokio::sync::oneshot;
 use crate::mark::{Mark, Marks};
 use crate::reader::Reader;
 use crate::writer::{QueueSlot, Writer};
-use crate::{Clock, EventRecord, GcReport, JournalError, RunId, RunStatus, StepKey, StepKind, gc, schema};
+use crate::{
+    Clock, EventRecord, GcReport, JournalError, OwnerKey, Ownership, RunId, RunStatus, StepKey, StepKind, gc,
+    ops, owner, schema,
+};
 
 /// Which failures a commit survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
@@ -34,11 +37,13 @@ pub struct JournalOptions {
     pub max_bytes: u64,
     /// Where to save a copy if the file is removed while runs write to it.
     pub rescue: Option<PathBuf>,
+    /// Key of the user, whose journal a new one is.
+    pub owner: Option<OwnerKey>,
 }
 
 impl Default for JournalOptions {
     fn default() -> Self {
-        Self { durability: Durability::Process, max_bytes: 1 << 30, rescue: None }
+        Self { durability: Durability::Process, max_bytes: 1 << 30, rescue: None, owner: None }
     }
 }
 
@@ -96,7 +101,7 @@ pub struct StepRow {
 impl Journal {
     /// Opens a journal for writing and creates it if it does not exist.
     pub fn open(path: &Path, options: JournalOptions, clock: Arc<dyn Clock>) -> Result<Self, JournalError> {
-        let connection = schema::open_to_write(path, options.durability)?;
+        let connection = schema::open_to_write(path, options.durability, options.owner.as_ref())?;
         let marks = Arc::new(Marks::open_to_write(path)?);
         let writer = Writer::start(path, connection, options.durability, Arc::clone(&marks), options.rescue)?;
         let journal = Self(Arc::new(Inner {
@@ -234,6 +239,32 @@ impl Journal {
         Ok(problems)
     }
 
+    /// Whether this journal is proven to be of the user with this key, and why.
+    pub fn ownership(&self, key: &OwnerKey) -> Option<Ownership> {
+        let file = std::fs::metadata(self.path()).ok()?;
+        // A journal without the table has no proof.
+        let proof = self.read(|reader| reader.owner_proof()).ok().flatten()?;
+        [Ownership::Created, Ownership::Trusted]
+            .into_iter()
+            .find(|ownership| key.proof(*ownership, &file) == blake3::Hash::from_bytes(proof))
+    }
+
+    /// Writes the proof that a journal is of the user with this key.
+    pub fn sign(path: &Path, key: &OwnerKey, ownership: Ownership) -> Result<(), JournalError> {
+        let file = std::fs::metadata(path).map_err(|error| JournalError::from_io(path, &error))?;
+        let connection = schema::open_to_write(path, Durability::Process, None)?;
+        owner::write(&connection, key.proof(ownership, &file))
+            .map_err(|error| JournalError::from_sqlite(path, &error))
+    }
+
+    /// Removes the proof of a journal.
+    pub fn remove_signature(path: &Path) -> Result<(), JournalError> {
+        let connection = schema::open_to_write(path, Durability::Process, None)?;
+        connection
+            .execute_batch("DROP TABLE IF EXISTS owner")
+            .map_err(|error| JournalError::from_sqlite(path, &error))
+    }
+
     /// Fails if the run is shorter than it was, which is how damage to SQLite's log shows.
     pub fn check_complete(&self, run: &RunId) -> Result<(), JournalError> {
         let row = self.run(run.as_str())?;
@@ -280,11 +311,7 @@ impl Journal {
             .write_alone(move |connection| {
                 gc::evict(connection, max_bytes)?;
                 gc::remove_unstarted(connection, |other| *other == name || !is_worked_on(&path, other))?;
-                let added = connection.execute(
-                    "INSERT OR IGNORE INTO runs (name, title, status, started_ms) VALUES (?,?,'open',?)",
-                    params![name.as_str(), title, now],
-                )?;
-                let run = (added == 1).then(|| connection.last_insert_rowid());
+                let run = ops::insert_run(connection, &name, &title, now)?;
                 run.iter().for_each(|run| marks.set(*run, Mark::default()));
                 schema::settle(connection, durability)?;
                 Ok(run)

@@ -59,6 +59,12 @@ impl Reader {
         rows.collect::<Result<_, _>>().map_err(|error| self.fail(&error))
     }
 
+    /// The proof of who created the journal; fails if it has no table for it.
+    pub(crate) fn owner_proof(&self) -> Result<Option<[u8; 32]>, JournalError> {
+        let proofs = self.rows("SELECT proof FROM owner WHERE id = 1", params![], |row| row.get(0))?;
+        Ok(proofs.into_iter().next())
+    }
+
     /// Problems reported by SQLite's integrity check, at most 20.
     pub(crate) fn structure(&self) -> Result<Vec<String>, JournalError> {
         let lines = self.rows("PRAGMA integrity_check(20)", params![], |row| row.get::<_, String>(0))?;

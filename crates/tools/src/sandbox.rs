@@ -41,6 +41,8 @@ pub use policy::{
     CreatedPathAction, Network, Owner, PlacedFile, Policy, PolicyError, ProtectedPath, SandboxInputs,
 };
 pub use probe::{SandboxLayer, SandboxProbe, SandboxStrength, probe};
+#[doc(hidden)] // for its fuzz target
+pub use protected_paths::has_only_safe_git_settings;
 pub use protected_paths::report::ProtectionReport;
 
 /// The sandbox that commands run in, chosen once per run.

@@ -94,9 +94,7 @@ fn move_journal(args: &MoveArgs, process: &Process) -> Result<ExitStatus, CliErr
             "there are no runs to move: this project has its own journal, or none was kept",
         ));
     };
-    project
-        .adopt_journal(&former)
-        .map_err(|error| CliError::failed(format!("cannot move {}: {error}", former.display())))?;
+    project.adopt_journal(&former)?;
     stdio::print(&format!("moved {} to {}\n", former.display(), project.journal.display()))?;
     Ok(ExitStatus::Completed)
 }

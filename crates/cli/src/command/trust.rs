@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use clap::Args;
+use fusee::engine::journal::Ownership;
 use fusee::engine::run::ExitStatus;
 use fusee::engine::tools::workspace::bounded_read;
 
@@ -45,7 +46,7 @@ pub(crate) fn trust(args: &TrustArgs, process: &Process) -> Result<ExitStatus, C
     let ownership = project.ownership();
     if args.revoke {
         let was = trust.revoke(&file).map_err(|error| unsaved(&error))?;
-        ownership.remove(&project.journal).map_err(|error| unsaved(&error))?;
+        ownership.revoke(&project.journal)?;
         let words = if was { "is no longer trusted" } else { "was not trusted" };
         stdio::print(&format!("{} {words}\n", file.display()))?;
         return Ok(ExitStatus::Completed);
@@ -64,7 +65,7 @@ pub(crate) fn trust(args: &TrustArgs, process: &Process) -> Result<ExitStatus, C
         return Ok(ExitStatus::Cancelled);
     }
     if is_foreign {
-        ownership.add(&project.journal).map_err(|error| unsaved(&error))?;
+        ownership.add(&project.journal, Ownership::Trusted)?;
         stdio::print(&format!(
             "{} is now trusted: its runs can be resumed, continued and undone\n",
             project.journal.display()

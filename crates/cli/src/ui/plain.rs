@@ -172,7 +172,7 @@ impl<O: Write + Send, E: Write + Send> Ui for PlainUi<O, E> {
                 format::flow_text(&stamped.event).map_or(Ok(()), |text| self.line(&text))
             }
             Event::TaskReport(report) if stamped.task == Branch::main() => {
-                self.tally.verified(report.verify.as_ref());
+                self.tally.reported(report);
                 Ok(())
             }
             Event::TaskComplete(complete) if stamped.task == Branch::main() => {

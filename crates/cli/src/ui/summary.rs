@@ -1,14 +1,17 @@
-//! The closing summary of a run: one to three lines, derived from its events alone.
+//! The closing summary of a run: one to four lines, derived from its events alone.
 
 use std::collections::BTreeMap;
 
-use fusee::engine::journal::event::{ChangeKind, ErrorCode, TaskComplete, TaskStatus, Verification};
+use fusee::engine::journal::event::{ChangeKind, ErrorCode, TaskComplete, TaskReport, TaskStatus};
 
 use super::format;
 use super::line::{Style, StyledLine};
 
 /// Maximum number of changed files that are named; more are only counted.
 const NAMED_FILES: usize = 3;
+
+/// Maximum number of changed files that tools run that are named.
+const NAMED_CONVENTIONS: usize = 8;
 
 /// How the reason of a refusal begins if nobody could be asked.
 const UNASKED: &str = "nobody is there to approve it";
@@ -19,6 +22,8 @@ pub(crate) struct RunTally {
     /// Whether the summary is a single line.
     brief: bool,
     files: BTreeMap<String, ChangeKind>,
+    /// Changed files that tools run by convention.
+    run_by_convention: Vec<String>,
     /// Whether the verification command passed the last time it ran.
     verified: Option<bool>,
     /// Calls that were refused because nobody could be asked.
@@ -26,7 +31,7 @@ pub(crate) struct RunTally {
 }
 
 impl RunTally {
-    /// Creates an empty tally; with `brief`, the summary is a single line.
+    /// Creates an empty tally; with `brief`, the summary is a single line, and one for files to review.
     pub(crate) fn new(brief: bool) -> Self {
         Self { brief, ..Self::default() }
     }
@@ -41,9 +46,10 @@ impl RunTally {
         self.files.insert(path.to_owned(), change);
     }
 
-    /// Records the verification result from the task report.
-    pub(crate) fn verified(&mut self, verification: Option<&Verification>) {
-        self.verified = verification.map(|verification| verification.passed);
+    /// Records what the task report says.
+    pub(crate) fn reported(&mut self, report: &TaskReport) {
+        self.verified = report.verify.as_ref().map(|verification| verification.passed);
+        self.run_by_convention.clone_from(&report.files_run_by_convention);
     }
 
     /// Records the answer to an approval question.
@@ -59,6 +65,18 @@ impl RunTally {
             1..=NAMED_FILES => Some(format!("changed {}", names.join(", "))),
             more => Some(format!("{} changed", format::count(more as u64, "file"))),
         }
+    }
+
+    /// Names the changed files that run with the user's rights as soon as a tool is used.
+    fn run_later(&self) -> Option<StyledLine> {
+        let shown = self.run_by_convention.iter().take(NAMED_CONVENTIONS).map(String::as_str);
+        let mut names = shown.collect::<Vec<_>>().join(", ");
+        match self.run_by_convention.len().saturating_sub(NAMED_CONVENTIONS) {
+            0 => {}
+            more => names.push_str(&format!(" and {more} more")),
+        }
+        let line = StyledLine::of(Style::Warning, "review first: ");
+        (!names.is_empty()).then(|| line.and(Style::Plain, &format!("tools run {names}")))
     }
 
     /// Renders the summary of a finished run.
@@ -113,9 +131,9 @@ impl RunTally {
         };
         let last = StyledLine::of(Style::Dim, &format!("run {run}{next}"));
         if self.brief {
-            return vec![first];
+            return [Some(first), self.run_later()].into_iter().flatten().collect();
         }
-        [Some(first), second, Some(last)].into_iter().flatten().collect()
+        [Some(first), self.run_later(), second, Some(last)].into_iter().flatten().collect()
     }
 }
 

@@ -233,3 +233,24 @@ fn changes_that_nothing_verified_are_marked() {
     let nothing = said(&[], &[Line::text("Done.")]);
     assert!(!nothing.contains("unverified"), "{nothing}");
 }
+
+/// A rule for a program alone holds for whatever starts it; one with arguments looks at the command line only.
+#[test]
+fn a_denied_program_is_not_executed_by_a_script_either() {
+    let project = with_user_settings("[[rules]]\ncommand = \"id\"\nthen = \"deny\"\n");
+    project.write("build.sh", "#!/bin/sh\nid -u || echo refused\n");
+    let place = project.dir().join("build.sh");
+    std::fs::set_permissions(&place, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let script =
+        project.script(&[Line::call("shell", json!({"command": "./build.sh"})), Line::text("Done.")]);
+    let events = fusee(&project)
+        .args(["run", "x", "--json", "--approve", "auto", "--model", &script])
+        .run()
+        .exits(0)
+        .events();
+    if events[0]["sandbox"] == "none" {
+        return;
+    }
+    let content = of_type(&events, "tool_result")[0]["content"].as_str().unwrap().to_owned();
+    assert!(content.contains("refused"), "{content}");
+}

@@ -140,3 +140,24 @@ fn piped_text_is_bounded_and_must_be_text() {
         request.len()
     );
 }
+
+/// What a task leaves behind that runs later, outside of the sandbox.
+#[test]
+fn changed_files_that_tools_run_are_named_at_the_end_and_in_the_report() {
+    let project = Project::new().with("package.json", "{}\n").with("Rakefile", "task :x\n");
+    let calls = Line::call("write_file", json!({"path": "Makefile", "content": "all:\n"}))
+        .and_call("write_file", json!({"path": "src/main.rs", "content": "fn main() {}\n"}));
+    let command = "echo x > .envrc; mkdir .vscode; echo {} > .vscode/tasks.json; echo '{ }' > package.json; rm Rakefile";
+    let lines = [calls, Line::call("shell", json!({ "command": command })), Line::text("Done.")];
+    let model = project.script(&lines);
+    let ran = fusee(&project).args(["run", "x", "--model", &model, "--sandbox", "off"]).run().exits(0);
+    let line = "review first: tools run .envrc, .vscode/tasks.json, Makefile, package.json\n";
+    assert!(ran.stderr.contains(line), "{}", ran.stderr);
+    let shown = fusee(&project).args(["show", "--json"]).run().exits(0).stdout;
+    let report = shown.lines().find(|line| line.contains("\"task_report\"")).unwrap();
+    let report: serde_json::Value = serde_json::from_str(report).unwrap();
+    assert_eq!(
+        report["files_run_by_convention"],
+        json!([".envrc", ".vscode/tasks.json", "Makefile", "package.json"])
+    );
+}

@@ -183,6 +183,65 @@ fn a_journal_that_came_with_a_project_is_not_acted_by_before_it_is_trusted() {
     fusee(&theirs).args(["resume"]).run().exits(0);
 }
 
+/// A finished run in a project, with the home directory of another one.
+fn run_once(project: &Project, home: &Project) {
+    let model = project.script(&[Line::text("Done.")]);
+    fusee(project).args(["run", "x", "--model", &model]).env("HOME", home.home()).run().exits(0);
+}
+
+#[test]
+fn a_journal_stays_the_users_own_when_its_project_moves_and_a_copy_is_not() {
+    let (project, other) = (Project::new(), Project::new());
+    run_once(&project, &project);
+    let moved = project.scratch("moved");
+    std::fs::rename(project.dir(), &moved).unwrap();
+    fusee(&other).args(["resume", "last"]).in_directory(&moved).env("HOME", project.home()).run().exits(0);
+    let copied = project.scratch("copied");
+    let copy = std::process::Command::new("cp").arg("-a").arg(&moved).arg(&copied).status();
+    assert!(copy.unwrap().success());
+    let words = fusee(&other).args(["resume", "last"]).in_directory(&copied);
+    let refused = words.clone().env("HOME", project.home()).run().exits(2);
+    assert!(refused.stderr.contains("was not created by your own runs"), "{}", refused.stderr);
+    // The key decides, not the file: for another user even the original is someone else's.
+    fusee(&other).args(["resume", "last"]).in_directory(&moved).run().exits(2);
+}
+
+#[test]
+fn a_journal_on_the_list_of_an_earlier_version_stays_the_users_own() {
+    use std::os::unix::fs::MetadataExt as _;
+    let (project, theirs) = (Project::new(), Project::new());
+    // Signed with another key, which is as good as not signed.
+    run_once(&project, &theirs);
+    fusee(&project).args(["resume", "last"]).run().exits(2);
+    let found = std::fs::metadata(project.journal()).unwrap();
+    let made = found.created().ok().and_then(|made| made.duration_since(std::time::UNIX_EPOCH).ok());
+    let state = project.home().join(".local/state/fusee");
+    std::fs::create_dir_all(&state).unwrap();
+    let line = format!("{} {}\n", found.ino(), made.map_or(0, |made| made.as_nanos()));
+    std::fs::write(state.join("own-runs"), line).unwrap();
+    fusee(&project).args(["resume", "last"]).run().exits(0);
+    std::fs::remove_file(state.join("own-runs")).unwrap();
+    fusee(&project).args(["resume", "last"]).run().exits(0);
+}
+
+#[test]
+fn the_key_of_the_journals_is_private_and_revoking_trust_does_not_take_own_journals_away() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let project = Project::new().with("fusee.toml", "max_turns = 3\n");
+    run_once(&project, &project);
+    let key = project.home().join(".local/state/fusee/journal-key");
+    assert_eq!(std::fs::metadata(&key).unwrap().permissions().mode() & 0o777, 0o600);
+    fusee(&project).args(["trust", "--yes"]).run().exits(0);
+    fusee(&project).args(["trust", "--revoke"]).run().exits(0);
+    fusee(&project).args(["resume", "last"]).run().exits(0);
+    // A sandboxed command cannot read it.
+    let command = format!("cat {} | wc -c", key.display());
+    let model = project.script(&[Line::call("shell", json!({"command": command})), Line::text("Done.")]);
+    let events = fusee(&project).args(["run", "x", "--json", "--model", &model]).run().exits(0).events();
+    let result = events.iter().find(|event| event["type"] == "tool_result").unwrap();
+    assert!(!result["content"].as_str().unwrap().contains("32"), "{result}");
+}
+
 #[test]
 fn a_journal_is_not_written_where_a_link_leads() {
     let made: [(&str, &str); 2] = [

@@ -6,6 +6,8 @@ use fusee_journal::Branch;
 use fusee_journal::event::{ChangeKind, ReadCache, TaskReport, TaskStatus, Verification};
 use fusee_tools::{ContentHash, FileChange, ToolOutput};
 
+use super::conventions::is_run_by_convention;
+
 /// Maximum characters of an error in a report.
 const ERROR_CHARACTERS: usize = 500;
 
@@ -205,6 +207,13 @@ impl Facts {
             .filter_map(|change| change_of(change).map(|kind| (change.path.as_str(), kind)))
     }
 
+    /// Changed files that tools will run.
+    fn run_by_convention(&self) -> Vec<String> {
+        let stays =
+            |(path, kind): &(&str, ChangeKind)| *kind != ChangeKind::Deleted && is_run_by_convention(path);
+        self.changed().filter(stays).map(|(path, _)| path.to_owned()).collect()
+    }
+
     /// Builds the report.
     pub(crate) fn report(&self, task: &Branch, description: &str, end: ReportedEnd<'_>) -> TaskReport {
         TaskReport {
@@ -214,6 +223,7 @@ impl Facts {
             attempts: end.attempts,
             replan_max: end.replan_max,
             files_changed: self.changed().map(|(path, _)| path.to_owned()).collect(),
+            files_run_by_convention: self.run_by_convention(),
             files_read: self.files_read.iter().cloned().collect(),
             plan_steps: end.plan_steps,
             tool_calls_total: self.calls.values().sum(),

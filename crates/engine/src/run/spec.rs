@@ -172,6 +172,9 @@ pub struct SandboxOptions {
     /// trusted. They are sandboxed even if the sandbox is off.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub untrusted_flow: bool,
+    /// Programs that commands may not execute, however they get to them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied_programs: Vec<String>,
 }
 
 /// Sandbox mode chosen by the user.

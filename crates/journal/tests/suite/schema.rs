@@ -180,6 +180,7 @@ fn report(error: Option<String>) -> TaskReport {
         attempts: 1,
         replan_max: 0,
         files_changed: vec!["a".to_owned()],
+        files_run_by_convention: vec!["Makefile".to_owned()],
         files_read: vec![],
         plan_steps: 0,
         tool_calls_total: 2,

@@ -4,6 +4,7 @@
 //! A policy only describes; `view` turns it into mounts. A path that is not named does not exist for a
 //! command. `toolchains` finds the programs of this machine and what they need, `repository` what git needs.
 
+mod denied_programs;
 mod owner;
 mod private_files;
 mod repository;

@@ -247,7 +247,7 @@ impl View {
                 }
             }
             Event::TaskReport(report) if stamped.task == Branch::main() => {
-                self.tally.verified(report.verify.as_ref());
+                self.tally.reported(report);
             }
             Event::TaskComplete(complete) if stamped.task == Branch::main() => {
                 self.complete(complete, stamped.run.as_str());
