@@ -34,7 +34,7 @@ pub struct AgentTask {
     pub(crate) earlier: PriorConversation,
     pub(crate) sectioned_prompt: Option<SectionedPrompt>,
     pub(crate) check: Option<Arc<dyn AnswerCheck>>,
-    pub(crate) start_error: Option<String>,
+    pub(crate) preset_end: Option<PresetEnd>,
     pub(crate) request: String,
     warnings: Vec<String>,
     pub(crate) cancel: CancellationToken,
@@ -46,6 +46,15 @@ pub struct AgentTask {
     announced: bool,
     /// Resources used for the task before it started.
     spent_before: Spent,
+}
+
+/// The end of a task that needs no turn.
+#[derive(Clone, Debug)]
+pub(crate) enum PresetEnd {
+    /// It cannot start, with the reason.
+    Failure(String),
+    /// There is nothing to do; the answer says so.
+    Answer(String),
 }
 
 /// Progress of a task, readable while it runs.
@@ -194,7 +203,7 @@ impl AgentTask {
             earlier,
             sectioned_prompt: None,
             check: None,
-            start_error: None,
+            preset_end: None,
             request,
             warnings: Vec::new(),
             cancel,
@@ -216,7 +225,13 @@ impl AgentTask {
     /// Makes the task fail immediately with this message.
     #[must_use]
     pub(crate) fn with_failure(self, why: String) -> Self {
-        Self { start_error: Some(why), ..self }
+        Self { preset_end: Some(PresetEnd::Failure(why)), ..self }
+    }
+
+    /// Completes the task immediately with this answer, without a model request.
+    #[must_use]
+    pub(crate) fn with_answer(self, answer: String) -> Self {
+        Self { preset_end: Some(PresetEnd::Answer(answer)), ..self }
     }
 
     /// Requires the answer to pass a check.
