@@ -16,6 +16,9 @@ use fusee::engine::tools::workspace::bounded_read;
 /// Maximum size of the list in bytes; a longer one is cut to its newer half.
 const MAX_BYTES: u64 = 1 << 20;
 
+/// Ends the line of a journal that the user trusts although someone else created it.
+const TRUSTED: &str = " trusted";
+
 /// The list of journals created by the user's own runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct JournalOwnership {
@@ -41,26 +44,41 @@ impl JournalOwnership {
         {
             return true;
         }
-        name(journal).is_some_and(|name| self.lines().contains(&name))
+        name(journal)
+            .is_some_and(|name| self.lines().iter().any(|line| *line == name || is_trusted(line, &name)))
     }
 
-    /// Records a journal that was just created, or that the user trusts. Appends one line in a single write,
-    /// since other processes may do the same.
+    /// Records a journal that was just created by the user's own run.
     pub(crate) fn add(&self, journal: &Path) -> io::Result<()> {
+        self.append(journal, "")
+    }
+
+    /// Records a journal of someone else that the user trusts.
+    pub(crate) fn trust(&self, journal: &Path) -> io::Result<()> {
+        self.append(journal, TRUSTED)
+    }
+
+    /// Appends one line in a single write, since other processes may do the same.
+    fn append(&self, journal: &Path, mark: &str) -> io::Result<()> {
         let (Some(list), Some(name)) = (&self.list, name(journal)) else { return Ok(()) };
         fs::create_dir_all(list.parent().unwrap_or(Path::new("/")))?;
         if fs::metadata(list).is_ok_and(|found| found.len() > MAX_BYTES / 2) {
             let lines = self.lines();
             self.write(&lines[lines.len() / 2..])?;
         }
-        OpenOptions::new().create(true).append(true).open(list)?.write_all(format!("{name}\n").as_bytes())
+        OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(list)?
+            .write_all(format!("{name}{mark}\n").as_bytes())
     }
 
-    /// Removes a journal from the list; returns whether it was listed.
-    pub(crate) fn remove(&self, journal: &Path) -> io::Result<bool> {
+    /// Revokes the trust in a journal of someone else; returns whether it was trusted. The user's own journals stay
+    /// theirs.
+    pub(crate) fn revoke(&self, journal: &Path) -> io::Result<bool> {
         let Some(name) = name(journal) else { return Ok(false) };
         let lines = self.lines();
-        let others: Vec<String> = lines.iter().filter(|line| **line != name).cloned().collect();
+        let others: Vec<String> = lines.iter().filter(|line| !is_trusted(line, &name)).cloned().collect();
         if others.len() == lines.len() {
             return Ok(false);
         }
@@ -78,6 +96,11 @@ impl JournalOwnership {
         fs::write(&beside, lines.iter().map(|line| format!("{line}\n")).collect::<String>())?;
         fs::rename(&beside, list)
     }
+}
+
+/// Whether a line of the list says that the user trusts the journal with this name.
+fn is_trusted(line: &str, name: &str) -> bool {
+    line.strip_suffix(TRUSTED) == Some(name)
 }
 
 /// Identity of a file: inode and creation time, or the inode alone if the file system has no creation time.

@@ -19,7 +19,10 @@ fn a_journal_is_known_where_it_was_made_and_a_copy_is_not() {
     fs::create_dir_all(at("state/projects")).unwrap();
     fs::write(at("state/projects/journal.db"), "").unwrap();
     assert!(ownership.covers(&at("state/projects/journal.db")));
-    assert!(ownership.remove(&at("moved")).unwrap() && !ownership.covers(&at("moved")));
+    assert!(!ownership.revoke(&at("moved")).unwrap() && ownership.covers(&at("moved")), "the user's own");
+    ownership.trust(&at("theirs")).unwrap();
+    assert!(ownership.covers(&at("theirs")));
+    assert!(ownership.revoke(&at("theirs")).unwrap() && !ownership.covers(&at("theirs")));
     assert!(!JournalOwnership::stored_in(None).covers(&at("theirs")));
 }
 
