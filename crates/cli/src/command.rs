@@ -63,8 +63,8 @@ pub(crate) enum Command {
     Completions(completions::CompletionsArgs),
     #[command(name = "docs")]
     Manual(manual::ManualArgs),
-    #[command(name = "__names", hide = true)]
-    Names(completions::NamesArgs),
+    #[command(name = "__complete", hide = true)]
+    Complete(completions::CompleteArgs),
     #[command(name = "__docs", hide = true)]
     Docs(docs::DocsArgs),
 }
@@ -92,7 +92,7 @@ impl Command {
             | Self::Models(_)
             | Self::Completions(_)
             | Self::Manual(_)
-            | Self::Names(_)
+            | Self::Complete(_)
             | Self::Docs(_) => ToolUse::None,
         }
     }
@@ -136,7 +136,7 @@ impl Command {
             Self::Approvals(args) => approvals::approvals(&args, process),
             Self::Completions(args) => completions::completions(&args),
             Self::Manual(args) => manual::manual(&args, process),
-            Self::Names(args) => completions::names(&args, process),
+            Self::Complete(args) => completions::complete(&args, process).await,
             Self::Docs(args) => docs::docs(&args),
         }
     }

@@ -515,6 +515,10 @@ pub struct TaskReport {
     /// Last result of the verification command, if one is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Verification>,
+    /// Whether the result is verified: true if the verification command passed last, false if it did not, or if files
+    /// changed and there is no such command. Absent if there was nothing to verify.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<bool>,
     /// Read statistics, if the model read any files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_cache: Option<ReadCache>,

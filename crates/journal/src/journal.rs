@@ -9,13 +9,17 @@ use rusqlite::{Connection, params};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use crate::event::{Event, TaskReport};
 use crate::mark::{Mark, Marks};
 use crate::reader::Reader;
 use crate::writer::{QueueSlot, Writer};
 use crate::{
-    Clock, EventRecord, GcReport, JournalError, OwnerKey, Ownership, RunId, RunStatus, StepKey, StepKind, gc,
-    ops, owner, schema,
+    Branch, Clock, EventRecord, GcReport, JournalError, OwnerKey, Ownership, RunId, RunStatus, StepKey, StepKind,
+    gc, ops, owner, schema,
 };
+
+/// The report of a run is among this many of its last events: only its end and what a resume adds follow.
+const REPORT_WITHIN: usize = 16;
 
 /// Which failures a commit survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
@@ -201,6 +205,17 @@ impl Journal {
     ) -> Result<Vec<EventRecord>, JournalError> {
         let key = self.run(run.as_str())?.key;
         self.read(|reader| reader.events(key, run, after, to, limit))
+    }
+
+    /// The last report of a run's main task; `None` if it has not ended.
+    pub fn report(&self, run: &RunRow) -> Result<Option<TaskReport>, JournalError> {
+        let last = self.read(|reader| reader.last_seq(run.key))?;
+        let after = last.saturating_sub(REPORT_WITHIN as u64);
+        let events = self.read(|reader| reader.events(run.key, &run.id, after, last, REPORT_WITHIN))?;
+        Ok(events.into_iter().rev().find_map(|record| match record.event {
+            Event::TaskReport(report) if record.task == Branch::main() => Some(report),
+            _ => None,
+        }))
     }
 
     /// Stores an answer for the current or next wait of this name. It is consumed by one wait; until then a

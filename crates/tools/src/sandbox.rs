@@ -59,6 +59,15 @@ pub enum Sandbox {
 }
 
 impl Sandbox {
+    /// Whether commands cannot reach the machine's network.
+    pub fn blocks_network(&self) -> bool {
+        match self {
+            Self::Off => false,
+            Self::Namespaces(sandbox) => sandbox.policy().network == Network::Own,
+            Self::Landlock(sandbox) => sandbox.policy().network == Network::Own,
+        }
+    }
+
     /// Creates a namespace sandbox with this policy.
     #[must_use]
     pub fn namespaces(policy: Policy) -> Self {

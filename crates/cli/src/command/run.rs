@@ -36,6 +36,10 @@ const REQUEST_BYTES: u64 = 1 << 20;
 /// The model works with tools until it has an answer: it reads, searches, edits and runs commands. Every step
 /// is journaled, so a killed run can be continued with `fusee resume`. The answer goes to stdout, everything
 /// else to stderr.
+///
+/// Text on stdin becomes background of the task: `git diff | fusee run 'summarise this'`. In a loop that reads a pipe,
+/// such as `… | while read -r file; do fusee run … </dev/null; done`, redirect stdin, or the first run takes the rest of
+/// the list.
 #[derive(Args, Default)]
 pub(crate) struct RunArgs {
     /// The task, in one argument; `-` reads it from stdin. `@path` attaches a file, and text that is piped in

@@ -70,11 +70,12 @@ impl JournalOwnership {
         }
     }
 
-    /// Takes back the trust in a journal that came from elsewhere. The user's own journals stay theirs.
-    pub(crate) fn revoke(&self, path: &Path) -> Result<(), JournalError> {
+    /// Takes back the trust in a journal that came from elsewhere; returns whether it was trusted. The user's own
+    /// journals stay theirs.
+    pub(crate) fn revoke(&self, path: &Path) -> Result<bool, JournalError> {
         let is_trusted = Journal::open_to_read(path, Arc::new(SystemClock))
             .is_ok_and(|journal| self.proof(&journal) == Some(Ownership::Trusted));
-        if is_trusted { Journal::remove_signature(path) } else { Ok(()) }
+        if is_trusted { Journal::remove_signature(path).map(|()| true) } else { Ok(false) }
     }
 
     fn proof(&self, journal: &Journal) -> Option<Ownership> {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use fusee::engine::journal::event::{ChangeKind, ErrorCode, TaskComplete, TaskReport, TaskStatus};
+use fusee::engine::journal::event::{ChangeKind, ErrorCode, Event, TaskComplete, TaskStatus};
+use fusee::engine::journal::{Branch, EventRecord};
+use fusee::engine::tools::NETWORK_BLOCKED;
 
 use super::format;
 use super::line::{Style, StyledLine};
@@ -28,6 +30,8 @@ pub(crate) struct RunTally {
     verified: Option<bool>,
     /// Calls that were refused because nobody could be asked.
     refused_unasked: u64,
+    /// Whether a command failed because the sandbox blocks the network.
+    network_blocked: bool,
 }
 
 impl RunTally {
@@ -36,26 +40,31 @@ impl RunTally {
         Self { brief, ..Self::default() }
     }
 
-    /// Records a changed file.
-    pub(crate) fn changed(&mut self, path: &str, change: ChangeKind) {
+    /// Takes what the summary needs from an event.
+    pub(crate) fn note(&mut self, stamped: &EventRecord) {
+        match &stamped.event {
+            Event::FileChanged { path, change } => self.changed(path, *change),
+            Event::ApprovalResolved { approved: false, reason: Some(reason), .. } => {
+                self.refused_unasked += u64::from(reason.starts_with(UNASKED));
+            }
+            Event::ToolResult(result) => {
+                self.network_blocked |= !result.ok && result.content.contains(NETWORK_BLOCKED);
+            }
+            Event::TaskReport(report) if stamped.task == Branch::main() => {
+                self.verified = report.verify.as_ref().map(|verification| verification.passed);
+                self.run_by_convention.clone_from(&report.files_run_by_convention);
+            }
+            _ => {}
+        }
+    }
+
+    fn changed(&mut self, path: &str, change: ChangeKind) {
         let change = match (self.files.get(path), change) {
             // A file created by this run stays "created", whatever happens to it later.
             (Some(ChangeKind::Created), ChangeKind::Modified) => ChangeKind::Created,
             (_, change) => change,
         };
         self.files.insert(path.to_owned(), change);
-    }
-
-    /// Records what the task report says.
-    pub(crate) fn reported(&mut self, report: &TaskReport) {
-        self.verified = report.verify.as_ref().map(|verification| verification.passed);
-        self.run_by_convention.clone_from(&report.files_run_by_convention);
-    }
-
-    /// Records the answer to an approval question.
-    pub(crate) fn answered(&mut self, approved: bool, reason: Option<&str>) {
-        let unasked = !approved && reason.is_some_and(|reason| reason.starts_with(UNASKED));
-        self.refused_unasked += u64::from(unasked);
     }
 
     fn files(&self) -> Option<String> {
@@ -112,6 +121,12 @@ impl RunTally {
                     .and(Style::Plain, " · ")
                     .and(Style::Warning, &format!("{calls} refused because nobody could be asked"))
             }
+        };
+        let first = match self.network_blocked {
+            false => first,
+            true => first
+                .and(Style::Plain, " · ")
+                .and(Style::Warning, "the sandbox blocked the network (--allow-net allows it)"),
         };
         let error = complete.error.as_ref().filter(|_| complete.status == TaskStatus::Failed);
         let second =

@@ -20,6 +20,7 @@ mod benchmark;
 mod cancel;
 mod check_and_fmt;
 mod compacting;
+mod completions;
 mod computer;
 mod continues;
 mod conversation;

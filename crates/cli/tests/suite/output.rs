@@ -161,3 +161,27 @@ fn changed_files_that_tools_run_are_named_at_the_end_and_in_the_report() {
         json!([".envrc", ".vscode/tasks.json", "Makefile", "package.json"])
     );
 }
+
+/// The list belongs to the loop: with stdin taken from it, only the first word would be asked about.
+#[test]
+fn a_loop_that_reads_a_file_keeps_its_lines() {
+    let project = Project::new().with("list", "one\ntwo\nthree\n");
+    let model = project.script(&[Line::text("Done.")]);
+    let line = "while read -r word; do \"$BINARY\" run \"about $word\" --model \"$MODEL\"; done < list";
+    let ran = project.command("bash").args(["-c", line]).env("BINARY", crate::support::binary());
+    let ran = ran.env("MODEL", &model).run().exits(0);
+    assert_eq!(ran.stdout, "Done.\nDone.\nDone.\n");
+    assert!(
+        ran.stderr.contains("note: stdin is a file that another program has begun to read"),
+        "{}",
+        ran.stderr
+    );
+    let listed = fusee(&project).args(["runs"]).run().exits(0).stdout;
+    assert!(["about one", "about two", "about three"].iter().all(|title| listed.contains(title)), "{listed}");
+    // A whole file is background.
+    let line = "\"$BINARY\" run about --run-id whole --model \"$MODEL\" < list && \"$BINARY\" show whole";
+    let ran = project.command("bash").args(["-c", line]).env("BINARY", crate::support::binary());
+    let shown = ran.env("MODEL", &model).run().exits(0);
+    assert!(shown.stdout.contains("Standard input:") && shown.stdout.contains("three"), "{}", shown.stdout);
+    assert!(!shown.stderr.contains("note: stdin"), "{}", shown.stderr);
+}

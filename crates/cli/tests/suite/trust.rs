@@ -34,7 +34,7 @@ fn a_hostile_repository_gets_neither_key_nor_free_commands_before_it_is_trusted(
     with_key(fusee(&project).args(["run", "x", "--model", "mine"])).run().exits(2);
     assert_eq!(server.requests().len(), 0, "a stranger's server was asked");
 
-    let said = fusee(&project).args(["trust"]).run().exits(0).stdout;
+    let said = fusee(&project).args(["trust", "--yes"]).run().exits(0).stdout;
     for line in
         ["  sandbox = off\n", "  approve = auto\n", "  models.mine = openai:x at ", "key in OPENAI_API_KEY"]
     {
@@ -54,7 +54,7 @@ fn a_hostile_repository_gets_neither_key_nor_free_commands_before_it_is_trusted(
 #[test]
 fn trust_is_taken_back_and_survives_what_a_command_does() {
     let project = Project::new().with("fusee.toml", "sandbox = \"off\"\n");
-    fusee(&project).args(["trust"]).run().exits(0);
+    fusee(&project).args(["trust", "--yes"]).run().exits(0);
     let state = project.home().join(".local/state/fusee/trust.json");
     assert!(state.exists());
     let said = fusee(&project).args(["trust", "--revoke"]).run().exits(0).stdout;
@@ -172,11 +172,11 @@ fn a_journal_that_came_with_a_project_is_not_acted_by_before_it_is_trusted() {
         }
     }
     fusee(&project).args(["runs"]).run().exits(0);
-    let said = fusee(&project).args(["trust"]).run().exits(0).stdout;
+    let said = fusee(&project).args(["trust", "--yes"]).run().exits(0).stdout;
     assert!(said.contains("is now trusted"), "{said}");
     fusee(&project).args(["trust", "--revoke"]).run();
     fusee(&project).args(["resume"]).run().exits(2);
-    fusee(&project).args(["trust"]).run().exits(0);
+    fusee(&project).args(["trust", "--yes"]).run().exits(0);
     fusee(&project).args(["resume", "--sandbox", "auto"]).run();
     assert!(!fusee(&project).args(["resume"]).run().stderr.contains("was not created by your own runs"));
     // A user's own journal needs no trust.
@@ -333,7 +333,7 @@ fn trust_ends_when_anything_it_enables_changes() {
     let ignored = |project: &Project| fusee(project).args(["config", "base_url"]).run().exits(0);
     for (file, text) in changes {
         let project = demanding();
-        fusee(&project).args(["trust"]).run().exits(0);
+        fusee(&project).args(["trust", "--yes"]).run().exits(0);
         assert!(!ignored(&project).stderr.contains("is ignored"));
         project.write(file, text);
         let told = ignored(&project);
@@ -345,7 +345,7 @@ fn trust_ends_when_anything_it_enables_changes() {
     }
     // What needs no trust may change.
     let project = demanding();
-    fusee(&project).args(["trust"]).run().exits(0);
+    fusee(&project).args(["trust", "--yes"]).run().exits(0);
     project.write(".fusee/workflows/add.fusee", "(+ 1 3)\n");
     project.write("src/main.rs", "fn main() {}\n");
     assert!(!ignored(&project).stderr.contains("is ignored"));
@@ -361,6 +361,30 @@ fn trust_asks_at_a_terminal_and_no_leaves_everything_as_it_was() {
     assert!(said.stdout.contains("mcp.files: starts serve-files /"), "{}", said.stdout);
     assert!(said.stdout.contains("nothing was trusted"), "{}", said.stdout);
     assert!(fusee(&project).args(["config"]).run().stderr.contains("`base_url` is ignored"));
+}
+
+#[test]
+fn trust_without_a_terminal_needs_a_yes() {
+    let project = demanding();
+    let refused = fusee(&project).args(["trust"]).run().exits(2);
+    assert!(refused.stdout.contains("mcp.files: starts serve-files /"), "{}", refused.stdout);
+    assert_eq!(
+        refused.stderr,
+        "error: nothing was trusted: there is no terminal to confirm it on\n  \
+         help: read the list above, then pass --yes to trust without a question\n"
+    );
+    assert!(fusee(&project).args(["config"]).run().stderr.contains("`base_url` is ignored"));
+}
+
+#[test]
+fn revoking_trust_leaves_the_users_own_journal_alone() {
+    let project = Project::new().with("fusee.toml", "max_turns = 5\n");
+    let script = project.script(&[Line::text("Done.")]);
+    fusee(&project).args(["run", "x", "--model", &script]).run().exits(0);
+    fusee(&project).args(["trust", "--yes"]).run().exits(0);
+    let said = fusee(&project).args(["trust", "--revoke"]).run().exits(0).stdout;
+    assert!(said.ends_with("fusee.toml is no longer trusted\n") && said.lines().count() == 1, "{said}");
+    fusee(&project).args(["resume", "last"]).run().exits(0);
 }
 
 #[test]

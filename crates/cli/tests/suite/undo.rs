@@ -345,6 +345,11 @@ fn what_the_user_wrote_while_a_command_ran_is_kept() {
         assert_eq!(std::fs::read_to_string(copies.join(name)).unwrap(), "by the user\n");
     }
     assert!(undone.stderr.contains(&copies.display().to_string()), "{undone:#?}");
+    let kept = fusee(&project).args(["runs", "gc"]).run().exits(0).stdout;
+    assert!(!kept.contains("copies") && copies.exists(), "the run is kept: {kept}");
+    let removed = fusee(&project).args(["runs", "gc", "--keep", "0"]).run().exits(0).stdout;
+    assert!(removed.ends_with("removed the copies of files of 1 undone run\n"), "{removed}");
+    assert!(!copies.parent().unwrap().exists());
 }
 
 #[test]

@@ -234,6 +234,10 @@ impl Facts {
             feedback_counts: self.feedback.clone(),
             error: end.error.map(|error| error.chars().take(ERROR_CHARACTERS).collect()),
             verify: self.verification.clone(),
+            verified: match &self.verification {
+                Some(verification) => Some(verification.passed),
+                None => self.changed().next().map(|_| false),
+            },
             read_cache: (self.reads > 0).then(|| ReadCache::of(self.reads, self.rereads)),
         }
     }

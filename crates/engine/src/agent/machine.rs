@@ -162,6 +162,7 @@ impl TurnMachine {
             TurnEvent::CannotStart(message) => {
                 Action::End(fail(ErrorCode::InitFailed, "configuration_error", message))
             }
+            TurnEvent::NothingToDo(answer) => Action::End(TaskEnd::Completed { answer }),
             TurnEvent::Ready | TurnEvent::Waited => self.ask(usage, warnings),
             TurnEvent::Replied(reply) => self.replied(reply),
             TurnEvent::Failed { error, after_ms } => self.failed(error, after_ms, usage),

@@ -83,6 +83,11 @@ pub(crate) fn undo(args: &UndoArgs, process: &Process) -> Result<ExitStatus, Cli
     stdio::print(&format!("{done}\n")).map(|()| exit)
 }
 
+/// Where copies of undone files are kept, by run, until `fusee runs gc` removes the run.
+pub(super) fn copies_folder(journal: &Journal) -> PathBuf {
+    journal.path().with_file_name("undone")
+}
+
 /// The planned undo of a run.
 pub(crate) struct PreparedUndo {
     undo: UndoPlan,
@@ -107,7 +112,7 @@ impl PreparedUndo {
             CliError::usage(format!("{error}; undo needs the directory that the run worked in"))
         })?;
         let undo = UndoPlan::plan(journal, &row.id, &workspace)?;
-        let copies = journal.path().with_file_name("undone").join(row.id.as_str());
+        let copies = copies_folder(journal).join(row.id.as_str());
         Ok(Self { undo, workspace, run: row.id.clone(), copies })
     }
 

@@ -39,9 +39,7 @@ fn only_trust_is_taken_back() {
     journal(&at("mine"), ownership.key());
     ownership.add(&at("theirs"), Ownership::Trusted).unwrap();
     assert!(ownership.covers(&at("theirs")));
-    for name in ["theirs", "mine"] {
-        ownership.revoke(&at(name)).unwrap();
-    }
+    assert_eq!(["theirs", "mine"].map(|name| ownership.revoke(&at(name)).unwrap()), [true, false]);
     assert_eq!(["theirs", "mine"].map(|name| ownership.covers(&at(name))), [false, true]);
 }
 

@@ -24,6 +24,7 @@ fn report() -> TaskReport {
         error: None,
         read_cache: None,
         verify: None,
+        verified: Some(false),
     }
 }
 
