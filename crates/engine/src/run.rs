@@ -36,7 +36,7 @@ use crate::agent::{
     TurnInterrupt, remember,
 };
 use crate::approval::{ApprovalPolicy, Approver, OutsideAnswer};
-use crate::prompt::{self, EnvironmentSnapshot, PromptFile};
+use crate::prompt::{self, EnvironmentSnapshot, PromptFile, PromptKind};
 use crate::task_system::{self, SubtaskRequest, TaskSystem, file_reader};
 use crate::template::{TemplateRegistry, TemplateText};
 use crate::workflow::{self, EffectTrace, WorkflowExit};
@@ -480,7 +480,11 @@ async fn task(
         prompt::request_text(&settings.request, settings.background.as_deref()),
         if settings.review.is_some() { TurnType::Review } else { TurnType::User },
     )
-    .with_cancel(cancel, progress);
+    .with_cancel(cancel, progress)
+    .with_direct_system(prompt::default_system(
+        &environment,
+        PromptKind { direct: true, ..prompt_setup::kind(&settings) },
+    ));
     let task = prompt_setup::configure_prompt(task, &settings, &environment, earlier, material)
         .map_err(RunAborted::Unreadable)?;
     let task = delegation::delegating(task, &settings, &environment, resources.templates, started_ms);

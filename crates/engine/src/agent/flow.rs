@@ -7,10 +7,14 @@ mod answer_edits;
 mod auto;
 mod branched;
 mod flow_state;
+mod imports;
+mod location;
 mod phases;
 mod preload;
+mod preparation;
 mod protected_tests;
 mod request_files;
+mod retry;
 mod run_flow;
 mod samples;
 mod settings;
@@ -34,6 +38,7 @@ pub(crate) use task_rules::TaskRules;
 pub(crate) use tool_gate::ToolRef;
 
 pub use auto::{FlowChoice, VERIFY_AUTO, VERIFY_OFF};
+pub use retry::SecondMethod;
 pub use settings::{
     BenchmarkSettings, FlowEditFormat, FlowMode, FlowSettings, HistoryMode, HistorySettings, OutputMode,
     PhaseControl, PhaseLog, PhaseMode, PhasePlace, PhaseProbe, PhaseRules, PlanMode, RuntimeAction,

@@ -30,6 +30,8 @@ pub struct AgentTask {
     pub(crate) submission_id: String,
     pub(crate) turn_type: TurnType,
     pub(crate) system: String,
+    /// System prompt of parts without tools, if it differs.
+    pub(crate) direct_system: Option<String>,
     pub(crate) input: Vec<Message>,
     pub(crate) earlier: PriorConversation,
     pub(crate) sectioned_prompt: Option<SectionedPrompt>,
@@ -190,6 +192,7 @@ impl AgentTask {
             submission_id,
             turn_type,
             system,
+            direct_system: None,
             input,
             earlier,
             sectioned_prompt: None,
@@ -211,6 +214,12 @@ impl AgentTask {
     #[must_use]
     pub(crate) fn with_spent(self, spent: Spent) -> Self {
         Self { spent_before: spent, ..self }
+    }
+
+    /// Sets the system prompt of parts without tools.
+    #[must_use]
+    pub(crate) fn with_direct_system(self, system: String) -> Self {
+        Self { direct_system: Some(system), ..self }
     }
 
     /// Makes the task fail immediately with this message.
@@ -332,13 +341,19 @@ impl AgentTask {
 
     /// Like [`Self::run`], but returns everything known about the task.
     pub(crate) async fn run_to_end(&self, started_ms: i64) -> Result<FinishedTask, RunAborted> {
+        let (runner, outcome) = self.drive(started_ms).await?;
+        let outcome = self.end(&runner, outcome);
+        Ok(runner.finish(outcome))
+    }
+
+    /// Runs the task up to its end, which is left to [`Self::end`].
+    pub(crate) async fn drive(&self, started_ms: i64) -> Result<(TurnManager<'_>, TaskOutcome), RunAborted> {
         self.announce(started_ms);
         let mut runner = TurnManager::new(self, started_ms);
         runner.run.meter.spent.add(&self.spent_before);
         let end = runner.drive().await?;
         let outcome = outcome(end, &runner);
-        let outcome = self.end(&runner, outcome);
-        Ok(runner.finish(outcome))
+        Ok((runner, outcome))
     }
 
     /// Fails the task before any model request, still emitting its start and end events.
@@ -396,7 +411,8 @@ impl AgentTask {
         [started].into_iter().chain(chosen).chain(self.earlier.compaction(started_ms))
     }
 
-    fn end(&self, runner: &TurnManager<'_>, outcome: TaskOutcome) -> TaskOutcome {
+    /// Reports on the task and ends it.
+    pub(crate) fn end(&self, runner: &TurnManager<'_>, outcome: TaskOutcome) -> TaskOutcome {
         self.report(runner, &outcome);
         if self.rules.parent.is_none() {
             *self.progress.status.lock() = Some(outcome.status);

@@ -76,8 +76,12 @@ impl RuntimeActions<'_, '_> {
             .with_args(json!({ "read": named }));
         let request = task.rules.request.as_ref().unwrap_or(&task.request).clone();
         let (workspace, named) = (task.session.workspace.clone(), named.to_vec());
+        let located = task.rules.located.clone();
         let body = async move {
-            let read = tokio::task::spawn_blocking(move || read_before(&named, &request, &workspace)).await;
+            let read = tokio::task::spawn_blocking(move || {
+                read_before(&named, &request, located.as_deref(), &workspace)
+            })
+            .await;
             read.unwrap_or_default()
         };
         let recorded = self.run.engine().step(call, body).await?;

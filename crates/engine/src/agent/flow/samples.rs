@@ -6,9 +6,11 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use fusee_journal::event::Event;
+use fusee_journal::event::{Sample, TaskStatus};
 use fusee_text::test_report::TestReport;
 use serde::{Deserialize, Serialize};
+
+use crate::agent::FinishedTask;
 
 /// Samples and repairs of a small model, unless configured.
 pub(crate) const SMALL_MODEL_SAMPLES: u32 = 6;
@@ -86,38 +88,6 @@ impl Candidate {
         });
         let tests = tests.unwrap_or_default();
         format!("none of {attempts} answers passes; the files are those of answer {}{tests}", self.n)
-    }
-}
-
-/// What became of one answer, for events and reports.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct SampleVerdict {
-    n: u32,
-    verdict: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    passed: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    failed: Option<u32>,
-}
-
-impl SampleVerdict {
-    /// The verdict on attempt `n`.
-    pub(crate) fn new(n: u32, passes: bool, result: &SampleResult) -> Self {
-        let verdict = match result {
-            _ if passes => "passed",
-            SampleResult { duplicate: true, .. } => "duplicate",
-            SampleResult { files: None, .. } => "no_edit",
-            SampleResult { score: None, .. } => "refused",
-            SampleResult { .. } => "failed",
-        };
-        let (passed, failed) = result.score.and_then(Score::counts).unzip();
-        Self { n, verdict, passed, failed }
-    }
-
-    /// The event about it.
-    pub(crate) fn event(&self) -> Event {
-        let Self { n, verdict, passed, failed } = *self;
-        Event::Sample { n, verdict: verdict.to_owned(), passed, failed }
     }
 }
 
@@ -208,6 +178,31 @@ impl Candidates {
                 NextAttempt::Repair { failure: best.failure.clone() }
             }
             _ => NextAttempt::Stop,
+        }
+    }
+
+    /// The verdict on an attempt, for events and reports.
+    pub(crate) fn verdict(&self, n: u32, next: &NextAttempt, ended: &FinishedTask) -> Sample {
+        let result = &ended.sample;
+        let verdict = match result {
+            _ if ended.outcome.status == TaskStatus::Completed && ended.missing.is_empty() => "passed",
+            SampleResult { duplicate: true, .. } => "duplicate",
+            SampleResult { files: None, .. } => "no_edit",
+            SampleResult { score: None, .. } => "refused",
+            SampleResult { .. } => "failed",
+        };
+        let repairs = matches!(next, NextAttempt::Repair { .. });
+        let (passed, failed) = result.score.and_then(Score::counts).unzip();
+        let usage = ended.outcome.usage();
+        Sample {
+            n,
+            verdict: verdict.to_owned(),
+            reason: None,
+            repairs: self.best().filter(|_| repairs).map(|best| best.n),
+            passed,
+            failed,
+            tokens: usage.input_tokens + usage.output_tokens,
+            duration_ms: ended.outcome.spent.active_ms,
         }
     }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::auto::FlowChoice;
+use super::retry::SecondMethod;
 use super::samples::{SAMPLE_TEMPERATURE, Sampling};
 use super::stage::Stage;
 use crate::prompt::PlanningStrategy;
@@ -49,6 +50,9 @@ pub struct FlowSettings {
     /// Why the runtime chose the mode, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chosen: Option<FlowChoice>,
+    /// What to try if the task comes to nothing; settled when a run starts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub second_method: Option<SecondMethod>,
     /// Command that verifies the result; before a run starts, also `auto` and `off`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verify: Option<String>,
@@ -122,6 +126,7 @@ impl Default for FlowSettings {
             before: RuntimeAction::default(),
             after: RuntimeAction::default(),
             chosen: None,
+            second_method: None,
             verify: None,
             verify_alternatives: Vec::new(),
             verify_found: false,

@@ -8,8 +8,9 @@ use fusee_journal::event::{ErrorCode, ErrorDetail, Event, FlowStageReport, Stage
 use fusee_journal::{Branch, RunAborted};
 
 use super::phases::Phases;
-use super::samples::{Candidates, NextAttempt, SampleVerdict, Sampling};
-use super::settings::FlowSettings;
+use super::retry;
+use super::samples::{Candidates, NextAttempt, Sampling};
+use super::settings::{FlowEditFormat, FlowSettings};
 use super::stage_notes::{self, StageNote};
 use super::task_rules::{FlowShape, TaskRules};
 use crate::agent::{AgentTask, Facts, FactsEnd, FinishedTask, Plan, Spent, TaskOutcome};
@@ -127,7 +128,7 @@ impl<'a> StageRunner<'a> {
             attempt += 1;
             self.emit(Event::StageStarted { stage: part.id.clone(), label: part.label.clone(), attempt });
             let finished = self.attempt(&part, attempt, hint.as_deref(), &facts).await?;
-            self.take(&part, &finished);
+            self.take(part.model.as_ref(), &finished);
             facts.absorb(&finished.facts);
             let missing = failures(&finished);
             if missing.is_empty() || attempt >= part.attempts || is_final(&finished.outcome) {
@@ -172,11 +173,11 @@ impl<'a> StageRunner<'a> {
             let mut part = part.clone();
             part.rules.sample = Some(candidates.rules(&next));
             let worked = self.attempt(&part, attempt, hint.as_deref(), &facts).await?;
-            self.take(&part, &worked);
+            self.take(part.model.as_ref(), &worked);
             facts.absorb(&worked.facts);
             let missing = failures(&worked);
-            let verdict = SampleVerdict::new(attempt, missing.is_empty(), &worked.sample);
-            self.emit(verdict.event());
+            let verdict = candidates.verdict(attempt, &next, &worked);
+            self.emit(Event::Sample(verdict.clone()));
             verdicts.push(verdict);
             let ends = missing.is_empty() || is_final(&worked.outcome);
             let sample = worked.sample.clone();
@@ -188,10 +189,18 @@ impl<'a> StageRunner<'a> {
         }
         let Some((mut worked, mut missing)) = last else { return Ok(Ok(())) };
         let completed = missing.is_empty();
-        if !completed && let Some(best) = candidates.best() {
-            missing.insert(0, best.describe(attempt));
-            if let Some(error) = &mut worked.outcome.error {
-                error.message = missing.join("; ");
+        match candidates.best() {
+            _ if completed => {}
+            Some(best) => {
+                missing.insert(0, best.describe(attempt));
+                if let Some(error) = &mut worked.outcome.error {
+                    error.message = missing.join("; ");
+                }
+            }
+            None if is_final(&worked.outcome) => {}
+            None => {
+                let details = format!("no usable answer in {attempt} tries; {}", missing.join("; "));
+                worked.outcome = retry::nothing_changed(worked.outcome, &details);
             }
         }
         let summary = if completed { worked.outcome.answer.clone() } else { missing.join("; ") };
@@ -250,7 +259,7 @@ impl<'a> StageRunner<'a> {
             Arc::clone(&main.engine),
             main.branch.child(&name),
             main.submission_id.clone(),
-            main.system.clone(),
+            self.system(part),
             self.input(part, hint),
             main.turn_type,
         )
@@ -274,6 +283,13 @@ impl<'a> StageRunner<'a> {
         Box::pin(task.run_to_end(self.last_ms)).await
     }
 
+    /// System prompt of a part.
+    fn system(&self, part: &StageSpec) -> String {
+        let direct =
+            self.main.direct_system.as_ref().filter(|_| part.rules.edit_format != FlowEditFormat::Tools);
+        direct.unwrap_or(&self.main.system).clone()
+    }
+
     /// First message of a part: the request, the notes so far, the plan, the instructions.
     fn input(&self, part: &StageSpec, hint: Option<&str>) -> String {
         let mut pieces = vec![self.main.request.clone()];
@@ -286,9 +302,10 @@ impl<'a> StageRunner<'a> {
         pieces.join("\n\n")
     }
 
-    fn take(&mut self, part: &StageSpec, finished: &FinishedTask) {
+    /// Adds what a part that ended found out and used. `model` is its own model, if it has one.
+    pub(crate) fn take(&mut self, model: Option<&String>, finished: &FinishedTask) {
         if let Some(tokens) = finished.outcome.accepted_tokens {
-            self.accepted_tokens.insert(part.model.clone(), tokens);
+            self.accepted_tokens.insert(model.cloned(), tokens);
         }
         self.facts.absorb(&finished.facts);
         self.phases = finished.phases.clone();
@@ -296,8 +313,18 @@ impl<'a> StageRunner<'a> {
         if !finished.plan.tasks().is_empty() {
             self.plan = finished.plan.clone();
         }
-        self.spent.add(&finished.outcome.spent);
-        self.last_ms = self.last_ms.max(finished.last_ms);
+        self.add_spent(&finished.outcome.spent, finished.last_ms);
+    }
+
+    /// Adds resources that were used until `last_ms`.
+    pub(crate) fn add_spent(&mut self, spent: &Spent, last_ms: i64) {
+        self.spent.add(spent);
+        self.last_ms = self.last_ms.max(last_ms);
+    }
+
+    /// End of the last step.
+    pub(crate) fn last_ms(&self) -> i64 {
+        self.last_ms
     }
 
     fn report(
@@ -370,7 +397,7 @@ impl<'a> StageRunner<'a> {
         Ok(outcome)
     }
 
-    fn emit(&self, event: Event) {
+    pub(crate) fn emit(&self, event: Event) {
         let branch: &Branch = &self.main.branch;
         self.main.engine.emit(branch, event);
     }
@@ -386,7 +413,7 @@ fn failures(finished: &FinishedTask) -> Vec<String> {
 
 /// Whether a retry would be pointless: the task was cancelled, the model is unreachable or refused, or a
 /// limit is exhausted.
-fn is_final(outcome: &TaskOutcome) -> bool {
+pub(crate) fn is_final(outcome: &TaskOutcome) -> bool {
     let code = outcome.error.as_ref().map(|error| error.code);
     let declined = outcome.error.as_ref().is_some_and(|error| error.reason == "llm_error");
     let spent = matches!(code, Some(ErrorCode::Cancelled | ErrorCode::Timeout | ErrorCode::Budget));
