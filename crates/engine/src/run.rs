@@ -376,6 +376,7 @@ async fn task(
     };
 
     let secrets = resources.commands.secrets.clone();
+    let commands = resources.commands.clone();
     let mut toolbox = Toolbox::standard(resources.commands);
     for tool in resources.extra_tools {
         // A name that is already taken keeps its tool.
@@ -401,6 +402,7 @@ async fn task(
         model: resources.model,
         others: settings.at_recorded_prices(resources.others),
         options: settings.options.clone(),
+        commands,
         toolbox,
         workspace,
         limits: Limits { price: settings.limits.price.or(settings.price), ..settings.limits },

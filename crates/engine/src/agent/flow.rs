@@ -16,6 +16,7 @@ mod protected_tests;
 mod request_files;
 mod retry;
 mod run_flow;
+mod sampler;
 mod samples;
 mod settings;
 mod stage;
@@ -28,12 +29,10 @@ pub(crate) use answer_edits::{AnswerEdit, edits};
 pub(crate) use auto::{RunTraits, is_unusable, settle};
 pub(crate) use flow_state::{Feedback, FlowState};
 pub(crate) use phases::{PhaseTransition, Phases};
-pub(crate) use preload::{PreloadedFile, read as read_before, shown as shown_before};
+pub(crate) use preload::{PreloadedFile, read as read_before, read_text, shown as shown_before};
 pub(crate) use protected_tests::{ProtectedTests, answer as protected_answer};
 pub(crate) use run_flow::{with_settings, work};
-pub(crate) use samples::{
-    Afterwards, CandidateFiles, OriginalFile, SampleResult, SampleRules, Score, is_better,
-};
+pub(crate) use samples::{CandidateFiles, SampleResult, Score, Verdict};
 pub(crate) use task_rules::TaskRules;
 pub(crate) use tool_gate::ToolRef;
 

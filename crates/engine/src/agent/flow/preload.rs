@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::io::Read;
 
 use fusee_tools::workspace::OpenedPath;
-use fusee_tools::{ContentHash, Workspace};
+use fusee_tools::{ContentHash, SeenVersion, Workspace};
 use serde::{Deserialize, Serialize};
 
 use super::location::Located;
@@ -33,6 +33,29 @@ pub(crate) struct PreloadedFile {
     /// Whether the task is about this file.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) target: bool,
+}
+
+impl PreloadedFile {
+    /// Replaces the text of a file, or adds it.
+    pub(crate) fn replace(files: &mut Vec<Self>, path: &str, text: &str) {
+        match files.iter_mut().find(|file| file.path == path) {
+            Some(file) => (file.text, file.cut) = (text.to_owned(), false),
+            None => files.push(Self {
+                path: path.to_owned(),
+                text: text.to_owned(),
+                hash: ContentHash::of(text.as_bytes()),
+                cut: false,
+                target: true,
+            }),
+        }
+    }
+}
+
+/// Records that the run knows the current version of a file, which it is about to replace.
+pub(crate) fn remember_version(workspace: &Workspace, path: &str) {
+    if let Some(file) = material(workspace, path.to_owned(), false, 0) {
+        workspace.record_seen(&SeenVersion { path: file.path, hash: file.hash });
+    }
 }
 
 /// Reads the named files: globs, `@target`, `@tests`. The last two are the located files, if there are any.

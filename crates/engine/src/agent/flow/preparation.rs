@@ -4,9 +4,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use fusee_journal::RunAborted;
 use fusee_journal::event::{Event, FilesLocated};
+use fusee_journal::{RunAborted, StepKind, StepRequest};
 use fusee_text::test_report::TestReport;
+use fusee_tools::copy_kind;
 
 use super::auto::is_unusable;
 use super::location::{Located, locate};
@@ -29,6 +30,8 @@ pub(crate) struct Preparation {
     pub(crate) failure: Option<String>,
     /// The located files, if the request names none.
     pub(crate) located: Option<Arc<Located>>,
+    /// Whether answers can be verified in copies of the workspace.
+    pub(crate) copies: bool,
 }
 
 /// The result of the verification before any change.
@@ -79,7 +82,21 @@ pub(crate) async fn prepare(
         found.failure = output.as_ref().and_then(Baseline::first_failure);
         found.located = Some(Arc::new(located));
     }
+    found.copies = found.verify.is_none() || can_copy(main, parts).await?;
     Ok(found)
+}
+
+/// Whether commands can run in copies of the workspace; if not, the user is told why.
+async fn can_copy(main: &AgentTask, parts: &StageRunner<'_>) -> Result<bool, RunAborted> {
+    let call = StepRequest::new(&main.branch, StepKind::Environment, "copies");
+    let session = &main.session;
+    let body = async { copy_kind(&session.commands, session.workspace.root()).await.err() };
+    let problem: Option<String> = main.engine.step(call, body).await?.value;
+    if let Some(problem) = &problem {
+        let message = format!("only one answer at a time is tried, in the workspace itself: {problem}");
+        parts.emit(Event::Warning { code: "no_copies".to_owned(), message });
+    }
+    Ok(problem.is_none())
 }
 
 /// Runs the verification before any change. `None` if there is no command that works here.

@@ -80,9 +80,13 @@ pub(super) async fn finish_directly(
     flow: &FlowSettings,
 ) -> Result<TaskOutcome, RunAborted> {
     let preparation = preparation::prepare(main, flow, &mut parts).await?;
-    let part = direct(flow, preparation);
-    // Only whole files can be put back and compared.
-    let whole = part.rules.edit_format == FlowEditFormat::Whole;
+    let copies = preparation.copies;
+    let mut part = direct(flow, preparation);
+    if !copies {
+        part.attempts = part.attempts.max(flow.repairs.unwrap_or_default() + 1);
+    }
+    // Only whole files can be compared and tried in copies.
+    let whole = part.rules.edit_format == FlowEditFormat::Whole && copies;
     let ended = match flow.sampling().filter(|_| whole) {
         Some(sampling) => parts.sampled(part, sampling).await?,
         None => parts.part(part).await?,
@@ -222,7 +226,7 @@ fn direct(flow: &FlowSettings, preparation: Preparation) -> StageSpec {
     };
     rules.after = flow.after.clone();
     rules.further_attempts = flow.replan_max;
-    let Preparation { verify, alternatives, failure, located } = preparation;
+    let Preparation { verify, alternatives, failure, located, .. } = preparation;
     (rules.verify, rules.verify_alternatives, rules.located) = (verify, alternatives, located);
     let what = match rules.edit_format {
         FlowEditFormat::Blocks => {

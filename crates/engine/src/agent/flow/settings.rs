@@ -71,6 +71,12 @@ pub struct FlowSettings {
     /// Sampling temperature of all answers but the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample_temperature: Option<f64>,
+    /// Answers that are requested at once; by default what the server says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parallel_samples: Option<u32>,
+    /// Model that gets one attempt after all answers failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub escalate: Option<String>,
     /// Planning strategy in the prompt, if configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planning: Option<PlanningStrategy>,
@@ -92,14 +98,22 @@ pub struct FlowSettings {
 impl FlowSettings {
     /// How many answers `direct` takes, if not just one.
     pub(crate) fn sampling(&self) -> Option<Sampling> {
-        if self.samples.is_none() && self.repairs.is_none() {
+        if self.samples.is_none() && self.repairs.is_none() && self.escalate.is_none() {
             return None;
         }
         Some(Sampling {
             samples: self.samples.unwrap_or(1).max(1),
             repairs: self.repairs.unwrap_or_default(),
             temperature: self.sample_temperature.unwrap_or(SAMPLE_TEMPERATURE),
+            escalate: self.escalate.clone(),
         })
+    }
+
+    /// The models that the flow names, each with the stage that uses it.
+    pub fn other_models(&self) -> impl Iterator<Item = (&str, &str)> {
+        let stages =
+            self.stages.iter().filter_map(|stage| Some((stage.id.as_str(), stage.model.as_deref()?)));
+        stages.chain(self.escalate.as_deref().map(|model| ("escalate", model)))
     }
 
     /// Whether the model answers once, with the new files, and has no tools.
@@ -133,6 +147,8 @@ impl Default for FlowSettings {
             samples: None,
             repairs: None,
             sample_temperature: None,
+            parallel_samples: None,
+            escalate: None,
             planning: None,
             edit_format: FlowEditFormat::Tools,
             phase_control: PhaseControl::default(),

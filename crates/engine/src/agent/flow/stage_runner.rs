@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use fusee_journal::event::{ErrorCode, ErrorDetail, Event, FlowStageReport, StageStatus, TaskStatus};
 use fusee_journal::{Branch, RunAborted};
+use fusee_model::CancellationToken;
 
 use super::phases::Phases;
-use super::retry;
-use super::samples::{Candidates, NextAttempt, Sampling};
 use super::settings::{FlowEditFormat, FlowSettings};
 use super::stage_notes::{self, StageNote};
 use super::task_rules::{FlowShape, TaskRules};
@@ -127,7 +126,7 @@ impl<'a> StageRunner<'a> {
         let (finished, missing) = loop {
             attempt += 1;
             self.emit(Event::StageStarted { stage: part.id.clone(), label: part.label.clone(), attempt });
-            let finished = self.attempt(&part, attempt, hint.as_deref(), &facts).await?;
+            let finished = self.attempt(&part, attempt, hint.as_deref(), &facts, &self.main.cancel).await?;
             self.take(part.model.as_ref(), &finished);
             facts.absorb(&finished.facts);
             let missing = failures(&finished);
@@ -152,67 +151,6 @@ impl<'a> StageRunner<'a> {
         Ok(Err(Box::new(self.failed(&part.id, finished.outcome, &missing))))
     }
 
-    /// Runs one part by taking several answers: the first that passes, or else the best one. The inner error is
-    /// the outcome of the task if none passed.
-    pub(crate) async fn sampled(
-        &mut self,
-        part: StageSpec,
-        sampling: Sampling,
-    ) -> Result<Result<(), Box<TaskOutcome>>, RunAborted> {
-        let (mut candidates, mut facts) = (Candidates::new(sampling), Facts::default());
-        let (mut attempt, mut verdicts, mut last) = (0, Vec::new(), None);
-        loop {
-            let next = candidates.next();
-            let hint = match &next {
-                NextAttempt::Stop => break,
-                NextAttempt::Sample { .. } => None,
-                NextAttempt::Repair { failure } => Some(failure.clone()),
-            };
-            attempt += 1;
-            self.emit(Event::StageStarted { stage: part.id.clone(), label: part.label.clone(), attempt });
-            let mut part = part.clone();
-            part.rules.sample = Some(candidates.rules(&next));
-            let worked = self.attempt(&part, attempt, hint.as_deref(), &facts).await?;
-            self.take(part.model.as_ref(), &worked);
-            facts.absorb(&worked.facts);
-            let missing = failures(&worked);
-            let verdict = candidates.verdict(attempt, &next, &worked);
-            self.emit(Event::Sample(verdict.clone()));
-            verdicts.push(verdict);
-            let ends = missing.is_empty() || is_final(&worked.outcome);
-            let sample = worked.sample.clone();
-            last = Some((worked, missing));
-            if ends {
-                break;
-            }
-            candidates.add(attempt, sample);
-        }
-        let Some((mut worked, mut missing)) = last else { return Ok(Ok(())) };
-        let completed = missing.is_empty();
-        match candidates.best() {
-            _ if completed => {}
-            Some(best) => {
-                missing.insert(0, best.describe(attempt));
-                if let Some(error) = &mut worked.outcome.error {
-                    error.message = missing.join("; ");
-                }
-            }
-            None if is_final(&worked.outcome) => {}
-            None => {
-                let details = format!("no usable answer in {attempt} tries; {}", missing.join("; "));
-                worked.outcome = retry::nothing_changed(worked.outcome, &details);
-            }
-        }
-        let summary = if completed { worked.outcome.answer.clone() } else { missing.join("; ") };
-        let payload = serde_json::json!({ "samples": verdicts });
-        self.report(&part, completed, attempt, &facts, &summary, Some(payload));
-        if completed {
-            self.answer = worked.outcome.answer;
-            return Ok(Ok(()));
-        }
-        Ok(Err(Box::new(self.failed(&part.id, worked.outcome, &missing))))
-    }
-
     /// Reports a part that is skipped.
     pub(crate) fn skipped(&mut self, id: &str, label: &str, why: &str) {
         self.emit(Event::FlowStageReport(FlowStageReport {
@@ -228,12 +166,14 @@ impl<'a> StageRunner<'a> {
         self.emit(Event::StageComplete { stage: id.to_owned(), status: StageStatus::Skipped });
     }
 
-    async fn attempt(
-        &mut self,
+    /// Runs one attempt of a part, until its end or until `cancel` stops it.
+    pub(super) async fn attempt(
+        &self,
         part: &StageSpec,
         attempt: u32,
         hint: Option<&str>,
         so_far: &Facts,
+        cancel: &CancellationToken,
     ) -> Result<FinishedTask, RunAborted> {
         let main = self.main;
         let name = if attempt == 1 { part.id.clone() } else { format!("{}.{attempt}", part.id) };
@@ -263,7 +203,7 @@ impl<'a> StageRunner<'a> {
             self.input(part, hint),
             main.turn_type,
         )
-        .with_cancel(main.cancel.clone(), Arc::clone(&main.progress))
+        .with_cancel(cancel.clone(), Arc::clone(&main.progress))
         .with_rules(rules);
         if !part.rules.access.no_tools {
             task.sectioned_prompt = main
@@ -322,12 +262,28 @@ impl<'a> StageRunner<'a> {
         self.last_ms = self.last_ms.max(last_ms);
     }
 
+    /// The task that the parts belong to.
+    pub(super) fn main(&self) -> &'a AgentTask {
+        self.main
+    }
+
+    /// The settings of the flow.
+    pub(super) fn flow(&self) -> &'a FlowSettings {
+        self.flow
+    }
+
+    /// Sets the answer of the task so far.
+    pub(super) fn set_answer(&mut self, answer: String) {
+        self.answer = answer;
+    }
+
     /// End of the last step.
     pub(crate) fn last_ms(&self) -> i64 {
         self.last_ms
     }
 
-    fn report(
+    /// Reports on a part that ended.
+    pub(super) fn report(
         &self,
         part: &StageSpec,
         completed: bool,
@@ -369,7 +325,7 @@ impl<'a> StageRunner<'a> {
     }
 
     /// Outcome of a task whose part failed, with the part's own error if it has one.
-    fn failed(&self, part: &str, outcome: TaskOutcome, missing: &[String]) -> TaskOutcome {
+    pub(super) fn failed(&self, part: &str, outcome: TaskOutcome, missing: &[String]) -> TaskOutcome {
         let base = TaskOutcome { answer: outcome.answer, unreachable: outcome.unreachable, ..self.base() };
         let error = match outcome.error {
             Some(error) => ErrorDetail { message: format!("in `{part}`: {}", error.message), ..error },
@@ -404,7 +360,7 @@ impl<'a> StageRunner<'a> {
 }
 
 /// The reasons why a part did not succeed.
-fn failures(finished: &FinishedTask) -> Vec<String> {
+pub(super) fn failures(finished: &FinishedTask) -> Vec<String> {
     match &finished.outcome {
         TaskOutcome { error: Some(error), .. } => vec![error.message.clone()],
         _ => finished.missing.clone(),
