@@ -12,6 +12,7 @@ pub mod test_command;
 pub mod tool;
 pub mod toolbox;
 pub mod workspace;
+pub mod workspace_copy;
 
 #[cfg(test)]
 mod test_support;

@@ -8,7 +8,6 @@ mod atomic_write;
 pub mod bounded_read;
 mod confined_open;
 pub mod content;
-mod copy;
 pub(crate) mod diff;
 mod directory_undo;
 pub(crate) mod git_index;
@@ -42,7 +41,6 @@ use crate::workspace::content::{ContentHash, DirectoryChange, FileChange, SeenVe
 use crate::workspace::diff::WorkspaceTracker;
 
 pub(crate) use atomic_write::FileWrite;
-pub use copy::{CopyKind, WorkspaceCopy};
 pub use path::{PathProblem, WorkspacePath};
 pub(crate) use read_cache::{CacheStamp, CachedContent};
 pub use restore::{FileState, RestoreStep};

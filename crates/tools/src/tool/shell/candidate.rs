@@ -14,7 +14,7 @@ use crate::sandbox::{CommandFailure, ForkServer, Policy, Sandbox};
 use crate::tool::{
     CallContext, InterruptedOutcome, PreparedCall, RetrySafety, Tool, ToolDefinition, ToolOutput,
 };
-use crate::workspace::{CopyKind, WorkspaceCopy};
+use crate::workspace_copy::{CopyKind, WorkspaceCopy};
 
 /// Files of a candidate, and those that have to stay as they are.
 #[derive(Clone, Debug, Default)]

@@ -10,8 +10,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::Workspace;
 use crate::sandbox::{Substitute, SubstituteSource};
+use crate::workspace::Workspace;
 
 /// Parents of copies, in order of preference: the first is on disk on most systems.
 const PLACES: [&str; 2] = ["/var/tmp", "/tmp"];
