@@ -16,6 +16,7 @@ pub(crate) fn run(names: &[String]) -> Outcome {
         "render_prompt",
         "search_cost",
         "sandbox_cost",
+        "copy_cost",
         "look",
         "index",
         "fib",

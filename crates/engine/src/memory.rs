@@ -26,6 +26,16 @@ pub use entry::FileEntry;
 use index::{FileIndex, IndexError};
 pub use scan::MAX_FILES;
 
+/// The first syntax error of a file, as a line, if there is a grammar that can tell.
+#[must_use]
+pub(crate) fn syntax_error(path: &str, text: &str) -> Option<String> {
+    #[cfg(feature = "grammars")]
+    let line = treesitter::first_error(text, entry::language(path), path);
+    #[cfg(not(feature = "grammars"))]
+    let line = (path, text, None::<usize>).2;
+    line.map(|line| format!("line {line} does not parse"))
+}
+
 #[cfg(test)]
 mod tests;
 

@@ -36,7 +36,7 @@ use crate::agent::{
     TurnInterrupt, remember,
 };
 use crate::approval::{ApprovalPolicy, Approver, OutsideAnswer};
-use crate::prompt::{self, EnvironmentSnapshot, PromptFile};
+use crate::prompt::{self, EnvironmentSnapshot, PromptFile, PromptKind};
 use crate::task_system::{self, SubtaskRequest, TaskSystem, file_reader};
 use crate::template::{TemplateRegistry, TemplateText};
 use crate::workflow::{self, EffectTrace, WorkflowExit};
@@ -377,6 +377,7 @@ async fn task(
 
     let secrets = resources.commands.secrets.clone();
     let authority = resources.commands.environment.value("XAUTHORITY").map(PathBuf::from);
+    let commands = resources.commands.clone();
     let mut toolbox = Toolbox::standard(resources.commands);
     for tool in resources.extra_tools {
         // A name that is already taken keeps its tool.
@@ -402,6 +403,7 @@ async fn task(
         model: resources.model,
         others: settings.at_recorded_prices(resources.others),
         options: settings.options.clone(),
+        commands,
         toolbox,
         workspace,
         limits: Limits { price: settings.limits.price.or(settings.price), ..settings.limits },
@@ -481,7 +483,11 @@ async fn task(
         prompt::request_text(&settings.request, settings.background.as_deref()),
         if settings.review.is_some() { TurnType::Review } else { TurnType::User },
     )
-    .with_cancel(cancel, progress);
+    .with_cancel(cancel, progress)
+    .with_direct_system(prompt::default_system(
+        &environment,
+        PromptKind { direct: true, ..prompt_setup::kind(&settings) },
+    ));
     let task = prompt_setup::configure_prompt(task, &settings, &environment, earlier, material)
         .map_err(RunAborted::Unreadable)?;
     let task = delegation::delegating(task, &settings, &environment, resources.templates, started_ms);

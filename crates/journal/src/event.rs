@@ -11,9 +11,11 @@ use serde_json::Value;
 
 use crate::{Branch, RunId};
 
+mod flow;
 mod record;
 mod schema;
 
+pub use flow::{FilesLocated, FlowStageReport, LocatedFile, Sample};
 pub use record::EventRecord;
 pub use schema::json_schema;
 
@@ -188,19 +190,10 @@ pub enum Event {
         /// Why this flow was chosen.
         reason: String,
     },
+    /// The runtime located the files of a request that names none.
+    FilesLocated(FilesLocated),
     /// One of several answers to the same request was judged.
-    Sample {
-        /// Number of the answer, from 1.
-        n: u32,
-        /// Verdict: `passed`, `failed`, `duplicate`, `no_edit` or `refused`.
-        verdict: String,
-        /// Tests that passed, if the output of the verification says so.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        passed: Option<u32>,
-        /// Tests that failed, if the output of the verification says so.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        failed: Option<u32>,
-    },
+    Sample(Sample),
     /// A stage of a flow starts. The stage runs as a task of its own.
     StageStarted {
         /// Name of the stage.
@@ -564,28 +557,6 @@ pub enum StageStatus {
     Failed,
     /// There was nothing to do.
     Skipped,
-}
-
-/// Payload of [`Event::FlowStageReport`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct FlowStageReport {
-    /// Name of the stage.
-    pub stage: String,
-    /// Display name of the stage.
-    pub label: String,
-    /// Outcome of the stage.
-    pub status: StageStatus,
-    /// Number of attempts made.
-    pub attempts: u32,
-    /// Files that were actually read in the stage, sorted by path.
-    pub files_read: Vec<String>,
-    /// Files changed by the stage, sorted by path.
-    pub files_changed: Vec<String>,
-    /// Short summary of the outcome.
-    pub summary: String,
-    /// Payload the model passed to `flow_stage_done`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub payload: Option<Value>,
 }
 
 /// Predicate for `skip_serializing_if`.

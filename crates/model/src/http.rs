@@ -216,6 +216,10 @@ impl Model for HttpModel {
             known.flatten()
         })
     }
+
+    fn slots<'a>(&'a self) -> BoxFuture<'a, Option<u32>> {
+        Box::pin(context_size::slots(&self.endpoint))
+    }
 }
 
 impl SchemaRequest for HttpModel {

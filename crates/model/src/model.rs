@@ -37,6 +37,11 @@ pub trait Model: Send + Sync {
     fn context_tokens<'a>(&'a self) -> BoxFuture<'a, Option<u64>> {
         Box::pin(async { None })
     }
+
+    /// Number of requests that the server works on at once, if it says so. With a short timeout.
+    fn slots<'a>(&'a self) -> BoxFuture<'a, Option<u32>> {
+        Box::pin(async { None })
+    }
 }
 
 /// A fragment of a streamed reply.

@@ -3,6 +3,7 @@
 mod journal;
 mod models;
 mod probe;
+mod profile;
 mod programs;
 pub(crate) mod sandbox;
 
@@ -10,8 +11,8 @@ use clap::Args;
 use fusee::engine::run::ExitStatus;
 use serde::Serialize;
 
-use crate::config::Config;
 use crate::config::flags::DirectoryFlag;
+use crate::config::{Config, Value};
 use crate::process::Process;
 use crate::process::error::CliError;
 use crate::process::stdio;
@@ -27,8 +28,20 @@ mod tests;
 /// Checks every source of models and asks the free ones for one reply (not with --quick), the sandbox support
 /// of the system, the journal, and the programs that tasks need. Exits with 0 if a task could run here,
 /// otherwise with 1.
+///
+/// With MODEL, tests that model instead: a tool call, a whole file in a fenced block, a constrained reply and a
+/// long reply. Shows the profile that follows from it; --write adds the profile to your profiles.toml.
 #[derive(Args)]
 pub(crate) struct DoctorArgs {
+    /// Test this model and show its profile
+    #[arg(value_name = "MODEL")]
+    model: Option<String>,
+    /// Base URL of the model's server
+    #[arg(long, value_name = "URL", requires = "model")]
+    base_url: Option<String>,
+    /// Write the profile to profiles.toml in your configuration folder
+    #[arg(long, requires = "model")]
+    write: bool,
     /// Print the results as JSON
     #[arg(long)]
     json: bool,
@@ -85,9 +98,13 @@ struct DoctorReport {
 pub(crate) async fn doctor(args: &DoctorArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let environment = &process.environment;
     let project = Project::find(args.place.directory.as_deref(), environment)?;
-    let config = Config::gather(Some(&project.config_file()), environment, Vec::new())?;
+    let base_url = args.base_url.clone().map(|url| ("base_url", Value::Text(url)));
+    let config = Config::gather(Some(&project.config_file()), environment, base_url.into_iter().collect())?;
     let show = UiOptions::new(args.json, &config, environment);
     show.warn(&config);
+    if let Some(model) = &args.model {
+        return test_model(model, args, &config, process).await;
+    }
     let report = DoctorReport::new(
         models::check(&config, environment, args.quick).await,
         sandbox::check(process).await,
@@ -103,6 +120,40 @@ pub(crate) async fn doctor(args: &DoctorArgs, process: &Process) -> Result<ExitS
         stdio::print_styled(&painted.collect::<String>())?;
     }
     Ok(if report.ok { ExitStatus::Completed } else { ExitStatus::Failed })
+}
+
+/// Tests one model and shows its profile.
+async fn test_model(
+    model: &str,
+    args: &DoctorArgs,
+    config: &Config,
+    process: &Process,
+) -> Result<ExitStatus, CliError> {
+    let environment = &process.environment;
+    let mut report = profile::test(model, config, environment).await?;
+    let works = !report.profile.is_empty();
+    if works && args.write {
+        report.written = Some(profile::write(&report, environment)?);
+    }
+    if args.json {
+        let value = serde_json::to_value(&report).unwrap_or_default();
+        stdio::print_json(&format!("{value:#}\n"))?;
+    } else {
+        let colour = colour(config, environment, environment.terminals().stdout);
+        let width = report.checks.iter().map(|check| check.name.len()).max().unwrap_or_default();
+        let mut lines = vec![StyledLine::of(Style::Bold, &report.model)];
+        lines.extend(report.checks.iter().map(|check| check.line(width)));
+        lines.push(StyledLine::new());
+        lines.extend(report.profile.lines().map(|line| StyledLine::of(Style::Plain, line)));
+        lines.extend(match &report.written {
+            Some(file) => Some(StyledLine::of(Style::Good, &format!("written to {file}"))),
+            None if works => Some(StyledLine::of(Style::Dim, "keep this profile with --write")),
+            None => None,
+        });
+        let painted = lines.into_iter().map(|line| line.paint(colour).trim_end().to_owned() + "\n");
+        stdio::print_styled(&painted.collect::<String>())?;
+    }
+    Ok(if works { ExitStatus::Completed } else { ExitStatus::Failed })
 }
 
 impl DoctorReport {

@@ -47,6 +47,8 @@ impl Config {
             samples: self.small("samples"),
             repairs: self.small("repairs"),
             sample_temperature: self.number("sample_temperature"),
+            parallel_samples: self.small("parallel_samples"),
+            escalate: self.text("escalate").map(str::to_owned),
             planning: self.word("planning"),
             edit_format: self.word("edit_format").unwrap_or(FlowEditFormat::Tools),
             phase_control,

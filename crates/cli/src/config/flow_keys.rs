@@ -53,6 +53,8 @@ pub(super) const FLOW_KEYS: &[Key] = &[
     key("samples", whole(1, 100), None, "Maximum number of answers in direct: the first that passes is taken, else the best. By default 6 for a small model, else 1."),
     key("repairs", whole(0, 100), None, "Maximum number of repairs of the best answer in direct. By default 2 for a small model, else 0."),
     key("sample_temperature", Kind::Number { least: 0.0, most: 2.0 }, Some("0.7"), "Temperature of all answers but the first in direct."),
+    key("parallel_samples", whole(1, 8), None, "Answers that direct requests at once, after the first. By default what the server says: the slots of llama.cpp, 4 for vLLM, else 1."),
+    key("escalate", Kind::Text, None, "Model that gets one attempt in direct after all answers failed. It counts towards the budget. Off by default."),
     key("before.read", Kind::Names, None, "Files the runtime reads into the context before the task: globs, @tests, @target."),
     key("before.run", Kind::Text, None, "Command the runtime runs before the task; its output is added to the context."),
     key("after.run", Kind::Text, None, "Command the runtime runs after the task."),

@@ -1,6 +1,8 @@
 //! Short texts for events, durations and quantities, shared by every UI and listing.
 
-use fusee::engine::journal::event::{CallFate, ChangeKind, Event, StageStatus, ToolResult};
+use fusee::engine::journal::event::{
+    CallFate, ChangeKind, Event, FilesLocated, Sample, StageStatus, ToolResult,
+};
 use serde_json::Value;
 
 #[cfg(test)]
@@ -56,11 +58,15 @@ pub(crate) fn summarize_arguments(name: &str, arguments: &Value) -> String {
 pub(crate) fn flow_text(event: &Event) -> Option<String> {
     match event {
         Event::FlowChosen { flow, reason } => Some(format!("flow {flow}: {}", one_line(reason, 300))),
-        Event::Sample { n, verdict, passed, failed } => {
-            let tests =
-                passed.zip(*failed).map(|(passed, failed)| format!(", {passed} tests pass, {failed} fail"));
-            Some(format!("answer {n}: {}{}", verdict.replace('_', " "), tests.unwrap_or_default()))
+        Event::FilesLocated(FilesLocated { files, .. }) if files.is_empty() => {
+            Some("files: none found for the request".to_owned())
         }
+        Event::FilesLocated(FilesLocated { files, .. }) => {
+            let files: Vec<String> =
+                files.iter().map(|file| format!("{} ({})", file.path, file.reason)).collect();
+            Some(format!("files: {}", one_line(&files.join(", "), 300)))
+        }
+        Event::Sample(sample) => Some(sample_text(sample)),
         Event::StageStarted { label, attempt: 1, .. } => Some(format!("stage {label}")),
         Event::StageStarted { label, attempt, .. } => Some(format!("stage {label}, attempt {attempt}")),
         Event::FlowStageReport(report) if report.status != StageStatus::Completed => {
@@ -70,6 +76,17 @@ pub(crate) fn flow_text(event: &Event) -> Option<String> {
         Event::PhaseTransition { .. } | Event::PhaseProbeError { .. } => phase_text(event),
         _ => None,
     }
+}
+
+/// Describes a judged answer on one line.
+fn sample_text(sample: &Sample) -> String {
+    let Sample { n, verdict, reason, repairs, passed, failed, tokens: used, duration_ms } = sample;
+    let of = repairs.map(|of| format!(", a repair of {of}")).unwrap_or_default();
+    let tests = passed.zip(*failed).map(|(passed, failed)| format!(", {passed} tests pass, {failed} fail"));
+    let why = reason.as_ref().map(|reason| format!(" ({})", one_line(reason, 160))).unwrap_or_default();
+    let verdict = verdict.replace('_', " ");
+    let (tests, used, time) = (tests.unwrap_or_default(), tokens(*used), span(*duration_ms));
+    format!("answer {n}{of}: {verdict}{why}{tests} · {used} tokens · {time}")
 }
 
 /// Describes a phase event on one line; `None` for other kinds of events.

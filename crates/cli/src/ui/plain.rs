@@ -160,7 +160,8 @@ impl<O: Write + Send, E: Write + Send> Ui for PlainUi<O, E> {
                 self.line(&format!("  warning: invalid task report: {}", problems.join("; ")))
             }
             Event::FlowChosen { .. }
-            | Event::Sample { .. }
+            | Event::FilesLocated(_)
+            | Event::Sample(_)
             | Event::StageStarted { .. }
             | Event::StageComplete { .. }
             | Event::FlowStageReport(_)

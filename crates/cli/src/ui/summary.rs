@@ -18,6 +18,9 @@ const NAMED_CONVENTIONS: usize = 8;
 /// How the reason of a refusal begins if nobody could be asked.
 const UNASKED: &str = "nobody is there to approve it";
 
+/// Reasons of tasks that a small model brought to nothing.
+const CAME_TO_NOTHING: [&str; 2] = ["nothing_changed", "asked_for_input"];
+
 /// Facts for the summary, collected from the event stream.
 #[derive(Debug, Default)]
 pub(crate) struct RunTally {
@@ -141,6 +144,12 @@ impl RunTally {
             Some(ErrorCode::Timeout) => " · raise the limit with --timeout".to_owned(),
             Some(ErrorCode::TurnFailed) if error.is_some_and(|error| error.reason == "llm_error") => {
                 " · run `fusee doctor` to check the setup".to_owned()
+            }
+            Some(ErrorCode::TurnFailed)
+                if error.is_some_and(|error| CAME_TO_NOTHING.contains(&&*error.reason)) =>
+            {
+                " · name the file in the request, give --verify COMMAND, or use a larger model with --model"
+                    .to_owned()
             }
             Some(_) => format!(" · run `fusee show {}` for details", short(run)),
         };

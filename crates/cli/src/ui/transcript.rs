@@ -163,7 +163,8 @@ impl<W: Write + Send> Ui for Transcript<W> {
                 self.line("")
             }
             Event::FlowChosen { .. }
-            | Event::Sample { .. }
+            | Event::FilesLocated(_)
+            | Event::Sample(_)
             | Event::StageStarted { .. }
             | Event::StageComplete { .. }
             | Event::FlowStageReport(_)

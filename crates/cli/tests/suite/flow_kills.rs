@@ -29,7 +29,7 @@ const AGENT: &str = r#"{
   "flow_stage_retries": 1
 }"#;
 
-fn cases() -> [Case; 5] {
+fn cases() -> [Case; 6] {
     let planned = || plan(&["Change a.txt", "Change b.txt"]);
     [
         Case {
@@ -80,6 +80,15 @@ fn cases() -> [Case; 5] {
             ],
         },
         Case { mode: "direct", lines: vec![Line::text("a.txt\n```\nnew\n```")] },
+        // Two answers that do not pass, a repair that does; the second also names another file.
+        Case {
+            mode: "samples",
+            lines: vec![
+                Line::text("a.txt\n```\nfirst\n```"),
+                Line::text("a.txt\n```\nsecond\n```\n\nb.txt\n```\nleft over\n```"),
+                Line::text("It says first.\n\na.txt\n```\nnew\n```"),
+            ],
+        },
     ]
 }
 
@@ -90,6 +99,10 @@ fn start<'p>(project: &'p Project, script: &str, mode: &str) -> Command<'p> {
         let file = project.home().join("agent.json");
         std::fs::write(&file, AGENT).unwrap();
         return command.args(["--agent".as_ref(), file.as_os_str()]);
+    }
+    if mode == "samples" {
+        let command = command.env("FUSEE_SAMPLES", "2").env("FUSEE_REPAIRS", "1");
+        return command.args(["--flow", "direct", "--verify", "grep -q new a.txt"]);
     }
     command.args(["--flow", mode, "--verify", "grep -q new a.txt"])
 }
@@ -104,6 +117,9 @@ fn state(project: &Project) -> Value {
         .map(|event| {
             let mut event = event.clone();
             ["seq", "ts", "run"].into_iter().for_each(|key| drop(event.as_object_mut().unwrap().remove(key)));
+            for sample in event["payload"]["samples"].as_array_mut().into_iter().flatten() {
+                sample["duration_ms"] = Value::Null;
+            }
             event
         })
         .collect();
@@ -132,7 +148,12 @@ fn sweep(case: &Case) {
     for n in (1..=writes).step_by(2) {
         let project = project();
         let script = project.script(&case.lines);
+        let before = project.read("a.txt");
         killer.kill_at(start(&project, &script, case.mode), n, KillTime::After).run();
+        if case.mode == "samples" {
+            let now = project.read("a.txt");
+            assert!([before.as_str(), "new\n"].contains(&now.as_str()), "killed after write {n}: {now}");
+        }
         let resumed = fusee(&project).args(["resume", "killed"]).run();
         if resumed.code == Some(2) {
             // Killed before the run was journaled.
@@ -142,6 +163,11 @@ fn sweep(case: &Case) {
         }
         assert_eq!(state(&project), expected, "{} killed after write {n}", case.mode);
     }
+}
+
+#[test]
+fn a_kill_between_several_answers_shows_no_candidate_and_pays_for_none_twice() {
+    sweep(&cases()[5]);
 }
 
 #[test]

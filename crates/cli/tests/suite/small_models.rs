@@ -136,6 +136,148 @@ fn large_models_and_questions_get_one_session() {
     }
 }
 
+/// A project with several sources, of which the failing test uses one.
+fn shop() -> Project {
+    let tests = "import unittest\nfrom shop.price import net\n\n\nclass PriceTest(unittest.TestCase):\n\
+        \x20   def test_net(self):\n        self.assertEqual(net(119), 100)\n";
+    let sources = ["cart", "stock", "mail", "users", "orders", "reports"];
+    let project = Project::new().with("shop/__init__.py", "").with("tests/__init__.py", "");
+    let project = sources.iter().fold(project, |project, name| {
+        project.with(&format!("shop/{name}.py"), &format!("def {name}_of(x):\n    return x\n"))
+    });
+    project.with("shop/price.py", "def net(gross):\n    return gross\n").with("tests/test_price.py", tests)
+}
+
+#[test]
+fn the_file_behind_a_failing_test_is_located_without_any_flag() {
+    let project = shop();
+    let fixed = "shop/price.py\n```python\ndef net(gross):\n    return round(gross / 1.19)\n```\n";
+    let server = Server::start([Message::text(fixed).stream()]);
+    let run = fusee(&project)
+        .args(["run", "fix the failing test", "-m", "llama.cpp:qwen2.5-coder-1.5b"])
+        .args(["--base-url", &server.base_url(), "--json"])
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .run()
+        .exits(0);
+    let events = run.events();
+    let located = of_type(&events, "files_located");
+    assert_eq!(
+        located[0]["files"],
+        json!([{ "path": "shop/price.py", "reason": "used by tests/test_price.py" }])
+    );
+    assert_eq!(located[0]["tests"], json!(["tests/test_price.py"]));
+    let prompt = server.requests()[0].arrived.json()["messages"].to_string();
+    assert!(prompt.contains("shop/price.py") && prompt.contains("test_net"), "{prompt}");
+    assert!(!prompt.contains("orders_of"), "other files are not shown: {prompt}");
+    assert_eq!(samples(&events), [json!([1, "passed", 1, 0])]);
+    assert!(project.read("shop/price.py").contains("1.19"));
+}
+
+#[test]
+fn the_choice_of_files_is_one_line_of_output() {
+    let project = shop();
+    let fixed = "shop/price.py\n```python\ndef net(gross):\n    return round(gross / 1.19)\n```\n";
+    let server = Server::start([Message::text(fixed).stream()]);
+    let run = fusee(&project)
+        .args(["run", "fix the failing test", "-m", "llama.cpp:qwen2.5-coder-1.5b"])
+        .args(["--base-url", &server.base_url()])
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .run()
+        .exits(0);
+    let err = run.stderr.clone();
+    assert!(err.contains("flow direct: the model is small"), "{err}");
+    assert!(err.contains("files: shop/price.py (used by tests/test_price.py)"), "{err}");
+    assert!(err.contains("answer 1: passed, 1 tests pass, 0 fail"), "{err}");
+}
+
+#[test]
+fn a_task_that_changed_nothing_is_tried_again_with_direct() {
+    let project = project();
+    let talk = Message::text("Please provide the failing test details.");
+    let server = Server::start([talk.stream(), answer("1", "2")]);
+    let events = run(&project, &server).args(["--flow", "flat"]).run().exits(0).events();
+    let chosen = of_type(&events, "flow_chosen");
+    assert_eq!(chosen.len(), 1);
+    assert_eq!(chosen[0]["flow"], "direct");
+    assert_eq!(chosen[0]["reason"], "nothing was changed by flat");
+    assert_eq!(samples(&events), [json!([1, "passed", 2, 0])]);
+    assert!(project.read("leap.py").contains("return 2"));
+    let ends: Vec<&Value> =
+        of_type(&events, "task_complete").into_iter().filter(|event| event["task"] == "main").collect();
+    assert_eq!(ends.len(), 1);
+    assert_eq!(ends[0]["status"], "completed");
+    assert_eq!(ends[0]["total_turns"], 2);
+    // The second method has no tools, and its own prompt.
+    let second = server.requests()[1].arrived.json();
+    assert!(second["tools"].is_null() && second.to_string().contains("You are shown files of a project"));
+}
+
+#[test]
+fn a_task_that_changes_nothing_in_any_way_fails_and_says_what_to_do() {
+    let project = project();
+    let talk = || Message::text("Please provide the failing test details.").stream();
+    let server = Server::start([talk(), talk(), talk()]);
+    let run = run(&project, &server).args(["--flow", "flat"]).env("FUSEE_SAMPLES", "2").run().exits(1);
+    let events = run.events();
+    let end = events.last().unwrap();
+    assert_eq!(end["status"], "failed");
+    assert_eq!(end["error"]["reason"], "nothing_changed");
+    let message = end["error"]["message"].as_str().unwrap();
+    assert!(message.contains("nothing was changed: no usable answer in 2 tries"), "{message}");
+    assert_eq!(samples(&events), [json!([1, "no_edit", null, null]), json!([2, "no_edit", null, null])]);
+    let shown = fusee(&project)
+        .args(["run", "Implement leap.py", "--model", "llama.cpp:qwen2.5-coder-1.5b"])
+        .args(["--base-url", &Server::start([talk()]).base_url()])
+        .env("FUSEE_SAMPLES", "1")
+        .run()
+        .exits(1);
+    assert!(shown.stderr.contains("name the file in the request"), "{}", shown.stderr);
+}
+
+#[test]
+fn an_answer_that_asks_for_a_file_is_given_the_file() {
+    let project = project();
+    let server = Server::start([
+        Message::text("Could you share the code of leap.py?").stream(),
+        Message::text("It defines one and two.").stream(),
+    ]);
+    let events = fusee(&project)
+        .args(["run", "What does leap.py do?", "--model", "llama.cpp:qwen2.5-coder-1.5b"])
+        .args(["--base-url", &server.base_url(), "--json"])
+        .run()
+        .exits(0)
+        .events();
+    assert_eq!(events.last().unwrap()["answer"], "It defines one and two.");
+    assert!(server.requests()[1].arrived.json().to_string().contains("def one()"));
+}
+
+#[test]
+fn flat_sends_the_same_bytes_whether_it_was_chosen_or_not() {
+    let bodies: Vec<Vec<u8>> = [&["--flow", "flat"][..], &[]]
+        .iter()
+        .map(|flags| {
+            let project = Project::new().with("leap.py", "x = 1\n");
+            let server = Server::start([Message::text("Done.").stream()]);
+            fusee(&project)
+                .args([
+                    "run",
+                    "Implement leap.py",
+                    "--model",
+                    "llama.cpp:m",
+                    "--base-url",
+                    &server.base_url(),
+                ])
+                .args(flags.iter().copied())
+                .run()
+                .exits(0);
+            let body = server.requests()[0].arrived.body.clone();
+            let text = String::from_utf8(body).unwrap();
+            text.replace(project.dir().to_str().unwrap(), "DIR").into_bytes()
+        })
+        .collect();
+    assert_eq!(bodies[0], bodies[1]);
+}
+
 #[test]
 fn a_reply_that_repeats_itself_is_cut_and_the_next_sample_taken() {
     let project = project();

@@ -3,7 +3,7 @@
 
 pub(crate) mod answer_check;
 pub(crate) mod answer_handler;
+pub(crate) mod candidate;
 pub(crate) mod implement_nudge;
 pub(crate) mod runtime_actions;
-pub(crate) mod sample_files;
 pub(crate) mod verification;

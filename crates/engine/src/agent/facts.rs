@@ -180,6 +180,11 @@ impl Facts {
         self.verification = Some(Verification { command: command.to_owned(), passed, runs });
     }
 
+    /// Whether the last verification passed.
+    pub(crate) fn is_verified(&self) -> bool {
+        self.verification.as_ref().is_some_and(|last| last.passed)
+    }
+
     /// Records a new plan.
     pub(crate) fn record_plan(&mut self) {
         self.plans += 1;

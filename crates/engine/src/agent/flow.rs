@@ -7,11 +7,16 @@ mod answer_edits;
 mod auto;
 mod branched;
 mod flow_state;
+mod imports;
+mod location;
 mod phases;
 mod preload;
+mod preparation;
 mod protected_tests;
 mod request_files;
+mod retry;
 mod run_flow;
+mod sampler;
 mod samples;
 mod settings;
 mod stage;
@@ -20,20 +25,19 @@ mod stage_runner;
 mod task_rules;
 mod tool_gate;
 
-pub(crate) use answer_edits::{AnswerEdit, edits};
+pub(crate) use answer_edits::edits;
 pub(crate) use auto::{RunTraits, is_unusable, settle};
 pub(crate) use flow_state::{Feedback, FlowState};
 pub(crate) use phases::{PhaseTransition, Phases};
-pub(crate) use preload::{PreloadedFile, read as read_before, shown as shown_before};
+pub(crate) use preload::{PreloadedFile, read as read_before, read_text, shown as shown_before};
 pub(crate) use protected_tests::{ProtectedTests, answer as protected_answer};
 pub(crate) use run_flow::{with_settings, work};
-pub(crate) use samples::{
-    Afterwards, CandidateFiles, OriginalFile, SampleResult, SampleRules, Score, is_better,
-};
+pub(crate) use samples::{CandidateFiles, SampleResult, Score, Verdict};
 pub(crate) use task_rules::TaskRules;
 pub(crate) use tool_gate::ToolRef;
 
 pub use auto::{FlowChoice, VERIFY_AUTO, VERIFY_OFF};
+pub use retry::SecondMethod;
 pub use settings::{
     BenchmarkSettings, FlowEditFormat, FlowMode, FlowSettings, HistoryMode, HistorySettings, OutputMode,
     PhaseControl, PhaseLog, PhaseMode, PhasePlace, PhaseProbe, PhaseRules, PlanMode, RuntimeAction,

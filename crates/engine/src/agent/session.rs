@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fusee_journal::{Branch, RunId};
 use fusee_model::{Model, Price, RequestOptions, ToolSpec};
 use fusee_tools::tool::computer;
-use fusee_tools::{Secrets, ToolDefinition, Toolbox, Workspace};
+use fusee_tools::{CommandSettings, Secrets, ToolDefinition, Toolbox, Workspace};
 
 use super::interrupt::TurnInterrupt;
 use super::limits::Limits;
@@ -32,6 +32,8 @@ pub struct Session {
     pub others: std::collections::BTreeMap<String, PricedModel>,
     /// Options of each request.
     pub options: RequestOptions,
+    /// Dependencies of commands, for those that run outside of a call.
+    pub commands: CommandSettings,
     /// The tools on offer.
     pub toolbox: Toolbox,
     /// The workspace the tools act on.
@@ -66,6 +68,7 @@ impl Session {
             model: Arc::clone(&self.model),
             others: self.others.clone(),
             options: self.options.clone(),
+            commands: self.commands.clone(),
             toolbox: self.toolbox.clone(),
             workspace: Arc::clone(&self.workspace),
             limits,

@@ -32,6 +32,8 @@ pub struct AgentTask {
     pub(crate) submission_id: String,
     pub(crate) turn_type: TurnType,
     pub(crate) system: String,
+    /// System prompt of parts without tools, if it differs.
+    pub(crate) direct_system: Option<String>,
     pub(crate) input: Vec<Message>,
     pub(crate) earlier: PriorConversation,
     pub(crate) sectioned_prompt: Option<SectionedPrompt>,
@@ -203,6 +205,7 @@ impl AgentTask {
             submission_id,
             turn_type,
             system,
+            direct_system: None,
             input,
             earlier,
             sectioned_prompt: None,
@@ -225,6 +228,12 @@ impl AgentTask {
     #[must_use]
     pub(crate) fn with_spent(self, spent: Spent) -> Self {
         Self { spent_before: spent, ..self }
+    }
+
+    /// Sets the system prompt of parts without tools.
+    #[must_use]
+    pub(crate) fn with_direct_system(self, system: String) -> Self {
+        Self { direct_system: Some(system), ..self }
     }
 
     /// Makes the task fail immediately with this message.
@@ -359,6 +368,17 @@ impl AgentTask {
 
     /// Like [`Self::run`], but returns everything known about the task.
     pub(crate) async fn run_to_end(&self, started_ms: i64) -> Result<FinishedTask, RunAborted> {
+        let (runner, outcome, missing) = self.drive(started_ms).await?;
+        let outcome = self.end(&runner, outcome);
+        Ok(runner.finish(outcome, missing))
+    }
+
+    /// Runs the task up to its end, which is left to [`Self::end`]; also returns the requirements that it does not
+    /// meet.
+    pub(crate) async fn drive(
+        &self,
+        started_ms: i64,
+    ) -> Result<(TurnManager<'_>, TaskOutcome, Vec<String>), RunAborted> {
         self.announce(started_ms);
         let mut runner = TurnManager::new(self, started_ms);
         runner.run.meter.spent.add(&self.spent_before);
@@ -368,8 +388,7 @@ impl AgentTask {
         if !missing.is_empty() {
             (outcome.status, outcome.error) = (TaskStatus::Failed, Some(unmet(&missing)));
         }
-        let outcome = self.end(&runner, outcome);
-        Ok(runner.finish(outcome, missing))
+        Ok((runner, outcome, missing))
     }
 
     /// Fails the task before any model request, still emitting its start and end events.
@@ -427,7 +446,8 @@ impl AgentTask {
         [started].into_iter().chain(chosen).chain(self.earlier.compaction(started_ms))
     }
 
-    fn end(&self, runner: &TurnManager<'_>, outcome: TaskOutcome) -> TaskOutcome {
+    /// Reports on the task and ends it.
+    pub(crate) fn end(&self, runner: &TurnManager<'_>, outcome: TaskOutcome) -> TaskOutcome {
         self.report(runner, &outcome);
         if self.rules.parent.is_none() {
             *self.progress.status.lock() = Some(outcome.status);

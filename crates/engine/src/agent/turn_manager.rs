@@ -144,8 +144,8 @@ impl<'t> TurnManager<'t> {
 
     /// Runs the configured command after the task, and compares the recorded changes with the files.
     async fn settle(&mut self) -> Result<(), RunAborted> {
-        self.runtime().run_after().await?;
         let task = self.run.task;
+        self.runtime().run_after(&task.rules.after).await?;
         if task.rules.parent.is_none() {
             task_report::settle_changes(task, &mut self.flow.facts).await?;
         }
@@ -251,7 +251,7 @@ impl<'t> TurnManager<'t> {
         let opened = self.conversation.prompt.as_ref().map(RenderedPrompt::opened).unwrap_or_default();
         let (facts, plan, phases, payload) = self.flow.into_parts();
         let last_ms = self.run.meter.last_ms;
-        let sample = self.files.sample.result();
+        let sample = self.files.sample;
         FinishedTask { outcome, facts, plan, phases, missing, payload, last_ms, opened, sample }
     }
 }

@@ -120,6 +120,32 @@ pub(super) fn find<'t>(text: &'t str, language: &str) -> Option<Vec<&'t str>> {
     Some(found)
 }
 
+/// The line of the first syntax error, from 1; `None` if the text parses or the grammar cannot tell.
+pub(super) fn first_error(text: &str, language: &str, path: &str) -> Option<usize> {
+    // The grammar is that of TSX, which reads a few constructs of TypeScript and C differently.
+    let is_close = path.ends_with(".ts") || matches!(language, "c" | "cpp");
+    let grammar = grammar(language).filter(|_| !is_close && text.len() <= LONGEST)?;
+    let tree = parse(text, grammar)?;
+    if !tree.root_node().has_error() {
+        return None;
+    }
+    let mut cursor = tree.walk();
+    loop {
+        let node = cursor.node();
+        if node.is_error() || node.is_missing() {
+            return Some(node.start_position().row + 1);
+        }
+        if node.has_error() && cursor.goto_first_child() {
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return Some(1);
+            }
+        }
+    }
+}
+
 fn parse(text: &str, grammar: &Grammar) -> Option<Tree> {
     let mut parser = Parser::new();
     parser.set_language(&(grammar.language)()).ok()?;

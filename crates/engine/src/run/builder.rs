@@ -92,16 +92,14 @@ impl RunBuilder {
         self
     }
 
-    /// Opens the models that stages of the flow name. `open` gets the ids of the stage and of the model.
+    /// Opens the models that the flow names. `open` gets the ids of the stage and of the model.
     pub fn with_stage_models<E>(
         mut self,
         mut open: impl FnMut(&str, &str) -> Result<PricedModel, E>,
     ) -> Result<Self, E> {
-        for stage in &self.spec.flow.stages {
-            if let Some(name) = &stage.model
-                && !self.deps.others.contains_key(name)
-            {
-                self.deps.others.insert(name.clone(), open(&stage.id, name)?);
+        for (stage, name) in self.spec.flow.other_models() {
+            if !self.deps.others.contains_key(name) {
+                self.deps.others.insert(name.to_owned(), open(stage, name)?);
             }
         }
         Ok(self)

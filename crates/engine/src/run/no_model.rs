@@ -34,7 +34,7 @@ pub fn no_model() -> Arc<dyn Model> {
 
 /// Returns placeholders for the models named by stages.
 pub(crate) fn others(settings: &RunSpec) -> BTreeMap<String, PricedModel> {
-    let names = settings.flow.stages.iter().filter_map(|stage| stage.model.clone());
+    let names = settings.flow.other_models().map(|(_, name)| name.to_owned());
     let absent = |name: &String| NoModel { name: name.clone(), ..NoModel::new(settings) };
     let priced = |name: &String| PricedModel { model: Arc::new(absent(name)), price: None };
     names.map(|name| (name.clone(), priced(&name))).collect()

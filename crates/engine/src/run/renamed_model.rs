@@ -44,4 +44,8 @@ impl Model for RenamedModel {
     fn context_tokens<'a>(&'a self) -> BoxFuture<'a, Option<u64>> {
         self.model.context_tokens()
     }
+
+    fn slots<'a>(&'a self) -> BoxFuture<'a, Option<u32>> {
+        self.model.slots()
+    }
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use fusee_journal::event::{
-    CallFate, ChangeKind, ErrorCode, ErrorDetail, FlowStageReport, PhaseSource, ReadCache, Role, StageStatus,
-    TaskComplete, TaskReport, TaskStarted, TaskStatus, ToolResult, TurnType, Verification, json_schema,
+    CallFate, ChangeKind, ErrorCode, ErrorDetail, FilesLocated, FlowStageReport, LocatedFile, PhaseSource,
+    ReadCache, Role, Sample, StageStatus, TaskComplete, TaskReport, TaskStarted, TaskStatus, ToolResult,
+    TurnType, Verification, json_schema,
 };
 use fusee_journal::{Branch, Event, EventRecord};
 use serde_json::{Value, json};
@@ -107,7 +108,20 @@ fn every_event() -> Vec<Event> {
         Event::TaskReportInvalid { task_id: text(), problems: vec![text()] },
         Event::Gap { from: 1, to: 2 },
         Event::FlowChosen { flow: text(), reason: text() },
-        Event::Sample { n: 1, verdict: text(), passed: Some(1), failed: Some(2) },
+        Event::FilesLocated(FilesLocated {
+            files: vec![LocatedFile { path: text(), reason: text() }],
+            tests: vec![text()],
+        }),
+        Event::Sample(Sample {
+            n: 1,
+            verdict: text(),
+            reason: Some(text()),
+            repairs: Some(1),
+            passed: Some(1),
+            failed: Some(2),
+            tokens: 300,
+            duration_ms: 40,
+        }),
         Event::StageStarted { stage: text(), label: text(), attempt: 1 },
         Event::StageComplete { stage: text(), status: StageStatus::Completed },
         Event::StageComplete { stage: text(), status: StageStatus::Failed },
@@ -273,7 +287,8 @@ fn a_field_too_many_too_few_or_of_another_type_is_not_valid() {
             let optional = OPTIONAL.contains(&key.as_str())
                 || matches!(
                     (kind, key.as_str()),
-                    ("approval_resolved", "reason") | ("sample", "passed" | "failed")
+                    ("approval_resolved", "reason")
+                        | ("sample", "reason" | "repairs" | "passed" | "failed" | "tokens" | "duration_ms")
                 );
             let mut less = good.clone();
             less.as_object_mut().expect("an object").shift_remove(key);

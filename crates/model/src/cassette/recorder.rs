@@ -137,6 +137,10 @@ impl Model for Recorder {
             tokens
         })
     }
+
+    fn slots<'a>(&'a self) -> BoxFuture<'a, Option<u32>> {
+        self.model.slots()
+    }
 }
 
 /// Encodes one line of a cassette.

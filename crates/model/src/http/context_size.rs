@@ -1,4 +1,4 @@
-//! Queries a model's context size from its server: `max_model_len` and similar fields in the model list,
+//! Queries what a server says about itself: the slots it has, and a model's context size: `max_model_len` and similar fields in the model list,
 //! llama.cpp's `/props`, which knows the size the server was started with, and Ollama's `/api/show`.
 
 use std::time::Duration;
@@ -12,6 +12,8 @@ use super::list_models;
 
 /// Timeout of the query; it is not repeated.
 const TIME: Duration = Duration::from_secs(3);
+/// Requests that are sent to vLLM at once: it does not say what fits.
+const VLLM_SLOTS: u32 = 4;
 /// Maximum size of a response; the longest known list (OpenRouter's) is a third of this.
 const MAX_ANSWER: usize = 4 << 20;
 
@@ -33,6 +35,23 @@ pub(super) async fn ask(endpoint: &Endpoint, id: &str) -> Option<u64> {
         }
         let props = fetch(endpoint, "/props").await;
         props.as_ref().and_then(running).or(trained)
+    })
+    .await
+    .ok()
+    .flatten()
+}
+
+/// Requests that the server works on at once: llama.cpp's slots. vLLM batches as many as fit.
+pub(super) async fn slots(endpoint: &Endpoint) -> Option<u32> {
+    if !endpoint.is_plain() {
+        return None;
+    }
+    timeout(TIME, async {
+        if let Some(props) = fetch(endpoint, "/props").await {
+            return props["total_slots"].as_u64().and_then(|slots| u32::try_from(slots).ok());
+        }
+        let list = fetch(endpoint, "models").await?;
+        (list["data"][0]["owned_by"] == "vllm").then_some(VLLM_SLOTS)
     })
     .await
     .ok()

@@ -219,6 +219,7 @@ impl ForkServer {
                     layers: standing.layers(),
                     network: room.policy().network,
                     owner: room.policy().owner,
+                    substituted: room.policy().substitute.is_some(),
                     directory: &path_of(&request.directory)?,
                     absent: &room.missing_protected_paths(standing),
                 });

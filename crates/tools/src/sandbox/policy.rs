@@ -104,6 +104,9 @@ pub struct Policy {
     pub read: Vec<PathBuf>,
     /// Trees that can be changed, above all the workspace.
     pub write: Vec<PathBuf>,
+    /// What is shown in place of one of the writable trees, so that commands change that instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub substitute: Option<Substitute>,
     /// Files and trees that appear empty.
     pub hidden: Vec<PathBuf>,
     /// Paths inside writable trees that can be neither changed nor created.
@@ -118,6 +121,29 @@ pub struct Policy {
     pub network: Network,
     /// User and group to run as, if different from those of this process.
     pub owner: Option<Owner>,
+}
+
+/// A tree that commands see in place of a writable one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Substitute {
+    /// Path of the writable tree.
+    pub path: PathBuf,
+    /// What is mounted there.
+    pub source: SubstituteSource,
+}
+
+/// Where the files of a substitute come from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SubstituteSource {
+    /// A copy of the tree in this directory.
+    Copy(PathBuf),
+    /// The tree itself, below a layer that receives all changes.
+    Overlay {
+        /// Directory of the changed files.
+        upper: PathBuf,
+        /// Empty directory on the same file system, for the kernel.
+        work: PathBuf,
+    },
 }
 
 /// Owner of the workspace. Root without capabilities could not change the owner's files, and would leave

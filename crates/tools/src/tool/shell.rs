@@ -3,6 +3,7 @@
 //! The sandbox starts and ends commands; `capture` keeps the part of their output that a model can use; `job`
 //! manages background commands.
 
+mod candidate;
 mod capture;
 mod job;
 mod network;
@@ -35,6 +36,7 @@ use crate::tool::{
 };
 use crate::workspace::{OpenedPath, WorkspacePath};
 
+pub use candidate::{CandidateFiles, candidate_shell, copy_kind};
 use capture::{Capture, ReportedOutput};
 pub(crate) use job::{Jobs, shell_kill, shell_poll};
 pub use network::NETWORK_BLOCKED;
@@ -45,6 +47,10 @@ use spool::Spool;
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
 pub(crate) fn shell(settings: CommandSettings) -> impl Tool {
+    shell_tool(settings)
+}
+
+fn shell_tool(settings: CommandSettings) -> Shell {
     let definition = ToolDefinition {
         name: Cow::Borrowed("shell"),
         description: Cow::Borrowed(

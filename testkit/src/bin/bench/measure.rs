@@ -25,6 +25,7 @@ pub(crate) struct Programs {
     pub(crate) request_cost: PathBuf,
     pub(crate) search_cost: PathBuf,
     pub(crate) sandbox_cost: PathBuf,
+    pub(crate) copy_cost: PathBuf,
     /// Scans for changes on request.
     pub(crate) look: PathBuf,
     /// Measures the file index and the templates.

@@ -11,6 +11,8 @@ use super::measure::Programs;
 const MAX_RATIO: f64 = 1.5;
 /// Maximum milliseconds the sandbox adds to a command.
 const MAX_MS: f64 = 3.0;
+/// Maximum milliseconds of a copy that the kernel can make as an overlay.
+const MAX_COPY_MS: f64 = 50.0;
 
 /// Our time divided by the time of `rg`, on the same tree in the same run.
 pub(crate) fn search(programs: &Programs) -> Vec<Figure> {
@@ -31,6 +33,15 @@ pub(crate) fn sandbox(programs: &Programs) -> Vec<Figure> {
             Figure::at_most(format!("command {name}, overhead"), ms - bare, "ms", MAX_MS)
         }
         _ => Figure::shown(format!("command {name}"), ms, "ms"),
+    });
+    figures.collect()
+}
+
+/// Time of a copy of a project with 50 000 files. Copies as files depend on the file system.
+pub(crate) fn copy(programs: &Programs) -> Vec<Figure> {
+    let figures = measure(&programs.copy_cost).into_iter().map(|(name, ms)| match name.as_str() {
+        "as an overlay" => Figure::at_most(format!("copy of 50 000 files {name}"), ms, "ms", MAX_COPY_MS),
+        _ => Figure::shown(format!("copy of 50 000 files {name}"), ms, "ms"),
     });
     figures.collect()
 }

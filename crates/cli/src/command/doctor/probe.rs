@@ -88,7 +88,8 @@ pub(super) async fn ask(name: &str, config: &Config, environment: &Environment) 
     }
 }
 
-async fn call(model: &dyn Model) -> Result<Reply, ModelError> {
+/// Asks a model for a tool call.
+pub(super) async fn call(model: &dyn Model) -> Result<Reply, ModelError> {
     let tool = ToolSpec {
         name: "ping".to_owned(),
         description: "Shows that tools can be called.".to_owned(),

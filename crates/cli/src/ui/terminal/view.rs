@@ -234,7 +234,8 @@ impl View {
                 );
             }
             Event::FlowChosen { .. }
-            | Event::Sample { .. }
+            | Event::FilesLocated(_)
+            | Event::Sample(_)
             | Event::StageStarted { .. }
             | Event::StageComplete { .. }
             | Event::FlowStageReport(_)

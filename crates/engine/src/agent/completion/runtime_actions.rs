@@ -1,17 +1,19 @@
 //! Actions of the runtime itself within a task: reading files for the model, running commands, applying edits
 //! found in an answer. Each one is a journal step and emits events; none counts as a call of the model.
 
+use std::sync::Arc;
+
 use fusee_journal::event::CallFate;
 use fusee_journal::{RunAborted, StepKind, StepRequest};
 use fusee_model::ToolCall;
-use fusee_tools::{SeenVersion, ToolOutput};
+use fusee_tools::{SeenVersion, Tool, ToolOutput};
 use serde_json::{Value, json};
 
 use crate::agent::conversation::Conversation;
 use crate::agent::conversation::known_files::KnownFiles;
 use crate::agent::execution::Execution;
 use crate::agent::flow::{
-    Feedback, FlowEditFormat, FlowState, PreloadedFile, edits, read_before, shown_before,
+    Feedback, FlowEditFormat, FlowState, PreloadedFile, RuntimeAction, edits, read_before, shown_before,
 };
 use crate::agent::tool_calls::call_gate::{self, CallHistory};
 use crate::agent::tool_calls::tool_executor::CallRecord;
@@ -61,10 +63,9 @@ impl RuntimeActions<'_, '_> {
         Ok(())
     }
 
-    /// Runs the configured command after the task. It does not affect how the task ended.
-    pub(crate) async fn run_after(&mut self) -> Result<(), RunAborted> {
-        self.end_sample().await?;
-        if let Some(command) = &self.run.task.rules.after.run {
+    /// Runs a configured command after the work. It does not affect how the task ended.
+    pub(crate) async fn run_after(&mut self, after: &RuntimeAction) -> Result<(), RunAborted> {
+        if let Some(command) = &after.run {
             self.run_command("after-run", command, FileEffects::Recorded).await?;
         }
         Ok(())
@@ -76,13 +77,19 @@ impl RuntimeActions<'_, '_> {
             .with_args(json!({ "read": named }));
         let request = task.rules.request.as_ref().unwrap_or(&task.request).clone();
         let (workspace, named) = (task.session.workspace.clone(), named.to_vec());
+        let located = task.rules.located.clone();
         let body = async move {
-            let read = tokio::task::spawn_blocking(move || read_before(&named, &request, &workspace)).await;
+            let read = tokio::task::spawn_blocking(move || {
+                read_before(&named, &request, located.as_deref(), &workspace)
+            })
+            .await;
             read.unwrap_or_default()
         };
         let recorded = self.run.engine().step(call, body).await?;
         self.run.meter.record(&recorded);
-        let materials: Vec<PreloadedFile> = recorded.value;
+        let mut materials: Vec<PreloadedFile> = recorded.value;
+        let repaired = task.rules.sample.as_ref().and_then(|sample| sample.repaired.as_ref());
+        let proposed = repaired.map(|repaired| &repaired.files);
         for (n, file) in materials.iter().enumerate() {
             let call = ToolCall {
                 id: format!("before-{}", n + 1),
@@ -97,6 +104,11 @@ impl RuntimeActions<'_, '_> {
             self.flow.facts.record_read(&file.path);
             emit_result(self.run, &call, &CallRecord::plain(output), 0);
         }
+        // A repair is shown the answer that it repairs.
+        proposed
+            .into_iter()
+            .flatten()
+            .for_each(|(path, text)| PreloadedFile::replace(&mut materials, path, text));
         Ok(materials)
     }
 
@@ -113,9 +125,6 @@ impl RuntimeActions<'_, '_> {
             Err(_) if self.flow.facts.has_changes() && !rules.one_answer => return Ok(None),
             Err(text) => return Ok(Some(Feedback { text, kind: "no_edit" })),
         };
-        if let Some(feedback) = self.begin_sample(&edits).await? {
-            return Ok(Some(feedback));
-        }
         let mut problems = Vec::new();
         for edit in edits {
             if self.run.session().toolbox.find(edit.tool).is_none() {
@@ -141,7 +150,7 @@ impl RuntimeActions<'_, '_> {
     }
 
     /// Makes a call, after the user's approval if that is required.
-    async fn make(
+    pub(crate) async fn make(
         &mut self,
         id: &str,
         name: &str,
@@ -160,32 +169,18 @@ impl RuntimeActions<'_, '_> {
             emit_result(run, &call, &refusal, 0);
             return Ok(refusal.output);
         }
-        self.perform(&call, arguments, effects).await
-    }
-
-    /// Makes a call that puts a file back. The user, who approved the change, is not asked again.
-    pub(crate) async fn restore(
-        &mut self,
-        id: &str,
-        name: &str,
-        arguments: Value,
-    ) -> Result<ToolOutput, RunAborted> {
-        let call = ToolCall { id: id.to_owned(), name: name.to_owned(), arguments: arguments.to_string() };
-        emit_call(self.run, &call);
-        self.perform(&call, arguments, FileEffects::Recorded).await
+        self.perform(&call, tool, arguments, effects).await
     }
 
     /// Performs an admitted call and reports its result.
-    async fn perform(
+    pub(crate) async fn perform(
         &mut self,
         call: &ToolCall,
+        tool: &Arc<dyn Tool>,
         arguments: Value,
         effects: FileEffects,
     ) -> Result<ToolOutput, RunAborted> {
         let (run, id, name) = (&mut *self.run, call.id.as_str(), call.name.as_str());
-        let Some(tool) = run.session().toolbox.find(name) else {
-            return Ok(ToolOutput::error(format!("There is no tool {name}.")));
-        };
         let (mut called, mut recorded) = run.runtime_executor().make(id, tool, arguments.clone()).await?;
         run.meter.record(&recorded);
         run.session().workspace.record_output(&called.output);

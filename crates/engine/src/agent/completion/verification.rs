@@ -103,7 +103,6 @@ impl Verification {
             let output = runtime.run_command(&id, &command, FileEffects::Ignored).await?;
             if output.ok || self.alternatives.is_empty() || !is_unusable(&output.content) {
                 runtime.flow.facts.record_verification(&command, output.ok);
-                runtime.files.sample.verified(output.ok, &output.content);
                 self.record(files, output.ok, &output.content);
                 break;
             }
@@ -130,6 +129,9 @@ impl Verification {
         runtime: &mut RuntimeActions<'_, '_>,
         answer: &str,
     ) -> Result<Option<Feedback>, RunAborted> {
+        if runtime.run.task.rules.sample.is_some() {
+            return self.review_candidate(runtime, answer).await;
+        }
         let refused = runtime.take_edits(answer).await?;
         // A refused edit, for instance of a protected test, does not invalidate verified work.
         let verifiable = self.command.is_some() && runtime.flow.facts.has_changes();
@@ -146,6 +148,26 @@ impl Verification {
             }
             (_, failed) => failed,
         })
+    }
+
+    /// Judges one of several answers, without touching the workspace.
+    async fn review_candidate(
+        &mut self,
+        runtime: &mut RuntimeActions<'_, '_>,
+        answer: &str,
+    ) -> Result<Option<Feedback>, RunAborted> {
+        let files = match runtime.candidate(answer).await? {
+            Ok(files) => files,
+            Err(feedback) => return Ok(Some(feedback)),
+        };
+        let Some(command) = self.command.clone() else { return Ok(None) };
+        self.runs += 1;
+        let output = runtime.run_on_candidate(&format!("verify-{}", self.runs), &command, files).await?;
+        runtime.flow.facts.record_verification(&command, output.ok);
+        runtime.files.sample.verified(output.ok, &output.content);
+        let state = runtime.flow.facts.state();
+        self.record(state, output.ok, &output.content);
+        Ok(self.report(state))
     }
 
     /// After the calls of a turn: records whether they ended a stage, else verifies changed files and records

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::carry_over::PriorConversation;
 use super::external_changes::FileSnapshot;
-use crate::agent::completion::sample_files::SampleFiles;
 use crate::agent::execution::Execution;
+use crate::agent::flow::SampleResult;
 use crate::agent::tool_calls::read_cache::SentReads;
 
 /// Maximum number of listed files: the grammar grows with them, and in a large tree the model has to search
@@ -31,8 +31,8 @@ pub(crate) struct KnownFiles {
     pub(crate) targets: Vec<String>,
     /// Number of edits taken from answers so far.
     pub(crate) answer_edits: u32,
-    /// Files of the answer, if it is one of several samples.
-    pub(crate) sample: SampleFiles,
+    /// What became of the answer, if it is one of several samples.
+    pub(crate) sample: SampleResult,
 }
 
 /// A file present at the start.

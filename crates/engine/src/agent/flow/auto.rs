@@ -2,12 +2,14 @@
 //! verifies the work (`verify = "auto"`), from the project's files. Both are decided once, when a run starts,
 //! and stored in its settings.
 
+use fusee_text::test_report::TestReport;
 use fusee_tools::Workspace;
 use fusee_tools::test_command::test_commands;
 use serde::{Deserialize, Serialize};
 
 use super::branched::is_read_only_command;
 use super::preload::{self, Subjects};
+use super::retry::SecondMethod;
 use super::samples::{SMALL_MODEL_REPAIRS, SMALL_MODEL_SAMPLES};
 use super::settings::{FlowMode, FlowSettings};
 
@@ -20,6 +22,13 @@ pub const VERIFY_OFF: &str = "off";
 /// Words that begin a question.
 const QUESTION: &str = "what why how when where which who whose is are was were does do did can could should would explain \
     describe summarise summarize tell show compare";
+
+/// Words that begin a request for an action other than a change of files, or no request at all.
+const OTHER: &str = "bench benchmark build check commit compile deploy execute install launch measure profile pull push run \
+    start stop test verify hello hey hi thanks thank";
+
+/// Words before the verb of a request.
+const POLITE: &str = "please kindly now then just";
 
 /// Maximum number of files in a workspace that are looked at.
 const MAX_FILES: usize = 20_000;
@@ -54,10 +63,10 @@ pub(crate) fn settle(flow: &mut FlowSettings, run: RunTraits<'_>, workspace: &Wo
         flow.chosen = Some(choice).filter(|choice| choice.flow != FlowMode::Flat);
     }
     if flow.is_direct() && run.small {
-        flow.samples = flow.samples.or(Some(SMALL_MODEL_SAMPLES));
-        // Retries of `direct` were called so before there were samples.
-        let most = if flow.replan_max > 0 { flow.replan_max } else { u32::MAX };
-        flow.repairs = flow.repairs.or(Some(SMALL_MODEL_REPAIRS.min(most)));
+        flow.take_samples();
+    } else if run.small && !run.needs_session && flow.stages.is_empty() {
+        let change = asks_for_change(run.request);
+        flow.second_method = Some(if change { SecondMethod::Direct } else { SecondMethod::Answer });
     }
     let wanted = match flow.verify.as_deref() {
         Some(VERIFY_OFF) => {
@@ -69,14 +78,37 @@ pub(crate) fn settle(flow: &mut FlowSettings, run: RunTraits<'_>, workspace: &Wo
         None => flow.is_direct(),
     };
     if wanted {
-        let mut commands = verify_commands(run.request, workspace).into_iter();
-        flow.verify = commands.next();
-        flow.verify_alternatives = commands.collect();
-        flow.verify_found = true;
+        flow.find_verification(run.request, workspace);
     }
 }
 
+/// The settings of `direct` for a task that was first tried in another way.
+pub(crate) fn direct_settings(mut flow: FlowSettings, request: &str, workspace: &Workspace) -> FlowSettings {
+    (flow.mode, flow.second_method) = (FlowMode::Direct, None);
+    flow.take_samples();
+    if flow.verify.is_none() {
+        flow.find_verification(request, workspace);
+    }
+    flow
+}
+
 impl FlowSettings {
+    /// Takes several answers, unless configured otherwise.
+    fn take_samples(&mut self) {
+        self.samples = self.samples.or(Some(SMALL_MODEL_SAMPLES));
+        // Retries of `direct` were called so before there were samples.
+        let most = if self.replan_max > 0 { self.replan_max } else { u32::MAX };
+        self.repairs = self.repairs.or(Some(SMALL_MODEL_REPAIRS.min(most)));
+    }
+
+    /// Finds the command that runs the project's own tests.
+    fn find_verification(&mut self, request: &str, workspace: &Workspace) {
+        let mut commands = verify_commands(request, workspace).into_iter();
+        self.verify = commands.next();
+        self.verify_alternatives = commands.collect();
+        self.verify_found = true;
+    }
+
     /// Drops `auto` and `off`, which only a plain request has a use for.
     pub(crate) fn drop_verify_words(&mut self) {
         self.verify = self.verify.take().filter(|command| command != VERIFY_AUTO && command != VERIFY_OFF);
@@ -101,8 +133,8 @@ fn choose(flow: &FlowSettings, run: RunTraits<'_>, workspace: &Workspace) -> Flo
     let all = workspace.files(MAX_FILES);
     match preload::subjects(run.request, workspace, &all) {
         Subjects { targets, .. } if targets.is_empty() => FlowChoice {
-            flow: FlowMode::Staged,
-            reason: "the model is small, and the request does not tell which files it is about".to_owned(),
+            flow: FlowMode::Direct,
+            reason: "the model is small; the files of the request are located first".to_owned(),
         },
         Subjects { targets, tests } => {
             let files: Vec<&str> = targets.iter().chain(&tests).map(String::as_str).collect();
@@ -123,11 +155,13 @@ fn choose(flow: &FlowSettings, run: RunTraits<'_>, workspace: &Workspace) -> Flo
 /// Whether a request asks for a change rather than for an answer.
 pub(crate) fn asks_for_change(request: &str) -> bool {
     let request = request.trim();
-    let first =
-        request.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty()).unwrap_or_default();
-    let is_question =
-        request.ends_with('?') || QUESTION.split_whitespace().any(|word| word.eq_ignore_ascii_case(first));
-    !is_question && is_read_only_command(request).is_none()
+    let is_in =
+        |list: &str, word: &str| list.split_whitespace().any(|known| known.eq_ignore_ascii_case(word));
+    let words = request.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let mut words = words.skip_while(|word| is_in(POLITE, word));
+    let first = words.next().unwrap_or_default();
+    let is_question = request.ends_with('?') || is_in(QUESTION, first);
+    !is_question && !is_in(OTHER, first) && is_read_only_command(request).is_none()
 }
 
 /// The commands that may verify the work, best first.
@@ -154,7 +188,9 @@ pub(crate) fn is_unusable(output: &str) -> bool {
         "npx canceled",
         "could not determine executable to run",
     ];
-    CODES.iter().chain(PHRASES).any(|sign| output.contains(sign))
+    // One of several packages may have no tests.
+    let ran = TestReport::parse(output).is_some_and(|report| report.passed + report.failed > 0);
+    !ran && CODES.iter().chain(PHRASES).any(|sign| output.contains(sign))
 }
 
 #[cfg(test)]

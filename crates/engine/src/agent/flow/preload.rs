@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use std::io::Read;
 
 use fusee_tools::workspace::OpenedPath;
-use fusee_tools::{ContentHash, Workspace};
+use fusee_tools::{ContentHash, SeenVersion, Workspace};
 use serde::{Deserialize, Serialize};
 
+use super::location::Located;
 use super::request_files::{RequestFiles, is_test};
 
 /// Maximum bytes read per file and in total.
@@ -18,7 +19,7 @@ const ALL_BYTES: usize = 160 * 1024;
 const MAX_FILES: usize = 40;
 
 /// If a request names no file and the project has more sources than this, there is no target.
-const MAX_GUESSED: usize = 6;
+pub(super) const MAX_GUESSED: usize = 6;
 
 /// A file as shown to the model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,15 +35,49 @@ pub(crate) struct PreloadedFile {
     pub(crate) target: bool,
 }
 
-/// Reads the named files: globs, `@target`, `@tests`.
-pub(crate) fn read(named: &[String], request: &str, workspace: &Workspace) -> Vec<PreloadedFile> {
-    let subject = RequestFiles::find(request, workspace);
+impl PreloadedFile {
+    /// Replaces the text of a file, or adds it.
+    pub(crate) fn replace(files: &mut Vec<Self>, path: &str, text: &str) {
+        match files.iter_mut().find(|file| file.path == path) {
+            Some(file) => (file.text, file.cut) = (text.to_owned(), false),
+            None => files.push(Self {
+                path: path.to_owned(),
+                text: text.to_owned(),
+                hash: ContentHash::of(text.as_bytes()),
+                cut: false,
+                target: true,
+            }),
+        }
+    }
+}
+
+/// Records that the run knows the current version of a file, which it is about to replace.
+pub(crate) fn remember_version(workspace: &Workspace, path: &str) {
+    if let Some(file) = material(workspace, path.to_owned(), false, 0) {
+        workspace.record_seen(&SeenVersion { path: file.path, hash: file.hash });
+    }
+}
+
+/// Reads the named files: globs, `@target`, `@tests`. The last two are the located files, if there are any.
+pub(crate) fn read(
+    named: &[String],
+    request: &str,
+    located: Option<&Located>,
+    workspace: &Workspace,
+) -> Vec<PreloadedFile> {
     let all = workspace.files(20_000);
+    let subjects = match located {
+        Some(Located { targets, tests }) => {
+            let targets = targets.iter().map(|file| file.path.clone()).collect();
+            Subjects { targets, tests: tests.clone() }
+        }
+        None => subjects(request, workspace, &all),
+    };
     let mut paths: Vec<(String, bool)> = Vec::new();
     for name in named {
         let found: Vec<(String, bool)> = match name.as_str() {
-            "@target" => targets(&subject, request, &all).into_iter().map(|path| (path, true)).collect(),
-            "@tests" => tests(&subject, &all).into_iter().map(|path| (path, false)).collect(),
+            "@target" => subjects.targets.iter().map(|path| (path.clone(), true)).collect(),
+            "@tests" => subjects.tests.iter().map(|path| (path.clone(), false)).collect(),
             glob => fusee_tools::matching(glob, &all).map(|path| (path.clone(), false)).collect(),
         };
         for (path, target) in found {
@@ -78,6 +113,13 @@ pub(crate) fn subjects(request: &str, workspace: &Workspace, all: &[String]) -> 
     Subjects { targets: targets(&subject, request, all), tests: tests(&subject, all) }
 }
 
+/// Whether the files of a request are clear without looking at more than names: it names them, or there is only one.
+pub(crate) fn is_clear(request: &str, workspace: &Workspace) -> bool {
+    let subject = RequestFiles::find(request, workspace);
+    let sources = workspace.files(20_000).into_iter().filter(|path| is_source(path) && !is_test(path));
+    !subject.named.is_empty() || sources.take(2).count() < 2
+}
+
 /// Reads a file as text, if it is a small text file.
 pub(crate) fn read_text(workspace: &Workspace, path: &str) -> Option<String> {
     material(workspace, path.to_owned(), false, FILE_BYTES).map(|file| file.text)
@@ -107,7 +149,8 @@ fn targets(subject: &RequestFiles, request: &str, all: &[String]) -> Vec<String>
     if found.len() <= MAX_GUESSED { found } else { Vec::new() }
 }
 
-fn tests(subject: &RequestFiles, all: &[String]) -> Vec<String> {
+/// The tests of a request's files: those it names or that are beside them, otherwise all if there are only a few.
+pub(super) fn tests(subject: &RequestFiles, all: &[String]) -> Vec<String> {
     if !subject.tests.is_empty() {
         return subject.tests.clone();
     }

@@ -93,6 +93,11 @@ impl ProtectedTests {
         is_protected(path) || self.files.iter().any(|kept| kept.path == path)
     }
 
+    /// Path and content of each protected file.
+    pub(crate) fn contents(&self) -> Vec<(String, Vec<u8>)> {
+        self.files.iter().map(|kept| (kept.path.clone(), kept.content.bytes().to_vec())).collect()
+    }
+
     /// Restores changed files, removes tests that were added, and returns the paths of both.
     pub(crate) fn restore(&self, workspace: &Workspace) -> Vec<String> {
         let differs = |kept: &&ProtectedFile| {

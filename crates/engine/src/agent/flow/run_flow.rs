@@ -8,13 +8,14 @@ use fusee_journal::{RunAborted, StepKind, StepRequest};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::preparation::{self, Preparation};
 use super::protected_tests::ProtectedTests;
 use super::request_files::RequestFiles;
 use super::settings::{FlowEditFormat, FlowMode, FlowSettings, RuntimeAction};
 use super::stage::Stage;
 use super::stage_runner::{StageNecessity, StageRunner, StageSpec};
 use super::task_rules::{FlowShape, StageRequirements, StageSignal, TaskRules};
-use super::{branched, tool_gate};
+use super::{branched, retry, tool_gate};
 use crate::agent::{AgentTask, TaskOutcome};
 
 const CONTEXT: &str = "This is the first of three stages: context. Find out what matters for the request: list, search \
@@ -53,9 +54,12 @@ pub(crate) async fn work(
         (true, FlowMode::Direct) => return answer_directly(&main, flow, started_ms).await,
     };
     let TaskRules { protected, parent, chosen, .. } = main.rules.clone();
-    main.with_rules(TaskRules { protected, parent, chosen, ..TaskRules::for_session(flow, shape) })
-        .run(started_ms)
-        .await
+    let rules = TaskRules { protected, parent, chosen, ..TaskRules::for_session(flow, shape) };
+    let task = main.with_rules(rules);
+    match flow.second_method {
+        Some(method) => retry::run(&task, flow, method, started_ms).await,
+        None => task.run(started_ms).await,
+    }
 }
 
 /// `direct`: one answer, or several of which the best is kept.
@@ -64,13 +68,30 @@ async fn answer_directly(
     flow: &FlowSettings,
     started_ms: i64,
 ) -> Result<TaskOutcome, RunAborted> {
-    let mut parts = StageRunner::new(main, flow, started_ms);
-    let part = direct(flow);
-    // Only whole files can be put back and compared.
-    let whole = part.rules.edit_format == FlowEditFormat::Whole;
-    let Some(sampling) = flow.sampling().filter(|_| whole) else { return parts.through(vec![part]).await };
+    let parts = StageRunner::new(main, flow, started_ms);
     parts.begin();
-    match parts.sampled(part, sampling).await? {
+    finish_directly(parts, main, flow).await
+}
+
+/// The answers of `direct` for a task that has been announced, and its end.
+pub(super) async fn finish_directly(
+    mut parts: StageRunner<'_>,
+    main: &AgentTask,
+    flow: &FlowSettings,
+) -> Result<TaskOutcome, RunAborted> {
+    let preparation = preparation::prepare(main, flow, &mut parts).await?;
+    let copies = preparation.copies;
+    let mut part = direct(flow, preparation);
+    if !copies {
+        part.attempts = part.attempts.max(flow.repairs.unwrap_or_default() + 1);
+    }
+    // Only whole files can be compared and tried in copies.
+    let whole = part.rules.edit_format == FlowEditFormat::Whole && copies;
+    let ended = match flow.sampling().filter(|_| whole) {
+        Some(sampling) => parts.sampled(part, sampling).await?,
+        None => parts.part(part).await?,
+    };
+    match ended {
         Ok(()) => {
             let done = parts.completed();
             parts.end(done).await
@@ -93,7 +114,7 @@ async fn subject(main: &AgentTask) -> Result<RequestFiles, RunAborted> {
 }
 
 /// Examines the workspace once, as a step.
-async fn look<T: Default + Serialize + DeserializeOwned + Send + 'static>(
+pub(super) async fn look<T: Default + Serialize + DeserializeOwned + Send + 'static>(
     main: &AgentTask,
     what: &str,
     find: impl FnOnce() -> T + Send + 'static,
@@ -182,7 +203,7 @@ fn staged3(flow: &FlowSettings) -> Vec<StageSpec> {
 }
 
 /// The model answers once with the new file; each retry starts over with the failure.
-fn direct(flow: &FlowSettings) -> StageSpec {
+fn direct(flow: &FlowSettings, preparation: Preparation) -> StageSpec {
     let shape = StageRequirements {
         id: "direct".to_owned(),
         signal: StageSignal::None,
@@ -206,6 +227,8 @@ fn direct(flow: &FlowSettings) -> StageSpec {
     };
     rules.after = flow.after.clone();
     rules.further_attempts = flow.replan_max;
+    let Preparation { verify, alternatives, failure, located, .. } = preparation;
+    (rules.verify, rules.verify_alternatives, rules.located) = (verify, alternatives, located);
     let what = match rules.edit_format {
         FlowEditFormat::Blocks => {
             "search and replace blocks: the file's path on a line of its own, then <<<<<<< SEARCH, the old \
@@ -213,12 +236,14 @@ fn direct(flow: &FlowSettings) -> StageSpec {
         }
         FlowEditFormat::Whole | FlowEditFormat::Tools => DIRECT,
     };
+    let task = [failure, Some(format!("Answer with {what}"))].into_iter().flatten().collect::<Vec<_>>();
+    let task = task.join("\n\n");
     StageSpec {
         // A small model that has to say what is wrong finds it more often.
         again: Some(format!("First say in one sentence what is wrong. Then answer with {what}")),
         attempts: flow.replan_max + 1,
         window: 0,
-        ..StageSpec::new("direct", format!("Answer with {what}"), rules, flow)
+        ..StageSpec::new("direct", task, rules, flow)
     }
 }
 
@@ -229,10 +254,10 @@ mod tests {
     #[test]
     fn the_instructions_of_direct_name_every_mark_of_its_edit_format() {
         let blocks = FlowSettings { edit_format: FlowEditFormat::Blocks, ..FlowSettings::default() };
-        let task = direct(&blocks).task;
+        let task = direct(&blocks, Preparation::default()).task;
         for mark in ["<<<<<<< SEARCH", "=======", ">>>>>>> REPLACE"] {
             assert!(task.contains(mark), "{mark} is missing in: {task}");
         }
-        assert!(direct(&FlowSettings::default()).task.contains("fenced block"));
+        assert!(direct(&FlowSettings::default(), Preparation::default()).task.contains("fenced block"));
     }
 }

@@ -1,14 +1,14 @@
 //! Several answers to one request. `direct` takes the first that passes; otherwise it keeps the best one and
-//! asks for repairs of it. This module decides which attempt comes next and which candidate is best; the
-//! stage runner makes the attempts, and `completion/sample_files.rs` puts the files back that an attempt
-//! changed.
+//! asks for repairs of it. This module decides which attempt comes next and which candidate is best; `sampler.rs`
+//! makes the attempts, and `completion/candidate.rs` judges each answer in a copy of the workspace.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use fusee_journal::event::Event;
+use fusee_journal::event::Sample;
 use fusee_text::test_report::TestReport;
-use serde::{Deserialize, Serialize};
+
+use crate::agent::FinishedTask;
 
 /// Samples and repairs of a small model, unless configured.
 pub(crate) const SMALL_MODEL_SAMPLES: u32 = 6;
@@ -17,23 +17,14 @@ pub(crate) const SMALL_MODEL_REPAIRS: u32 = 2;
 /// Temperature of further samples, unless configured.
 pub(crate) const SAMPLE_TEMPERATURE: f64 = 0.7;
 
+/// Maximum number of samples that vote if there is no verification.
+const MAX_VOTES: u32 = 3;
+
 /// Files of a candidate: new content by path.
 pub(crate) type CandidateFiles = BTreeMap<String, String>;
 
-/// A file before the first attempt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum OriginalFile {
-    /// It did not exist.
-    Absent,
-    /// It had this content.
-    Text(String),
-    /// It is no text, or too large; it cannot be put back.
-    Other,
-}
-
 /// How many answers may be taken.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Sampling {
     /// Maximum number of answers to the same prompt.
     pub(crate) samples: u32,
@@ -41,10 +32,50 @@ pub(crate) struct Sampling {
     pub(crate) repairs: u32,
     /// Temperature of all samples but the first.
     pub(crate) temperature: f64,
+    /// Model that gets one attempt after all others failed.
+    pub(crate) escalate: Option<String>,
+}
+
+/// What became of an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It passes the verification.
+    Passed,
+    /// It does not pass.
+    Failed,
+    /// There is no verification.
+    Unverified,
+    /// An earlier answer had the same files.
+    Duplicate,
+    /// Its files are those of the workspace.
+    Unchanged,
+    /// A file of it has a syntax error.
+    NotParsed,
+    /// It has no files.
+    NoEdit,
+    /// It was not verified, because the task ended before.
+    #[default]
+    Refused,
+}
+
+impl Verdict {
+    /// Name in events and reports.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Failed => "failed",
+            Self::Unverified => "unverified",
+            Self::Duplicate => "duplicate",
+            Self::Unchanged => "unchanged",
+            Self::NotParsed => "not_parsed",
+            Self::NoEdit => "no_edit",
+            Self::Refused => "refused",
+        }
+    }
 }
 
 /// How well a candidate does. Greater is better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Score {
     /// Whether its tests ran at all.
     ran: bool,
@@ -65,7 +96,7 @@ impl Score {
     }
 }
 
-/// A candidate that did not pass.
+/// An answer with files.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Candidate {
     /// Number of the attempt it came from.
@@ -89,61 +120,13 @@ impl Candidate {
     }
 }
 
-/// What became of one answer, for events and reports.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct SampleVerdict {
-    n: u32,
-    verdict: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    passed: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    failed: Option<u32>,
-}
-
-impl SampleVerdict {
-    /// The verdict on attempt `n`.
-    pub(crate) fn new(n: u32, passes: bool, result: &SampleResult) -> Self {
-        let verdict = match result {
-            _ if passes => "passed",
-            SampleResult { duplicate: true, .. } => "duplicate",
-            SampleResult { files: None, .. } => "no_edit",
-            SampleResult { score: None, .. } => "refused",
-            SampleResult { .. } => "failed",
-        };
-        let (passed, failed) = result.score.and_then(Score::counts).unzip();
-        Self { n, verdict, passed, failed }
-    }
-
-    /// The event about it.
-    pub(crate) fn event(&self) -> Event {
-        let Self { n, verdict, passed, failed } = *self;
-        Event::Sample { n, verdict: verdict.to_owned(), passed, failed }
-    }
-}
-
-/// What the workspace holds after an attempt that does not pass.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Afterwards {
-    /// The files as they were before the first attempt, for another sample.
-    #[default]
-    Original,
-    /// The best candidate so far, for a repair or for the user.
-    Best,
-}
-
 /// What an attempt knows of those before it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SampleRules {
-    /// Files that earlier attempts changed, as they were.
-    pub(crate) originals: BTreeMap<String, OriginalFile>,
-    /// The best candidate so far.
-    pub(crate) best: Option<Candidate>,
     /// Files of the earlier answers.
     pub(crate) tried: Vec<CandidateFiles>,
-    /// What to leave behind.
-    pub(crate) afterwards: Afterwards,
-    /// Whether the best candidate is in the workspace, to be repaired.
-    pub(crate) repairs: bool,
+    /// The candidate that is repaired.
+    pub(crate) repaired: Option<Candidate>,
     /// Sampling temperature, if not the configured one.
     pub(crate) temperature: Option<f64>,
 }
@@ -151,14 +134,14 @@ pub(crate) struct SampleRules {
 /// An attempt that ended.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SampleResult {
+    /// What became of it.
+    pub(crate) verdict: Verdict,
+    /// Details of the verdict.
+    pub(crate) reason: Option<String>,
     /// Its files, if its answer had any.
     pub(crate) files: Option<CandidateFiles>,
-    /// All files known to have been changed, as they were at first.
-    pub(crate) originals: BTreeMap<String, OriginalFile>,
     /// The score, if it was verified.
     pub(crate) score: Option<Score>,
-    /// Whether an earlier answer had the same files.
-    pub(crate) duplicate: bool,
     /// What is wrong with it, if it was verified.
     pub(crate) failure: Option<String>,
 }
@@ -166,10 +149,14 @@ pub(crate) struct SampleResult {
 /// What to ask the model for after the attempts so far.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum NextAttempt {
-    /// Another answer to the same prompt, at this temperature if not the configured one.
-    Sample { temperature: Option<f64>, afterwards: Afterwards },
+    /// So many answers to the same prompt, at this temperature if not the configured one.
+    Samples { count: u32, temperature: Option<f64> },
     /// A repair of the best candidate, which is told what is wrong with it.
     Repair { failure: String },
+    /// An answer of a larger model, which is told what is wrong with the best candidate.
+    Escalate { model: String, failure: Option<String> },
+    /// The model chooses among the candidates.
+    Choose,
     /// No further attempt.
     Stop,
 }
@@ -180,74 +167,180 @@ pub(crate) struct Candidates {
     sampling: Sampling,
     samples: u32,
     repairs: u32,
+    escalated: bool,
     /// Whether the last repair was better than what it repaired.
     progress: bool,
-    rules: SampleRules,
+    best: Option<Candidate>,
+    tried: Vec<CandidateFiles>,
+    /// Candidates without a verification.
+    unverified: Vec<Candidate>,
+    /// Number of the candidate that was taken.
+    chosen: Option<u32>,
 }
 
 impl Candidates {
     /// No attempt yet.
     pub(crate) fn new(sampling: Sampling) -> Self {
-        Self { sampling, samples: 0, repairs: 0, progress: true, rules: SampleRules::default() }
+        Self {
+            sampling,
+            samples: 0,
+            repairs: 0,
+            escalated: false,
+            progress: true,
+            best: None,
+            tried: Vec::new(),
+            unverified: Vec::new(),
+            chosen: None,
+        }
     }
 
-    /// The next attempt, after all earlier ones failed.
-    pub(crate) fn next(&mut self) -> NextAttempt {
-        let Sampling { samples, repairs, temperature } = self.sampling;
-        if self.samples < samples {
-            self.samples += 1;
-            let last = self.samples == samples;
-            return NextAttempt::Sample {
-                temperature: (self.samples > 1).then_some(temperature),
-                afterwards: if last { Afterwards::Best } else { Afterwards::Original },
-            };
+    /// The next attempt, after all earlier ones failed. At most `parallel` samples are taken at once.
+    pub(crate) fn next(&mut self, parallel: u32) -> NextAttempt {
+        let Sampling { samples, repairs, temperature, .. } = self.sampling;
+        if !self.unverified.is_empty() {
+            return self.next_vote(samples.min(MAX_VOTES), temperature);
         }
-        match &self.rules.best {
+        if self.samples < samples {
+            // The first answer passes most often, so that it is taken alone.
+            let count = if self.samples == 0 { 1 } else { parallel.clamp(1, samples - self.samples) };
+            let temperature = (self.samples > 0).then_some(temperature);
+            self.samples += count;
+            return NextAttempt::Samples { count, temperature };
+        }
+        match &self.best {
             Some(best) if self.repairs < repairs && self.progress => {
                 self.repairs += 1;
                 NextAttempt::Repair { failure: best.failure.clone() }
             }
-            _ => NextAttempt::Stop,
+            best => {
+                let failure = best.as_ref().map(|best| best.failure.clone());
+                match self.sampling.escalate.clone().filter(|_| !self.escalated) {
+                    Some(model) => {
+                        self.escalated = true;
+                        NextAttempt::Escalate { model, failure }
+                    }
+                    None => NextAttempt::Stop,
+                }
+            }
         }
+    }
+
+    /// Without a verification, answers vote: two that agree are enough.
+    fn next_vote(&mut self, most: u32, temperature: f64) -> NextAttempt {
+        if self.chosen.is_some() || self.agreed().is_some() {
+            return NextAttempt::Stop;
+        }
+        if self.samples < most {
+            self.samples += 1;
+            return NextAttempt::Samples { count: 1, temperature: Some(temperature) };
+        }
+        if self.unverified.len() > 1 { NextAttempt::Choose } else { NextAttempt::Stop }
     }
 
     /// The rules of an attempt.
     pub(crate) fn rules(&self, next: &NextAttempt) -> SampleRules {
-        let (afterwards, temperature) = match next {
-            NextAttempt::Sample { temperature, afterwards } => (*afterwards, *temperature),
-            NextAttempt::Repair { .. } | NextAttempt::Stop => (Afterwards::Best, None),
+        let (temperature, repairs) = match next {
+            NextAttempt::Samples { temperature, .. } => (*temperature, false),
+            NextAttempt::Repair { .. } | NextAttempt::Escalate { .. } => (None, true),
+            NextAttempt::Choose | NextAttempt::Stop => (None, false),
         };
-        let repairs = matches!(next, NextAttempt::Repair { .. });
-        SampleRules { afterwards, temperature, repairs, ..self.rules.clone() }
+        let repaired = self.best.clone().filter(|_| repairs);
+        SampleRules { tried: self.tried.clone(), repaired, temperature }
     }
 
-    /// Takes in an attempt that did not pass. Returns whether it is the best so far.
-    pub(crate) fn add(&mut self, n: u32, result: SampleResult) -> bool {
-        self.rules.originals = result.originals;
+    /// Takes in an attempt.
+    pub(crate) fn add(&mut self, n: u32, result: SampleResult) {
         let repaired = self.repairs > 0;
-        let failure = result.failure.unwrap_or_default();
-        let (Some(files), Some(score), false) = (result.files, result.score, result.duplicate) else {
+        let Some(files) = result.files.filter(|files| !self.tried.contains(files)) else {
             self.progress = !repaired;
-            return false;
+            return;
         };
-        self.rules.tried.push(files.clone());
-        let better = is_better(score, self.rules.best.as_ref());
+        let failure = result.failure.unwrap_or_default();
+        let score = result.score.unwrap_or(Score::new(None));
+        let candidate = Candidate { n, files, score, failure };
+        match result.verdict {
+            Verdict::Passed => self.chosen = Some(n),
+            Verdict::Failed => {}
+            Verdict::Unverified => return self.unverified.push(candidate),
+            _ => {
+                self.progress = !repaired;
+                return;
+            }
+        }
+        self.tried.push(candidate.files.clone());
+        let better = self.chosen.is_some() || is_better(score, self.best.as_ref());
         self.progress = !repaired || better;
         if better {
-            self.rules.best = Some(Candidate { n, files, score, failure });
+            self.best = Some(candidate);
         }
-        better
     }
 
-    /// The best candidate so far.
+    /// Takes the model's choice among the unverified candidates, counted from 1; the first if it made none.
+    pub(crate) fn choose(&mut self, number: Option<usize>) {
+        let at = number.and_then(|number| number.checked_sub(1)).unwrap_or_default();
+        self.chosen = self.unverified.get(at).or(self.unverified.first()).map(|candidate| candidate.n);
+    }
+
+    /// The candidate whose files are to be kept, and why.
+    pub(crate) fn winner(&self) -> Option<(&Candidate, &'static str)> {
+        if let Some(chosen) = self.chosen {
+            let all = self.unverified.iter().chain(&self.best);
+            let why = if self.unverified.is_empty() { "it passes" } else { "the model chose it" };
+            return all.into_iter().find(|candidate| candidate.n == chosen).map(|winner| (winner, why));
+        }
+        if let Some(agreed) = self.agreed() {
+            return Some((agreed, "two answers agree"));
+        }
+        let first = self.unverified.first().map(|first| (first, "it is the only answer"));
+        first.or_else(|| self.best.as_ref().map(|best| (best, "it passes more tests than the others")))
+    }
+
+    /// Candidates that were not verified.
+    pub(crate) fn unverified(&self) -> &[Candidate] {
+        &self.unverified
+    }
+
+    /// The best verified candidate so far.
     pub(crate) fn best(&self) -> Option<&Candidate> {
-        self.rules.best.as_ref()
+        self.best.as_ref()
+    }
+
+    /// The first of two unverified candidates that are the same but for blank lines and spaces at line ends.
+    fn agreed(&self) -> Option<&Candidate> {
+        let all: Vec<_> = self.unverified.iter().map(|candidate| normalised(&candidate.files)).collect();
+        let has_twin = |at: &usize| all[at + 1..].contains(&all[*at]);
+        (0..all.len()).find(has_twin).map(|at| &self.unverified[at])
+    }
+}
+
+/// The verdict on attempt `n`, for events and reports.
+pub(crate) fn judged(n: u32, rules: &SampleRules, ended: &FinishedTask) -> Sample {
+    let SampleResult { verdict, reason, score, .. } = &ended.sample;
+    let (passed, failed) = score.and_then(Score::counts).unzip();
+    let usage = ended.outcome.usage();
+    Sample {
+        n,
+        verdict: verdict.name().to_owned(),
+        reason: reason.clone(),
+        repairs: rules.repaired.as_ref().map(|repaired| repaired.n),
+        passed,
+        failed,
+        tokens: usage.input_tokens + usage.output_tokens,
+        duration_ms: ended.outcome.spent.active_ms,
     }
 }
 
 /// Whether a candidate with this score replaces the best one. The earlier of two equal ones stays.
-pub(crate) fn is_better(score: Score, best: Option<&Candidate>) -> bool {
+fn is_better(score: Score, best: Option<&Candidate>) -> bool {
     best.is_none_or(|best| score > best.score)
+}
+
+/// Files without blank lines and spaces at line ends.
+fn normalised(files: &CandidateFiles) -> BTreeMap<&str, Vec<&str>> {
+    let lines = |text: &'_ str| -> Vec<&'_ str> {
+        text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect()
+    };
+    files.iter().map(|(path, text)| (path.as_str(), lines(text))).collect()
 }
 
 #[cfg(test)]

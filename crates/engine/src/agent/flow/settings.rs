@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::auto::FlowChoice;
+use super::retry::SecondMethod;
 use super::samples::{SAMPLE_TEMPERATURE, Sampling};
 use super::stage::Stage;
 use crate::prompt::PlanningStrategy;
@@ -49,6 +50,9 @@ pub struct FlowSettings {
     /// Why the runtime chose the mode, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chosen: Option<FlowChoice>,
+    /// What to try if the task comes to nothing; settled when a run starts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub second_method: Option<SecondMethod>,
     /// Command that verifies the result; before a run starts, also `auto` and `off`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verify: Option<String>,
@@ -67,6 +71,12 @@ pub struct FlowSettings {
     /// Sampling temperature of all answers but the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample_temperature: Option<f64>,
+    /// Answers that are requested at once; by default what the server says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parallel_samples: Option<u32>,
+    /// Model that gets one attempt after all answers failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub escalate: Option<String>,
     /// Planning strategy in the prompt, if configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planning: Option<PlanningStrategy>,
@@ -88,14 +98,22 @@ pub struct FlowSettings {
 impl FlowSettings {
     /// How many answers `direct` takes, if not just one.
     pub(crate) fn sampling(&self) -> Option<Sampling> {
-        if self.samples.is_none() && self.repairs.is_none() {
+        if self.samples.is_none() && self.repairs.is_none() && self.escalate.is_none() {
             return None;
         }
         Some(Sampling {
             samples: self.samples.unwrap_or(1).max(1),
             repairs: self.repairs.unwrap_or_default(),
             temperature: self.sample_temperature.unwrap_or(SAMPLE_TEMPERATURE),
+            escalate: self.escalate.clone(),
         })
+    }
+
+    /// The models that the flow names, each with the stage that uses it.
+    pub fn other_models(&self) -> impl Iterator<Item = (&str, &str)> {
+        let stages =
+            self.stages.iter().filter_map(|stage| Some((stage.id.as_str(), stage.model.as_deref()?)));
+        stages.chain(self.escalate.as_deref().map(|model| ("escalate", model)))
     }
 
     /// Whether the model answers once, with the new files, and has no tools.
@@ -122,12 +140,15 @@ impl Default for FlowSettings {
             before: RuntimeAction::default(),
             after: RuntimeAction::default(),
             chosen: None,
+            second_method: None,
             verify: None,
             verify_alternatives: Vec::new(),
             verify_found: false,
             samples: None,
             repairs: None,
             sample_temperature: None,
+            parallel_samples: None,
+            escalate: None,
             planning: None,
             edit_format: FlowEditFormat::Tools,
             phase_control: PhaseControl::default(),

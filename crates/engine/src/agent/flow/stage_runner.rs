@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use fusee_journal::event::{ErrorCode, ErrorDetail, Event, FlowStageReport, StageStatus, TaskStatus};
 use fusee_journal::{Branch, RunAborted};
+use fusee_model::CancellationToken;
 
 use super::phases::Phases;
-use super::samples::{Candidates, NextAttempt, SampleVerdict, Sampling};
-use super::settings::FlowSettings;
+use super::settings::{FlowEditFormat, FlowSettings};
 use super::stage_notes::{self, StageNote};
 use super::task_rules::{FlowShape, TaskRules};
 use crate::agent::{AgentTask, Facts, FactsEnd, FinishedTask, Plan, Spent, TaskOutcome};
@@ -129,8 +129,8 @@ impl<'a> StageRunner<'a> {
         let (finished, missing) = loop {
             attempt += 1;
             self.emit(Event::StageStarted { stage: part.id.clone(), label: part.label.clone(), attempt });
-            let finished = self.attempt(&part, attempt, hint.as_deref(), &facts).await?;
-            self.take(&part, &finished);
+            let finished = self.attempt(&part, attempt, hint.as_deref(), &facts, &self.main.cancel).await?;
+            self.take(part.model.as_ref(), &finished);
             facts.absorb(&finished.facts);
             let missing = failures(&finished);
             if missing.is_empty() || attempt >= part.attempts || is_final(&finished.outcome) {
@@ -158,60 +158,6 @@ impl<'a> StageRunner<'a> {
         Ok(Err(Box::new(self.failed(&part.id, finished.outcome, &missing, unmet))))
     }
 
-    /// Runs one part by taking several answers: the first that passes, or else the best one. The inner error is
-    /// the outcome of the task if none passed.
-    pub(crate) async fn sampled(
-        &mut self,
-        part: StageSpec,
-        sampling: Sampling,
-    ) -> Result<Result<(), Box<TaskOutcome>>, RunAborted> {
-        let (mut candidates, mut facts) = (Candidates::new(sampling), Facts::default());
-        let (mut attempt, mut verdicts, mut last) = (0, Vec::new(), None);
-        loop {
-            let next = candidates.next();
-            let hint = match &next {
-                NextAttempt::Stop => break,
-                NextAttempt::Sample { .. } => None,
-                NextAttempt::Repair { failure } => Some(failure.clone()),
-            };
-            attempt += 1;
-            self.emit(Event::StageStarted { stage: part.id.clone(), label: part.label.clone(), attempt });
-            let mut part = part.clone();
-            part.rules.sample = Some(candidates.rules(&next));
-            let worked = self.attempt(&part, attempt, hint.as_deref(), &facts).await?;
-            self.take(&part, &worked);
-            facts.absorb(&worked.facts);
-            let missing = failures(&worked);
-            let verdict = SampleVerdict::new(attempt, missing.is_empty(), &worked.sample);
-            self.emit(verdict.event());
-            verdicts.push(verdict);
-            let ends = missing.is_empty() || is_final(&worked.outcome);
-            let sample = worked.sample.clone();
-            last = Some((worked, missing));
-            if ends {
-                break;
-            }
-            candidates.add(attempt, sample);
-        }
-        let Some((mut worked, mut missing)) = last else { return Ok(Ok(())) };
-        let completed = missing.is_empty();
-        if !completed && let Some(best) = candidates.best() {
-            missing.insert(0, best.describe(attempt));
-            if let Some(error) = &mut worked.outcome.error {
-                error.message = missing.join("; ");
-            }
-        }
-        let summary = if completed { worked.outcome.answer.clone() } else { missing.join("; ") };
-        let payload = serde_json::json!({ "samples": verdicts });
-        self.report(&part, completed, attempt, &facts, &summary, Some(payload));
-        if completed {
-            self.answer = worked.outcome.answer;
-            return Ok(Ok(()));
-        }
-        let unmet = !worked.missing.is_empty();
-        Ok(Err(Box::new(self.failed(&part.id, worked.outcome, &missing, unmet))))
-    }
-
     /// Reports a part that is skipped.
     pub(crate) fn skipped(&mut self, id: &str, label: &str, why: &str) {
         self.emit(Event::FlowStageReport(FlowStageReport {
@@ -227,12 +173,14 @@ impl<'a> StageRunner<'a> {
         self.emit(Event::StageComplete { stage: id.to_owned(), status: StageStatus::Skipped });
     }
 
-    async fn attempt(
-        &mut self,
+    /// Runs one attempt of a part, until its end or until `cancel` stops it.
+    pub(super) async fn attempt(
+        &self,
         part: &StageSpec,
         attempt: u32,
         hint: Option<&str>,
         so_far: &Facts,
+        cancel: &CancellationToken,
     ) -> Result<FinishedTask, RunAborted> {
         let main = self.main;
         let name = if attempt == 1 { part.id.clone() } else { format!("{}.{attempt}", part.id) };
@@ -258,11 +206,11 @@ impl<'a> StageRunner<'a> {
             Arc::clone(&main.engine),
             main.branch.child(&name),
             main.submission_id.clone(),
-            main.system.clone(),
+            self.system(part),
             self.input(part, hint),
             main.turn_type,
         )
-        .with_cancel(main.cancel.clone(), Arc::clone(&main.progress))
+        .with_cancel(cancel.clone(), Arc::clone(&main.progress))
         .with_rules(rules);
         if !part.rules.access.no_tools {
             task.sectioned_prompt = main
@@ -282,6 +230,13 @@ impl<'a> StageRunner<'a> {
         Box::pin(task.run_to_end(self.last_ms)).await
     }
 
+    /// System prompt of a part.
+    fn system(&self, part: &StageSpec) -> String {
+        let direct =
+            self.main.direct_system.as_ref().filter(|_| part.rules.edit_format != FlowEditFormat::Tools);
+        direct.unwrap_or(&self.main.system).clone()
+    }
+
     /// First message of a part: the request, the notes so far, the plan, the instructions.
     fn input(&self, part: &StageSpec, hint: Option<&str>) -> String {
         let mut pieces = vec![self.main.request.clone()];
@@ -295,9 +250,10 @@ impl<'a> StageRunner<'a> {
         pieces.join("\n\n")
     }
 
-    fn take(&mut self, part: &StageSpec, finished: &FinishedTask) {
+    /// Adds what a part that ended found out and used. `model` is its own model, if it has one.
+    pub(crate) fn take(&mut self, model: Option<&String>, finished: &FinishedTask) {
         if let Some(tokens) = finished.outcome.accepted_tokens {
-            self.accepted_tokens.insert(part.model.clone(), tokens);
+            self.accepted_tokens.insert(model.cloned(), tokens);
         }
         self.facts.absorb(&finished.facts);
         self.phases = finished.phases.clone();
@@ -305,11 +261,37 @@ impl<'a> StageRunner<'a> {
         if !finished.plan.tasks().is_empty() {
             self.plan = finished.plan.clone();
         }
-        self.spent.add(&finished.outcome.spent);
-        self.last_ms = self.last_ms.max(finished.last_ms);
+        self.add_spent(&finished.outcome.spent, finished.last_ms);
     }
 
-    fn report(
+    /// Adds resources that were used until `last_ms`.
+    pub(crate) fn add_spent(&mut self, spent: &Spent, last_ms: i64) {
+        self.spent.add(spent);
+        self.last_ms = self.last_ms.max(last_ms);
+    }
+
+    /// The task that the parts belong to.
+    pub(super) fn main(&self) -> &'a AgentTask {
+        self.main
+    }
+
+    /// The settings of the flow.
+    pub(super) fn flow(&self) -> &'a FlowSettings {
+        self.flow
+    }
+
+    /// Sets the answer of the task so far.
+    pub(super) fn set_answer(&mut self, answer: String) {
+        self.answer = answer;
+    }
+
+    /// End of the last step.
+    pub(crate) fn last_ms(&self) -> i64 {
+        self.last_ms
+    }
+
+    /// Reports on a part that ended.
+    pub(super) fn report(
         &self,
         part: &StageSpec,
         completed: bool,
@@ -351,7 +333,7 @@ impl<'a> StageRunner<'a> {
     }
 
     /// Outcome of a task whose part failed: with the part's own error, or with the requirements that were unmet.
-    fn failed(&self, part: &str, outcome: TaskOutcome, missing: &[String], unmet: bool) -> TaskOutcome {
+    pub(super) fn failed(&self, part: &str, outcome: TaskOutcome, missing: &[String], unmet: bool) -> TaskOutcome {
         let base = TaskOutcome { answer: outcome.answer, unreachable: outcome.unreachable, ..self.base() };
         let error = outcome.error.map(|error| {
             let message = match unmet {
@@ -360,7 +342,11 @@ impl<'a> StageRunner<'a> {
             };
             ErrorDetail { message, ..error }
         });
-        TaskOutcome { status: outcome.status, error, ..base }
+        let status = match outcome.status {
+            TaskStatus::Cancelled => TaskStatus::Cancelled,
+            TaskStatus::Completed | TaskStatus::Failed => TaskStatus::Failed,
+        };
+        TaskOutcome { status, error, ..base }
     }
 
     /// Reports on the entire task and ends it.
@@ -380,14 +366,14 @@ impl<'a> StageRunner<'a> {
         Ok(outcome)
     }
 
-    fn emit(&self, event: Event) {
+    pub(crate) fn emit(&self, event: Event) {
         let branch: &Branch = &self.main.branch;
         self.main.engine.emit(branch, event);
     }
 }
 
 /// The reasons why a part did not succeed.
-fn failures(finished: &FinishedTask) -> Vec<String> {
+pub(super) fn failures(finished: &FinishedTask) -> Vec<String> {
     match &finished.outcome.error {
         Some(error) if finished.missing.is_empty() => vec![error.message.clone()],
         _ => finished.missing.clone(),
@@ -396,7 +382,7 @@ fn failures(finished: &FinishedTask) -> Vec<String> {
 
 /// Whether a retry would be pointless: the task was cancelled, the model is unreachable or refused, or a
 /// limit is exhausted.
-fn is_final(outcome: &TaskOutcome) -> bool {
+pub(crate) fn is_final(outcome: &TaskOutcome) -> bool {
     let code = outcome.error.as_ref().map(|error| error.code);
     let declined = outcome.error.as_ref().is_some_and(|error| error.reason == "llm_error");
     let spent = matches!(code, Some(ErrorCode::Cancelled | ErrorCode::Timeout | ErrorCode::Budget));

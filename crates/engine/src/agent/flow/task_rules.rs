@@ -7,6 +7,7 @@ use fusee_journal::Branch;
 use fusee_tools::ContentHash;
 
 use super::auto::FlowChoice;
+use super::location::Located;
 use super::phases::Phases;
 use super::protected_tests::ProtectedTests;
 use super::samples::SampleRules;
@@ -47,6 +48,8 @@ pub(crate) struct TaskRules {
     pub(crate) edit_format: FlowEditFormat,
     /// Whether there is only one answer: a rejection ends the task.
     pub(crate) one_answer: bool,
+    /// The files that the runtime located, if the request names none.
+    pub(crate) located: Option<Arc<Located>>,
     /// Set if the task is one of several answers to the same request.
     pub(crate) sample: Option<SampleRules>,
     /// Tests that must not change.

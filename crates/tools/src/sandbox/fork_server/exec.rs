@@ -76,10 +76,8 @@ pub(crate) fn become_command(
 
 fn prepare(spec: &CommandSpec<'_>, descriptors: &Descriptors) -> Result<(), ExitReport> {
     match &spec.hold {
-        DecodedConfinement::Namespaces(entrance) => {
-            join::go_to(entrance.directory, descriptors.directory.as_fd())
-                .map_err(|error| ExitReport::not_confined(&SetupStep::Directory.failed()(error)))?
-        }
+        DecodedConfinement::Namespaces(entrance) => join::go_to(entrance, descriptors.directory.as_fd())
+            .map_err(|error| ExitReport::not_confined(&SetupStep::Directory.failed()(error)))?,
         DecodedConfinement::Unsandboxed | DecodedConfinement::Landlock(_) => {
             rustix::process::fchdir(&descriptors.directory)
                 .map_err(|error| ExitReport::NotStarted(error.raw_os_error()))?

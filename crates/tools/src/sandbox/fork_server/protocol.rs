@@ -62,6 +62,7 @@ pub(crate) struct NamespaceJoin<'r> {
     pub(crate) layers: ConfinementLayers,
     pub(crate) network: Network,
     pub(crate) owner: Option<Owner>,
+    pub(crate) substituted: bool,
     pub(crate) directory: &'r Path,
     pub(crate) absent: &'r [(&'r Path, CreatedPathAction)],
 }
@@ -111,11 +112,13 @@ pub(crate) fn encode<'v>(
             layers,
             network,
             owner,
+            substituted,
             directory,
             absent,
         }) => {
-            let room =
-                u8::from(users == UserNamespace::Own) | u8::from(layers == ConfinementLayers::Both) << 3;
+            let room = u8::from(users == UserNamespace::Own)
+                | u8::from(layers == ConfinementLayers::Both) << 3
+                | u8::from(substituted) << 4;
             push_marks(&mut message, room, network, owner, absent)?;
             push(&mut message, &[directory.as_os_str().as_bytes()])?;
             push_paths(&mut message, absent)?;
@@ -198,13 +201,14 @@ pub(crate) fn decode(message: &[u8]) -> Option<DecodedRequest<'_>> {
             let directory = *words.first()?;
             words.remove(0);
             let absent = marks.paths(&mut words)?;
-            let ConfinementHeader { users, layers, network, owner, .. } = marks;
+            let ConfinementHeader { users, layers, network, owner, substituted, .. } = marks;
             (
                 DecodedConfinement::Namespaces(JoinRequest {
                     users,
                     layers,
                     network,
                     owner,
+                    substituted,
                     directory,
                     absent,
                 }),
@@ -231,6 +235,7 @@ struct ConfinementHeader<'m> {
     layers: ConfinementLayers,
     network: Network,
     owner: Option<Owner>,
+    substituted: bool,
     made: &'m [u8],
 }
 
@@ -246,6 +251,7 @@ impl<'m> ConfinementHeader<'m> {
             layers: if flags & 8 == 0 { ConfinementLayers::Namespaces } else { ConfinementLayers::Both },
             network: if flags & 2 == 0 { Network::Machine } else { Network::Own },
             owner: (flags & 4 != 0).then_some(owner),
+            substituted: flags & 16 != 0,
             made,
         };
         Some((marks, rest))

@@ -33,6 +33,8 @@ pub(crate) struct JoinRequest<'m> {
     pub(crate) network: Network,
     /// User and group to run as, if different from those of this process.
     pub(crate) owner: Option<Owner>,
+    /// Whether the tree of the working directory is replaced by a substitute in the sandbox.
+    pub(crate) substituted: bool,
     /// Working directory, as a path in the sandbox.
     pub(crate) directory: &'m CStr,
     /// Protected paths that did not exist when the sandbox was created.
@@ -134,12 +136,15 @@ fn give_up_privileges(owner: Option<Owner>) -> io::Result<()> {
 }
 
 /// Changes to the command's directory by its path in the sandbox, and checks that it is the directory that
-/// was opened outside.
+/// was opened outside, unless another tree is meant to be there.
 ///
 /// The descriptor itself must not be used: it is in the machine's mount tree, and `..` would lead on from
 /// there.
-pub(crate) fn go_to(directory: &CStr, opened: BorrowedFd<'_>) -> io::Result<()> {
-    rustix::process::chdir(directory)?;
+pub(crate) fn go_to(entrance: &JoinRequest<'_>, opened: BorrowedFd<'_>) -> io::Result<()> {
+    rustix::process::chdir(entrance.directory)?;
+    if entrance.substituted {
+        return Ok(());
+    }
     let (here, there) = (rustix::fs::stat(c".")?, rustix::fs::fstat(opened)?);
     if (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino) {
         Ok(())

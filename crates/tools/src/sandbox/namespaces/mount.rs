@@ -63,6 +63,27 @@ pub(crate) fn new(kind: &str, settings: &[(&str, &str)], to: MountUse) -> io::Re
     Ok(rustix::mount::fsmount(system.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
 }
 
+/// Creates an overlay: `lower` with a layer in `upper` that receives all changes. Paths are resolved from the
+/// current directory. Attributes of the layer are those that a user may set.
+pub(crate) fn overlay(lower: &Path, upper: &Path, work: &Path) -> io::Result<OwnedFd> {
+    use std::os::unix::ffi::OsStrExt;
+    let system = rustix::mount::fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    for (name, path) in [("lowerdir", lower), ("upperdir", upper), ("workdir", work)] {
+        let mut escaped = Vec::new();
+        for byte in path.as_os_str().as_bytes() {
+            if [b':', b'\\'].contains(byte) {
+                escaped.push(b'\\');
+            }
+            escaped.push(*byte);
+        }
+        rustix::mount::fsconfig_set_string(system.as_fd(), name, escaped)?;
+    }
+    rustix::mount::fsconfig_set_flag(system.as_fd(), "userxattr")?;
+    rustix::mount::fsconfig_create(system.as_fd())?;
+    let attributes = MountAttrFlags::from_bits_retain(MountUse::WRITE.bits());
+    Ok(rustix::mount::fsmount(system.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
+}
+
 /// Attaches a mount at a place.
 pub(crate) fn put(mount: BorrowedFd<'_>, place: BorrowedFd<'_>) -> io::Result<()> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;

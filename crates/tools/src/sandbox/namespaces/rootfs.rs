@@ -16,7 +16,7 @@ use rustix::mount::{MountPropagationFlags, UnmountFlags};
 
 use crate::sandbox::error::{SandboxError, SetupStep};
 use crate::sandbox::namespaces::mount::{self, MountReach, SymlinkPolicy};
-use crate::sandbox::policy::Policy;
+use crate::sandbox::policy::{Policy, Substitute, SubstituteSource};
 use crate::sandbox::protected_paths::{self, Presence};
 use crate::sandbox::sys::namespaces::{self, MountUse};
 
@@ -114,6 +114,13 @@ impl Rootfs {
             // The root was chosen in `begin`.
             MountKind::Read if path == Path::new("/") => Ok(()),
             MountKind::Read => self.show(entry, MountUse::READ).map_err(SetupStep::Read.failed_at(path)),
+            MountKind::Write
+                if policy.substitute.as_ref().is_some_and(|substitute| substitute.path == path) =>
+            {
+                let shown =
+                    policy.substitute.as_ref().map(|substitute| self.show_substitute(entry, substitute));
+                shown.unwrap_or(Ok(())).map_err(SetupStep::Write.failed_at(path))
+            }
             MountKind::Write => self.show(entry, MountUse::WRITE).map_err(SetupStep::Write.failed_at(path)),
             MountKind::Hidden => self.hide(entry, holds_more).map_err(SetupStep::Hide.failed_at(path)),
             MountKind::Scratch => {
@@ -143,6 +150,27 @@ impl Rootfs {
         let kind = mount::kind(source.as_fd())?;
         let place = self.place_for(entry.path, kind, entry.links)?;
         mount::put(mount::copy(source.as_fd(), to)?.as_fd(), place.as_fd())
+    }
+
+    /// Mounts something else at the path of a writable tree.
+    fn show_substitute(&self, entry: &PlannedMount<'_>, substitute: &Substitute) -> io::Result<()> {
+        let tree = match &substitute.source {
+            SubstituteSource::Copy(source) => {
+                let source = mount::held(self.old.as_fd(), source, SymlinkPolicy::Refused)?;
+                mount::copy(source.as_fd(), MountUse::WRITE)?
+            }
+            SubstituteSource::Overlay { upper, work } => {
+                // The layers are named by paths in the machine's root, which is not this process's any more.
+                rustix::process::fchdir(&self.old)?;
+                let [lower, upper, work] =
+                    [entry.path, upper, work].map(|path| path.strip_prefix("/").unwrap_or(path));
+                let made = mount::overlay(lower, upper, work);
+                rustix::process::fchdir(&self.new)?;
+                made?
+            }
+        };
+        let place = self.place_for(entry.path, FileType::Directory, entry.links)?;
+        mount::put(tree.as_fd(), place.as_fd())
     }
 
     /// The target of the machine's symbolic link at a path, if it is one.

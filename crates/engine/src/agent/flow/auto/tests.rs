@@ -34,7 +34,9 @@ fn the_flow_follows_from_model_and_request() {
         ("What does leap.py do?", true, leap, FlowMode::Flat),
         ("Explain leap.py", true, leap, FlowMode::Flat),
         ("Review leap.py", true, leap, FlowMode::Flat),
-        ("Fix the failing test", true, &many, FlowMode::Staged),
+        ("Fix the failing test", true, &many, FlowMode::Direct),
+        ("Run the tests", true, leap, FlowMode::Flat),
+        ("Please run the tests", true, leap, FlowMode::Flat),
         ("Fix the rounding in part7", true, &many, FlowMode::Direct),
     ];
     for (request, small, files, flow) in rows {
@@ -81,5 +83,8 @@ fn the_users_command_is_kept_and_off_means_none() {
 fn a_command_that_ran_no_test_is_unusable() {
     assert!(is_unusable("sh: 1: pytest: not found\n[exit code 127]"));
     assert!(is_unusable("/usr/bin/python3: No module named pytest\n[exit code 1]"));
+    assert!(!is_unusable(
+        "?   \tdemo/cmd\t[no test files]\n--- FAIL: TestLeap (0.00s)\nFAIL\nFAIL\tdemo\t0.1s\n"
+    ));
     assert!(!is_unusable("1 failed, 2 passed in 0.1s\n[exit code 1]"));
 }

@@ -21,7 +21,10 @@ fn project() -> (tempfile::TempDir, Workspace) {
 
 fn names(named: &[&str], request: &str, workspace: &Workspace) -> Vec<(String, bool)> {
     let named: Vec<String> = named.iter().map(|name| (*name).to_owned()).collect();
-    read(&named, request, workspace).into_iter().map(|material| (material.path, material.target)).collect()
+    read(&named, request, None, workspace)
+        .into_iter()
+        .map(|material| (material.path, material.target))
+        .collect()
 }
 
 #[test]
@@ -36,7 +39,7 @@ fn targets_and_tests_are_found_by_the_request_or_by_what_little_there_is() {
 #[test]
 fn files_are_shown_in_fences_that_hold_them() {
     let (_folder, workspace) = project();
-    let materials = read(&["docs/*".to_owned(), "leap.py".to_owned()], "x", &workspace);
+    let materials = read(&["docs/*".to_owned(), "leap.py".to_owned()], "x", None, &workspace);
     insta::assert_snapshot!(shown(&materials), @r"
     docs/README.md
     ````

@@ -2,61 +2,119 @@
 
 use super::*;
 
-const SAMPLING: Sampling = Sampling { samples: 3, repairs: 2, temperature: 0.7 };
+fn sampling() -> Sampling {
+    Sampling { samples: 3, repairs: 2, temperature: 0.7, escalate: None }
+}
 
 fn score(passed: u32, failed: u32) -> Score {
     Score::new(Some(&TestReport { passed, failed, ..TestReport::default() }))
 }
 
-fn result(text: &str, score: Score) -> SampleResult {
-    let files = CandidateFiles::from([("a.py".to_owned(), text.to_owned())]);
-    let failure = Some(format!("failure {text}"));
-    SampleResult { files: Some(files), score: Some(score), failure, ..SampleResult::default() }
+fn files(text: &str) -> CandidateFiles {
+    CandidateFiles::from([("a.py".to_owned(), text.to_owned())])
+}
+
+fn failed(text: &str, score: Score) -> SampleResult {
+    SampleResult {
+        verdict: Verdict::Failed,
+        files: Some(files(text)),
+        score: Some(score),
+        failure: Some(format!("failure {text}")),
+        ..SampleResult::default()
+    }
+}
+
+fn unverified(text: &str) -> SampleResult {
+    SampleResult { verdict: Verdict::Unverified, files: Some(files(text)), ..SampleResult::default() }
+}
+
+fn samples(count: u32, temperature: Option<f64>) -> NextAttempt {
+    NextAttempt::Samples { count, temperature }
 }
 
 #[test]
 fn samples_come_first_and_repairs_of_the_best_follow() {
-    let mut candidates = Candidates::new(SAMPLING);
-    let first = candidates.next();
-    assert_eq!(first, NextAttempt::Sample { temperature: None, afterwards: Afterwards::Original });
-    assert!(candidates.add(1, result("1", score(1, 3))));
-    let second = candidates.next();
-    assert_eq!(second, NextAttempt::Sample { temperature: Some(0.7), afterwards: Afterwards::Original });
-    assert!(candidates.add(2, result("2", score(3, 1))));
-    let third = candidates.next();
-    assert_eq!(third, NextAttempt::Sample { temperature: Some(0.7), afterwards: Afterwards::Best });
-    assert!(!candidates.add(3, result("3", score(2, 2))));
+    let mut candidates = Candidates::new(sampling());
+    assert_eq!(candidates.next(1), samples(1, None));
+    candidates.add(1, failed("1", score(1, 3)));
+    assert_eq!(candidates.next(1), samples(1, Some(0.7)));
+    candidates.add(2, failed("2", score(3, 1)));
+    assert_eq!(candidates.next(1), samples(1, Some(0.7)));
+    candidates.add(3, failed("3", score(2, 2)));
     assert_eq!(candidates.best().map(|best| best.n), Some(2));
-    assert_eq!(candidates.next(), NextAttempt::Repair { failure: "failure 2".to_owned() });
-    assert_eq!(candidates.rules(&NextAttempt::Stop).tried.len(), 3);
+    let repair = candidates.next(1);
+    assert_eq!(repair, NextAttempt::Repair { failure: "failure 2".to_owned() });
+    assert_eq!(candidates.rules(&repair).repaired.map(|repaired| repaired.n), Some(2));
+    candidates.add(4, failed("4", score(4, 0)));
+    assert_eq!(candidates.next(1), NextAttempt::Repair { failure: "failure 4".to_owned() });
+    // No progress: no further repair.
+    candidates.add(5, failed("5", score(4, 0)));
+    assert_eq!(candidates.next(1), NextAttempt::Stop);
+    assert_eq!(candidates.winner().map(|(winner, _)| winner.n), Some(4));
 }
 
 #[test]
-fn repairs_go_on_only_while_they_help() {
-    for (second, expected) in [(score(2, 2), true), (score(1, 3), false)] {
-        let mut candidates = Candidates::new(Sampling { samples: 1, ..SAMPLING });
-        candidates.next();
-        candidates.add(1, result("1", score(1, 3)));
-        assert!(matches!(candidates.next(), NextAttempt::Repair { .. }));
-        candidates.add(2, result("2", second));
-        assert_eq!(matches!(candidates.next(), NextAttempt::Repair { .. }), expected);
+fn all_samples_but_the_first_run_at_once_where_the_server_can() {
+    let mut candidates = Candidates::new(Sampling { samples: 6, ..sampling() });
+    assert_eq!(candidates.next(4), samples(1, None));
+    assert_eq!(candidates.next(4), samples(4, Some(0.7)));
+    assert_eq!(candidates.next(4), samples(1, Some(0.7)));
+    assert_eq!(candidates.next(4), NextAttempt::Stop);
+}
+
+#[test]
+fn an_answer_without_progress_or_files_ends_the_repairs() {
+    for result in [SampleResult::default(), failed("1", score(1, 3))] {
+        let mut candidates = Candidates::new(Sampling { samples: 1, ..sampling() });
+        candidates.next(1);
+        candidates.add(1, failed("1", score(1, 3)));
+        assert!(matches!(candidates.next(1), NextAttempt::Repair { .. }));
+        candidates.add(2, result);
+        assert_eq!(candidates.next(1), NextAttempt::Stop);
     }
 }
 
 #[test]
-fn an_answer_without_files_or_seen_before_is_no_candidate() {
-    let mut candidates = Candidates::new(Sampling { samples: 2, ..SAMPLING });
-    candidates.next();
-    assert!(!candidates.add(1, SampleResult::default()));
-    candidates.next();
-    let again = SampleResult { duplicate: true, ..result("1", score(9, 0)) };
-    assert!(!candidates.add(2, again));
-    assert_eq!(candidates.next(), NextAttempt::Stop);
+fn a_larger_model_gets_one_attempt_at_the_end() {
+    let escalate = Some("large".to_owned());
+    let mut candidates = Candidates::new(Sampling { samples: 1, repairs: 0, escalate, ..sampling() });
+    candidates.next(1);
+    candidates.add(1, failed("1", score(1, 3)));
+    let failure = Some("failure 1".to_owned());
+    assert_eq!(candidates.next(1), NextAttempt::Escalate { model: "large".to_owned(), failure });
+    candidates.add(2, failed("2", score(2, 2)));
+    assert_eq!(candidates.next(1), NextAttempt::Stop);
 }
 
 #[test]
-fn tests_that_ran_count_more_than_none() {
-    let none = Score::new(None);
-    assert!(score(0, 5) > none && score(1, 4) > score(0, 5) && score(1, 3) > score(1, 4));
-    assert_eq!((none.counts(), score(1, 4).counts()), (None, Some((1, 4))));
+fn answers_vote_if_nothing_verifies_them() {
+    let mut candidates = Candidates::new(sampling());
+    candidates.next(1);
+    candidates.add(1, unverified("x = 1\n"));
+    assert_eq!(candidates.next(1), samples(1, Some(0.7)));
+    candidates.add(2, unverified("x = 2\n"));
+    assert_eq!(candidates.next(1), samples(1, Some(0.7)));
+    candidates.add(3, unverified("x = 2  \n\n"));
+    assert_eq!(candidates.next(1), NextAttempt::Stop);
+    let (winner, why) = candidates.winner().unwrap();
+    assert_eq!((winner.n, why), (2, "two answers agree"));
+}
+
+#[test]
+fn the_model_chooses_if_no_two_answers_agree() {
+    let mut candidates = Candidates::new(sampling());
+    for n in 1..=3 {
+        candidates.next(1);
+        candidates.add(n, unverified(&format!("x = {n}\n")));
+    }
+    assert_eq!(candidates.next(1), NextAttempt::Choose);
+    candidates.choose(Some(3));
+    assert_eq!(candidates.next(1), NextAttempt::Stop);
+    assert_eq!(candidates.winner().map(|(winner, why)| (winner.n, why)), Some((3, "the model chose it")));
+}
+
+#[test]
+fn tests_that_ran_are_better_than_none() {
+    assert!(score(0, 5) > Score::new(None));
+    assert!(score(3, 2) > score(2, 3) && score(2, 1) > score(2, 3));
 }

@@ -29,6 +29,7 @@ proptest! {
     fn a_way_into_a_room_survives_the_way(
         own_users in any::<bool>(),
         both in any::<bool>(),
+        substituted in any::<bool>(),
         own_network in any::<bool>(),
         owner in any::<Option<(u32, u32)>>(),
         directory in "/[^\0]{0,20}",
@@ -40,11 +41,12 @@ proptest! {
         let network = if own_network { Network::Own } else { Network::Machine };
         let owner = owner.map(|(user, group)| Owner { user, group });
         let layers = if both { ConfinementLayers::Both } else { ConfinementLayers::Namespaces };
-        let way = NamespaceJoin { users, layers, network, owner, directory: Path::new(&directory), absent: &absent };
+        let way = NamespaceJoin { users, layers, network, owner, substituted, directory: Path::new(&directory), absent: &absent };
         let message = encode(EncodedConfinement::Namespaces(way), &ResourceLimits { cpu_s: 7, ..ResourceLimits::default() }, OsStr::new("true"), [(OsStr::new("A"), OsStr::new("b"))].into_iter()).unwrap();
         let Some(DecodedRequest::Run(spec)) = decode(&message) else { panic!("not a command") };
         let DecodedConfinement::Namespaces(entrance) = &spec.hold else { panic!("not into a room") };
         prop_assert_eq!((entrance.users, entrance.layers), (users, layers));
+        prop_assert_eq!(entrance.substituted, substituted);
         prop_assert_eq!(entrance.network, network);
         prop_assert_eq!(entrance.owner, owner);
         prop_assert_eq!(entrance.directory.to_str().unwrap(), directory);

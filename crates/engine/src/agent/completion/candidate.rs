@@ -1,0 +1,153 @@
+//! Judges one of several answers (`flow/samples.rs`): first without running anything, then by the verification in a
+//! copy of the workspace. The workspace itself is not touched; the winner is written when all answers are judged.
+
+use std::collections::BTreeMap;
+
+use fusee_journal::{RunAborted, StepKind, StepRequest};
+use fusee_model::ToolCall;
+use fusee_text::test_report::TestReport;
+use fusee_tools::{ToolOutput, Workspace, candidate_shell};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::runtime_actions::{FileEffects, RuntimeActions};
+use crate::agent::flow::{CandidateFiles, Feedback, SampleResult, Score, Verdict, edits, read_text};
+use crate::agent::tool_calls::call_gate::{self, CallHistory};
+use crate::agent::tool_calls::{emit_call, emit_result};
+use crate::memory;
+
+/// What a look at the files of a candidate shows.
+#[derive(Default, Serialize, Deserialize)]
+struct CandidateCheck {
+    /// Whether all files are as they are in the workspace.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    unchanged: bool,
+    /// The first syntax error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    syntax: Option<String>,
+}
+
+impl SampleResult {
+    /// Takes in the result of a verification.
+    pub(crate) fn verified(&mut self, passed: bool, output: &str) {
+        let report = TestReport::parse(output);
+        let first = report.as_ref().and_then(|report| report.failures.first());
+        let failure = first.map_or_else(|| output.trim().to_owned(), |failure| failure.describe());
+        self.verdict = if passed { Verdict::Passed } else { Verdict::Failed };
+        (self.score, self.failure) = (Some(Score::new(report.as_ref())), Some(failure));
+    }
+
+    /// Drops the answer without verifying it.
+    fn drop_answer(&mut self, verdict: Verdict, reason: Option<String>, text: &str) -> Feedback {
+        (self.verdict, self.reason) = (verdict, reason);
+        Feedback { text: text.to_owned(), kind: "answer_dropped" }
+    }
+}
+
+impl RuntimeActions<'_, '_> {
+    /// The files of an answer, unless it is not worth verifying: then why.
+    pub(crate) async fn candidate(
+        &mut self,
+        answer: &str,
+    ) -> Result<Result<CandidateFiles, Feedback>, RunAborted> {
+        let task = self.run.task;
+        let sample = &mut self.files.sample;
+        let rules = task.rules.sample.clone().unwrap_or_default();
+        let edits = match edits(answer, task.rules.edit_format, &self.files.targets) {
+            Ok(edits) => edits,
+            Err(text) => {
+                sample.verdict = Verdict::NoEdit;
+                return Ok(Err(Feedback { text, kind: "no_edit" }));
+            }
+        };
+        let mut files = rules.repaired.map(|repaired| repaired.files).unwrap_or_default();
+        for edit in &edits {
+            let text = |name: &str| edit.arguments[name].as_str().map(str::to_owned);
+            files.extend(text("path").zip(text("content")));
+        }
+        let protected = task.rules.protected.as_ref();
+        files.retain(|path, _| protected.is_none_or(|protected| !protected.covers(path)));
+        if files.is_empty() {
+            let reason = Some("it changes only protected tests".to_owned());
+            return Ok(Err(sample.drop_answer(Verdict::NoEdit, reason, "The tests must not be changed.")));
+        }
+        if rules.tried.contains(&files) {
+            let text = "The answer is the same as an earlier one.";
+            return Ok(Err(sample.drop_answer(Verdict::Duplicate, None, text)));
+        }
+        let call = StepRequest::new(&task.branch, StepKind::Environment, "candidate")
+            .with_args(json!({ "paths": files.keys().collect::<Vec<_>>() }));
+        let (workspace, looked_at) = (task.session.workspace.clone(), files.clone());
+        let body = async move {
+            tokio::task::spawn_blocking(move || check(&workspace, &looked_at)).await.unwrap_or_default()
+        };
+        let recorded = self.run.engine().step(call, body).await?;
+        self.run.meter.record(&recorded);
+        let CandidateCheck { unchanged, syntax } = recorded.value;
+        let sample = &mut self.files.sample;
+        if unchanged {
+            let text = "The answer changes nothing.";
+            return Ok(Err(sample.drop_answer(Verdict::Unchanged, None, text)));
+        }
+        if let Some(error) = syntax {
+            let text = format!("The answer does not parse: {error}.");
+            return Ok(Err(sample.drop_answer(Verdict::NotParsed, Some(error), &text)));
+        }
+        sample.files = Some(files.clone());
+        sample.verdict = Verdict::Unverified;
+        Ok(Ok(files))
+    }
+
+    /// Runs the verification on the files of a candidate, in a copy of the workspace.
+    pub(crate) async fn run_on_candidate(
+        &mut self,
+        id: &str,
+        command: &str,
+        files: CandidateFiles,
+    ) -> Result<ToolOutput, RunAborted> {
+        let run = &mut *self.run;
+        let arguments = json!({ "command": command });
+        let call = ToolCall { id: id.to_owned(), name: "shell".to_owned(), arguments: arguments.to_string() };
+        let fixed = run.task.rules.protected.as_ref().map(|tests| tests.contents()).unwrap_or_default();
+        let candidate = fusee_tools::CandidateFiles { files: files.into_iter().collect(), fixed };
+        let tool = candidate_shell(run.session().commands.clone(), candidate);
+        emit_call(run, &call);
+        let calls = self.flow.facts.calls_run();
+        let history = CallHistory { calls, explanation: self.conversation.explanation() };
+        if let Some(refusal) = call_gate::admit(run, history, &call, &*tool, &arguments).await? {
+            emit_result(run, &call, &refusal, 0);
+            return Ok(refusal.output);
+        }
+        self.perform(&call, &tool, arguments, FileEffects::Ignored).await
+    }
+
+    /// Writes the files of the winner to the workspace. Returns what went wrong.
+    pub(crate) async fn write_candidate(
+        &mut self,
+        files: &CandidateFiles,
+    ) -> Result<Vec<String>, RunAborted> {
+        let mut problems = Vec::new();
+        for (path, content) in files {
+            self.files.answer_edits += 1;
+            let id = format!("answer-{}", self.files.answer_edits);
+            let arguments = json!({ "path": path, "content": content });
+            let output = self.make(&id, "write_file", arguments, FileEffects::Recorded).await?;
+            problems.extend((!output.ok).then_some(output.content));
+        }
+        Ok(problems)
+    }
+}
+
+/// Looks at the files of a candidate.
+fn check(workspace: &Workspace, files: &CandidateFiles) -> CandidateCheck {
+    let now: BTreeMap<&String, Option<String>> =
+        files.keys().map(|path| (path, read_text(workspace, path))).collect();
+    let is_same = |(path, content): (&String, &String)| now[path].as_ref() == Some(content);
+    let syntax = files.iter().find_map(|(path, content)| {
+        let error = memory::syntax_error(path, content)?;
+        // A grammar that does not know the original either cannot tell.
+        let knows = now[path].as_ref().is_none_or(|original| memory::syntax_error(path, original).is_none());
+        knows.then(|| format!("{path}: {error}"))
+    });
+    CandidateCheck { unchanged: files.iter().all(is_same), syntax }
+}

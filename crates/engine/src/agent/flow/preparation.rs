@@ -1,0 +1,135 @@
+//! What the runtime finds out before the first answer of `direct`: whether the test command works, what fails, and
+//! which files the request is about. Everything is a step of the main task.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use fusee_journal::event::{Event, FilesLocated};
+use fusee_journal::{RunAborted, StepKind, StepRequest};
+use fusee_text::test_report::TestReport;
+use fusee_tools::copy_kind;
+
+use super::auto::is_unusable;
+use super::location::{Located, locate};
+use super::preload;
+use super::run_flow::look;
+use super::settings::FlowSettings;
+use super::stage_runner::StageRunner;
+use crate::agent::completion::runtime_actions::FileEffects;
+use crate::agent::turn_manager::TurnManager;
+use crate::agent::{AgentTask, Spent};
+
+/// What was found out.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Preparation {
+    /// The command that verifies the answers, if one works here.
+    pub(crate) verify: Option<String>,
+    /// The commands to try if that one cannot run; empty if it was tried.
+    pub(crate) alternatives: Vec<String>,
+    /// The first failure before any change, with the command, if it was used to locate the files.
+    pub(crate) failure: Option<String>,
+    /// The located files, if the request names none.
+    pub(crate) located: Option<Arc<Located>>,
+    /// Whether answers can be verified in copies of the workspace.
+    pub(crate) copies: bool,
+}
+
+/// The result of the verification before any change.
+struct Baseline {
+    command: String,
+    passed: bool,
+    output: String,
+}
+
+/// Prepares the answers to a request.
+pub(crate) async fn prepare(
+    main: &AgentTask,
+    flow: &FlowSettings,
+    parts: &mut StageRunner<'_>,
+) -> Result<Preparation, RunAborted> {
+    let (workspace, request) = (Arc::clone(&main.session.workspace), main.request.clone());
+    // The user's own choice of files needs no location.
+    let chosen = !flow.before.read.is_empty();
+    let clear =
+        chosen || look(main, "clear_subject", move || preload::is_clear(&request, &workspace)).await?;
+    let mut found = Preparation {
+        verify: flow.verify.clone(),
+        alternatives: flow.verify_alternatives.clone(),
+        ..Preparation::default()
+    };
+    let mut output = None;
+    if flow.verify_found || !clear {
+        let baseline = run_baseline(main, flow, parts).await?;
+        if flow.verify.is_some() {
+            // Commands that cannot run here are not tried again.
+            found.verify = baseline.as_ref().map(|baseline| baseline.command.clone());
+            found.alternatives.clear();
+        }
+        if let Some(Baseline { command, passed: true, .. }) = &baseline {
+            let message = format!(
+                "`{command}` passes before the change, so it cannot show that the change is complete"
+            );
+            parts.emit(Event::Warning { code: "verify_passed_before".to_owned(), message });
+        }
+        output = baseline.filter(|baseline| !baseline.passed);
+    }
+    if !clear {
+        let (workspace, request) = (Arc::clone(&main.session.workspace), main.request.clone());
+        let failing = output.as_ref().map(|baseline| baseline.output.clone());
+        let located = look(main, "locate", move || locate(&request, &workspace, failing.as_deref())).await?;
+        let (files, tests) = (located.targets.clone(), located.tests.clone());
+        parts.emit(Event::FilesLocated(FilesLocated { files, tests }));
+        found.failure = output.as_ref().and_then(Baseline::first_failure);
+        found.located = Some(Arc::new(located));
+    }
+    found.copies = found.verify.is_none() || can_copy(main, parts).await?;
+    Ok(found)
+}
+
+/// Whether commands can run in copies of the workspace; if not, the user is told why.
+async fn can_copy(main: &AgentTask, parts: &StageRunner<'_>) -> Result<bool, RunAborted> {
+    let call = StepRequest::new(&main.branch, StepKind::Environment, "copies");
+    let session = &main.session;
+    let body = async { copy_kind(&session.commands, session.workspace.root()).await.err() };
+    let problem: Option<String> = main.engine.step(call, body).await?.value;
+    if let Some(problem) = &problem {
+        let message = format!("only one answer at a time is tried, in the workspace itself: {problem}");
+        parts.emit(Event::Warning { code: "no_copies".to_owned(), message });
+    }
+    Ok(problem.is_none())
+}
+
+/// Runs the verification before any change. `None` if there is no command that works here.
+async fn run_baseline(
+    main: &AgentTask,
+    flow: &FlowSettings,
+    parts: &mut StageRunner<'_>,
+) -> Result<Option<Baseline>, RunAborted> {
+    let mut commands: VecDeque<String> =
+        flow.verify.iter().chain(&flow.verify_alternatives).cloned().collect();
+    let mut runs = 0;
+    let mut actions = TurnManager::new(main, parts.last_ms());
+    let mut baseline = None;
+    while let Some(command) = commands.pop_front() {
+        runs += 1;
+        let id = format!("baseline-{runs}");
+        let output = actions.runtime().run_command(&id, &command, FileEffects::Ignored).await?;
+        // What the user asked for is used, whatever it says.
+        if output.ok || !flow.verify_found || !is_unusable(&output.content) {
+            baseline = Some(Baseline { command, passed: output.ok, output: output.content });
+            break;
+        }
+    }
+    let (spent, last_ms): (Spent, i64) = (actions.run.meter.spent.clone(), actions.run.meter.last_ms);
+    parts.add_spent(&spent, last_ms);
+    Ok(baseline)
+}
+
+impl Baseline {
+    /// The command and its first failure, for the prompt.
+    fn first_failure(&self) -> Option<String> {
+        let report = TestReport::parse(&self.output)?;
+        let first = report.failures.first()?;
+        Some(format!("`{}` does not pass yet:\n\n{}", self.command, first.describe()))
+    }
+}
