@@ -11,6 +11,7 @@
 )]
 
 mod bench;
+mod bench_tools;
 mod book;
 mod dist;
 mod eval;

@@ -1,7 +1,7 @@
 //! A suite: cases read from a folder without running anything.
 //!
-//! A folder is searched for exercises in exercism's layout ([`exercise`]), tasks in Harbor's ([`harbor`]) and
-//! `suite.toml` files ([`table`]); they may be mixed. What is wrong with a case is a [`SuiteProblem`], and the
+//! A folder is searched for exercises in exercism's layout (`exercise`), tasks in Harbor's (`harbor`) and `suite.toml` files
+//! (`table`); they may be mixed. What is wrong with a case is a [`SuiteProblem`], and the
 //! other cases remain usable. [`Selection`] chooses among them.
 
 mod demo;
@@ -69,12 +69,15 @@ impl Suite {
             line: None,
             message,
         };
-        let metadata = std::fs::metadata(root).map_err(|error| fault(format!("cannot read the suite: {error}")))?;
+        let metadata =
+            std::fs::metadata(root).map_err(|error| fault(format!("cannot read the suite: {error}")))?;
         let mut suite = Self::default();
         if metadata.is_file() {
             table::read(root, &mut suite);
         } else {
-            suite.search(root, commands, 0).map_err(|error| fault(format!("cannot read the suite: {error}")))?;
+            suite
+                .search(root, commands, 0)
+                .map_err(|error| fault(format!("cannot read the suite: {error}")))?;
         }
         if suite.cases.is_empty() && suite.problems.is_empty() {
             return Err(fault(
@@ -89,9 +92,9 @@ impl Suite {
         Ok(suite)
     }
 
-    /// Writes the bundled suite into `folder`, to be read from there.
-    pub fn write_demo(folder: &Path) -> std::io::Result<()> {
-        demo::write(folder)
+    /// Writes the bundled suite below `parent`, unless it is there, and returns its folder.
+    pub fn write_demo(parent: &Path) -> std::io::Result<PathBuf> {
+        demo::write(parent)
     }
 
     fn search(&mut self, folder: &Path, commands: &TestCommands, depth: usize) -> std::io::Result<()> {
@@ -115,7 +118,9 @@ impl Suite {
             .filter_map(Result::ok)
             .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
             .map(|entry| entry.path())
-            .filter(|path| !file_name(path).starts_with('.') && !NOT_SEARCHED.contains(&file_name(path).as_str()))
+            .filter(|path| {
+                !file_name(path).starts_with('.') && !NOT_SEARCHED.contains(&file_name(path).as_str())
+            })
             .collect();
         entries.sort();
         entries.iter().try_for_each(|entry| self.search(entry, commands, depth + 1))
@@ -137,7 +142,9 @@ impl Suite {
         for case in &self.cases {
             *counts.entry(case.name.clone()).or_default() += 1;
         }
-        for case in self.cases.iter_mut().filter(|case| counts.get(&case.name).is_some_and(|count| *count > 1)) {
+        for case in
+            self.cases.iter_mut().filter(|case| counts.get(&case.name).is_some_and(|count| *count > 1))
+        {
             let path = case.origin.strip_prefix(root).unwrap_or(&case.origin);
             case.name = match &case.language {
                 Some(language) => format!("{language}.{}", case.name),

@@ -484,6 +484,7 @@ impl Config {
                 file_bytes: self.whole("sandbox.file_mb").map_or(usual.file_bytes, |mb| mb << 20),
             },
             untrusted_flow: self.has_untrusted_commands(),
+            ..SandboxOptions::default()
         }
     }
 

@@ -38,7 +38,8 @@ pub use environment::{CommandEnvironment, looks_secret};
 pub use fork_server::{ForkServer, ForkServerError, init};
 pub use limits::{ExceededLimit, ResourceLimits};
 pub use policy::{
-    CreatedPathAction, Network, Owner, PlacedFile, Policy, PolicyError, ProtectedPath, SandboxInputs,
+    CreatedPathAction, MovedFolder, Network, Owner, PlacedFile, Policy, PolicyError, ProtectedPath,
+    SandboxInputs,
 };
 pub use probe::{SandboxLayer, SandboxProbe, SandboxStrength, probe};
 pub use protected_paths::report::ProtectionReport;

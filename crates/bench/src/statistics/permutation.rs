@@ -42,7 +42,8 @@ pub fn paired_permutation(cases: &[CaseDifference], seed: u64) -> f64 {
         let factor = i64::try_from(scale / case.attempts.max(1)).ok()?;
         sum.checked_add(case.difference.checked_mul(factor)?)
     });
-    let total = parts.as_ref().and_then(|parts| parts.iter().try_fold(0u64, |sum, part| sum.checked_add(*part)));
+    let total =
+        parts.as_ref().and_then(|parts| parts.iter().try_fold(0u64, |sum, part| sum.checked_add(*part)));
     match (parts, signed, total) {
         (Some(parts), Some(signed), Some(total))
             if total.saturating_mul(parts.len() as u64) <= MOST_EXACT =>
@@ -80,7 +81,8 @@ fn by_drawing(differences: &[f64], seed: u64) -> f64 {
     let mut rng = Rng::with_seed(seed);
     let mut extreme = 0u32;
     for _ in 0..DRAWS {
-        let sum: f64 = differences.iter().map(|difference| if rng.bool() { *difference } else { -difference }).sum();
+        let sum: f64 =
+            differences.iter().map(|difference| if rng.bool() { *difference } else { -difference }).sum();
         extreme += u32::from(sum.abs() >= observed - tolerance);
     }
     // The observed assignment is one of them.

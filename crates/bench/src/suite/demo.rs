@@ -1,7 +1,7 @@
 //! The bundled suite: ten small Python tasks with tests and reference solutions, in exercism's layout. Their files are in
 //! the package's folder `demo`; a test checks that the list is complete.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const FILES: &[(&str, &str)] = &[
     ("board-state/.docs/instructions.md", include_str!("../../demo/board-state/.docs/instructions.md")),
@@ -56,16 +56,30 @@ const FILES: &[(&str, &str)] = &[
     ("word-wheel/word_wheel_test.py", include_str!("../../demo/word-wheel/word_wheel_test.py")),
 ];
 
-/// Writes the suite into a folder. Files that are there are replaced.
-pub(super) fn write(folder: &Path) -> std::io::Result<()> {
+/// Writes the suite below `parent`, unless it is there, and returns its folder. The name follows from the content, and
+/// the folder appears in one piece, so that several processes may share it.
+pub(super) fn write(parent: &Path) -> std::io::Result<PathBuf> {
+    let mut hasher = blake3::Hasher::new();
     for (path, content) in FILES {
-        let path = folder.join(path);
+        hasher.update(path.as_bytes()).update(&[0]).update(content.as_bytes()).update(&[0]);
+    }
+    let folder = parent.join(format!("demo-{}", &hasher.finalize().to_hex()[..12]));
+    if folder.is_dir() {
+        return Ok(folder);
+    }
+    let partial = parent.join(format!("demo-partial-{}", std::process::id()));
+    for (path, content) in FILES {
+        let path = partial.join(path);
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent)?;
         }
         std::fs::write(path, content)?;
     }
-    Ok(())
+    match std::fs::rename(&partial, &folder) {
+        // Another process was faster.
+        Err(_) if folder.is_dir() => std::fs::remove_dir_all(&partial).map(|()| folder),
+        renamed => renamed.map(|()| folder),
+    }
 }
 
 #[cfg(test)]

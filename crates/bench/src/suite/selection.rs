@@ -57,11 +57,13 @@ impl Selection {
     pub fn apply(&self, suite: &Suite) -> Vec<Case> {
         let wanted = |case: &&Case| {
             let language = self.languages.is_empty()
-                || case.language.as_ref().is_some_and(|own| {
-                    self.languages.iter().any(|wanted| wanted.eq_ignore_ascii_case(own))
-                });
+                || case
+                    .language
+                    .as_ref()
+                    .is_some_and(|own| self.languages.iter().any(|wanted| wanted.eq_ignore_ascii_case(own)));
             let matches = |word: &String| {
-                case.name.contains(word.as_str()) || case.keywords.iter().any(|own| own.contains(word.as_str()))
+                case.name.contains(word.as_str())
+                    || case.keywords.iter().any(|own| own.contains(word.as_str()))
             };
             language && (self.keywords.is_empty() || self.keywords.iter().any(matches))
         };

@@ -79,7 +79,8 @@ pub(super) fn read(file: &Path, suite: &mut Suite) {
 fn case(file: &Path, table: &Table, entry: toml::Value) -> Result<Case, SuiteProblem> {
     let name = entry.get("name").and_then(toml::Value::as_str).unwrap_or_default().to_owned();
     let fault = |message: String| SuiteProblem { case: name.clone(), ..problem(file, message) };
-    let entry: CaseTable = entry.try_into().map_err(|error: toml::de::Error| fault(error.message().to_owned()))?;
+    let entry: CaseTable =
+        entry.try_into().map_err(|error: toml::de::Error| fault(error.message().to_owned()))?;
     if !is_name(&entry.name) {
         return Err(fault(format!("`{}` is not a name: use letters, digits, `.`, `-` and `_`", entry.name)));
     }
@@ -93,9 +94,12 @@ fn case(file: &Path, table: &Table, entry: toml::Value) -> Result<Case, SuitePro
         _ => return Err(fault("needs either `prompt` or `prompt_file`".to_owned())),
     };
     let command = entry.test.or_else(|| table.test.clone());
-    let command = command.ok_or_else(|| fault("needs `test`, the command that judges the work".to_owned()))?;
+    let command =
+        command.ok_or_else(|| fault("needs `test`, the command that judges the work".to_owned()))?;
     let files = match &entry.files {
-        Some(path) => tree(&folder.join(path)).map_err(|error| fault(format!("files {}: {error}", path.display())))?,
+        Some(path) => {
+            tree(&folder.join(path)).map_err(|error| fault(format!("files {}: {error}", path.display())))?
+        }
         None => Vec::new(),
     };
     let known = |path: &PathBuf| files.iter().any(|file| file.path == *path);
@@ -104,7 +108,8 @@ fn case(file: &Path, table: &Table, entry: toml::Value) -> Result<Case, SuitePro
     }
     let reference = match &entry.reference {
         Some(path) => Some(Reference::Files(
-            tree(&folder.join(path)).map_err(|error| fault(format!("reference {}: {error}", path.display())))?,
+            tree(&folder.join(path))
+                .map_err(|error| fault(format!("reference {}: {error}", path.display())))?,
         )),
         None => None,
     };

@@ -41,8 +41,8 @@ impl Image {
         let mut copies = Vec::new();
         for (instruction, rest) in instructions(&text) {
             match instruction.as_str() {
-                "FROM" | "LABEL" | "ARG" | "CMD" | "ENTRYPOINT" | "USER" | "EXPOSE" | "SHELL" | "MAINTAINER"
-                | "STOPSIGNAL" => {}
+                "FROM" | "LABEL" | "ARG" | "CMD" | "ENTRYPOINT" | "USER" | "EXPOSE" | "SHELL"
+                | "MAINTAINER" | "STOPSIGNAL" => {}
                 "WORKDIR" => current = current.join(rest.trim()),
                 "ENV" => image.environment.extend(variables(&rest)),
                 "COPY" | "ADD" => copies.push((rest, current.clone())),
@@ -83,12 +83,16 @@ impl Image {
                     self.add(CaseFile { path: inside.join(&file.path), source: file.source });
                 }
             } else if path.is_file() {
-                let into_folder = target.ends_with('/') || sources.len() > 1 || *target == "." || place == self.workdir;
+                let into_folder =
+                    target.ends_with('/') || sources.len() > 1 || *target == "." || place == self.workdir;
                 let name = path.file_name().unwrap_or_default();
                 let to = if into_folder { inside.join(name) } else { inside.to_owned() };
                 self.add(CaseFile { path: to, source: path.clone() });
             } else {
-                return Err(format!("{}: the file that its Dockerfile copies does not exist", path.display()));
+                return Err(format!(
+                    "{}: the file that its Dockerfile copies does not exist",
+                    path.display()
+                ));
             }
         }
         Ok(())
@@ -137,7 +141,11 @@ fn is_harmless(command: &str) -> bool {
 fn variables(words: &str) -> Vec<(String, String)> {
     let unquoted = |value: &str| value.trim_matches(['"', '\'']).to_owned();
     match words.split_once('=') {
-        None => words.split_once(' ').map(|(name, value)| (name.to_owned(), unquoted(value.trim()))).into_iter().collect(),
+        None => words
+            .split_once(' ')
+            .map(|(name, value)| (name.to_owned(), unquoted(value.trim())))
+            .into_iter()
+            .collect(),
         Some(_) => words
             .split_whitespace()
             .filter_map(|word| word.split_once('='))
