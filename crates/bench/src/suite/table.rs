@@ -142,7 +142,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// All files below a folder.
-pub(super) fn tree(root: &Path) -> std::io::Result<Vec<CaseFile>> {
+pub(crate) fn tree(root: &Path) -> std::io::Result<Vec<CaseFile>> {
     fn collect(root: &Path, below: &Path, found: &mut Vec<CaseFile>) -> std::io::Result<()> {
         let mut entries: Vec<_> = std::fs::read_dir(root.join(below))?.collect::<Result<_, _>>()?;
         entries.sort_by_key(std::fs::DirEntry::file_name);
