@@ -12,6 +12,7 @@
 
 mod attack;
 mod bench;
+mod bench_tools;
 mod book;
 mod dist;
 mod eval;

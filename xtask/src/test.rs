@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, IsTerminal};
 use std::process::{Command, Stdio};
 
-use crate::{Outcome, attack, mcp_servers, prerequisites, real_model, root, step};
+use crate::{Outcome, attack, bench_tools, mcp_servers, prerequisites, real_model, root, step};
 
 /// Runs unit and integration tests, those with a real model and real MCP servers, two minutes of random attacks, then
 /// doc tests; all run even if the first fail.
@@ -16,19 +16,21 @@ pub(crate) fn run(filter: &[String]) -> Outcome {
     let servers =
         if filter.is_empty() { mcp_servers::install().and_then(|()| mcp_servers::test()) } else { Ok(()) };
     let attacks = if filter.is_empty() { attack::test() } else { Ok(()) };
+    let bench =
+        if filter.is_empty() { bench_tools::install().and_then(|()| bench_tools::test()) } else { Ok(()) };
     let docs = if filter.is_empty() {
         step::run("doc tests", step::cargo(), ["test", "--doc", "--workspace", "--locked", "--quiet"])
     } else {
         Ok(())
     };
     for failure in
-        [&tests, &real, &servers, &attacks, &docs].into_iter().filter_map(|result| result.as_ref().err())
+        [&tests, &real, &servers, &attacks, &bench, &docs].into_iter().filter_map(|result| result.as_ref().err())
     {
         eprintln!("xtask: {failure}");
     }
     println!("{}", summary.unwrap_or_else(|| "no tests were run".to_owned()).trim());
     // Already reported above: the summary must be the last line in any case.
-    tests.and(real).and(servers).and(attacks).and(docs).map_err(|_| String::new())
+    tests.and(real).and(servers).and(attacks).and(bench).and(docs).map_err(|_| String::new())
 }
 
 fn nextest(filter: &[String], summary: &mut Option<String>) -> Outcome {

@@ -78,6 +78,7 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
             "fmt",
         ],
     ),
+    ("Measurement", &["bench"]),
     ("History", &["runs", "show", "replay"]),
     ("Setup", &["init", "config", "trust", "approvals", "doctor", "models", "completions", "docs"]),
 ];

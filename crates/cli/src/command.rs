@@ -1,6 +1,7 @@
 //! The commands, one per file, each with its arguments and its help text.
 
 pub(crate) mod approvals;
+pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod config;
@@ -52,6 +53,7 @@ pub(crate) enum Command {
     Workflows(workflows::WorkflowsArgs),
     Match(match_templates::MatchArgs),
     Memory(memory::MemoryArgs),
+    Bench(bench::BenchArgs),
     Check(check::CheckArgs),
     Fmt(fmt::FmtArgs),
     Init(init::InitArgs),
@@ -73,7 +75,12 @@ impl Command {
     /// Whether the command needs the fork server for tools.
     pub(crate) fn tools(&self) -> ToolUse {
         match self {
-            Self::Demo(_) | Self::Run(_) | Self::Task(_) | Self::Review(_) | Self::Resume(_) => ToolUse::Run,
+            Self::Demo(_)
+            | Self::Run(_)
+            | Self::Task(_)
+            | Self::Review(_)
+            | Self::Resume(_)
+            | Self::Bench(_) => ToolUse::Run,
             Self::Doctor(_) => ToolUse::Probed,
             Self::Runs(_)
             | Self::Show(_)
@@ -117,6 +124,7 @@ impl Command {
             Self::Run(args) => run::run(args, process).await,
             Self::Task(args) => task::task(args, process).await,
             Self::Review(args) => review::review(args, process).await,
+            Self::Bench(args) => Box::pin(bench::bench(args, process)).await,
             Self::Resume(args) => Box::pin(resume::resume(args, process)).await,
             Self::Runs(args) => runs::runs(args, process).await,
             Self::Show(args) => show::show(&args, process),

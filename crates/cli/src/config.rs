@@ -486,6 +486,7 @@ impl Config {
             },
             untrusted_flow: self.has_untrusted_commands(),
             denied_programs: rules::denied_programs(&self.rules),
+            ..SandboxOptions::default()
         }
     }
 

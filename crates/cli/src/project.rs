@@ -51,6 +51,8 @@ const READABLE: usize = 40;
 pub(crate) struct Project {
     /// The directory tools work in.
     pub(crate) directory: PathBuf,
+    /// Path at which models and commands see the directory, where the sandbox can do that [default: its own].
+    pub(crate) shown_at: Option<PathBuf>,
     /// The nearest ancestor with `.fusee` or `.git`.
     pub(crate) root: Option<PathBuf>,
     /// Path of the journal, which may not exist.
@@ -89,7 +91,15 @@ impl Project {
         let rescue =
             states.as_ref().map(|states| states.join("rescued").join(folder_name(&directory)).join(name));
         let ownership = JournalOwnership::stored_in(states.clone());
-        Ok(Self { directory, root, journal, ownership, states, rescue })
+        Ok(Self { directory, shown_at: None, root, journal, ownership, states, rescue })
+    }
+
+    /// The same project, with its runs working in another directory, which they see at `shown_at`.
+    pub(crate) fn working_in(self, directory: &Path, shown_at: Option<PathBuf>) -> Result<Self, CliError> {
+        let directory = fs::canonicalize(directory).map_err(|error| {
+            CliError::usage(format!("cannot use directory {}: {error}", directory.display()))
+        })?;
+        Ok(Self { directory, shown_at, ..self })
     }
 
     /// The folder of the project's own files: its root, or the directory itself.

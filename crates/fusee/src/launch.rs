@@ -45,6 +45,10 @@ pub struct LaunchRequest {
     pub work: LaunchWork,
     /// Directory to work in [default: that of the launcher].
     pub directory: Option<PathBuf>,
+    /// Directory whose project gives the configuration, the templates and the journal [default: that of the run].
+    pub project: Option<PathBuf>,
+    /// Path at which the model and its commands see the directory, where the sandbox can do that [default: its own].
+    pub shown_at: Option<PathBuf>,
     /// Id of the run [default: a new one].
     pub run: Option<RunId>,
     /// Model, as for `--model`.

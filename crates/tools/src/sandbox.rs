@@ -38,8 +38,8 @@ pub use environment::{CommandEnvironment, looks_secret};
 pub use fork_server::{ForkServer, ForkServerError, init};
 pub use limits::{ExceededLimit, ResourceLimits};
 pub use policy::{
-    CreatedPathAction, Network, Owner, PlacedFile, Policy, PolicyError, ProtectedPath, SandboxInputs,
-    Substitute, SubstituteSource,
+    CreatedPathAction, MovedFolder, Network, Owner, PlacedFile, Policy, PolicyError, ProtectedPath,
+    SandboxInputs, Substitute, SubstituteSource,
 };
 pub use probe::{SandboxLayer, SandboxProbe, SandboxStrength, probe};
 #[doc(hidden)] // for its fuzz target

@@ -59,13 +59,20 @@ impl CommandLauncher {
     async fn launch(&self, request: LaunchRequest) -> Result<RunHandle, CliError> {
         let LaunchRequest { work, continues, background, tools, approver, .. } = &request;
         let directory = request.directory.as_deref().unwrap_or(&self.directory);
-        let project = self.project(directory)?;
+        let project = match &request.project {
+            None => self.project(directory)?,
+            Some(project) => self.project(project)?,
+        };
+        let project = project.working_in(directory, request.shown_at.clone())?;
         let earlier = continues.as_ref().map(|run| earlier(run, &project)).transpose()?;
         let target = target(work, &project, &self.process)?;
         let mut args = self.args(&request)?;
         args.background.clone_from(background);
         let (tools, approver) = (tools.clone(), approver.clone());
         let mut run = prepare(args, target, earlier, Presentation::Elsewhere, project, &self.process).await?;
+        if request.benchmark_try.is_some() {
+            run = run.with_own_script()?;
+        }
         if let (Some(attempt), Some(benchmark)) =
             (request.benchmark_try, &mut run.builder.spec.flow.benchmark)
         {

@@ -184,6 +184,19 @@ pub(super) struct PreparedRun<'p> {
 }
 
 impl PreparedRun<'_> {
+    /// Gives the run a script of its own, which continues after the lines that the runs before it used. Without
+    /// this, the runs of a process share a script.
+    pub(super) fn with_own_script(mut self) -> Result<Self, CliError> {
+        if model_selection::is_script(&self.setup.resolved) {
+            let model = model_selection::open(&self.setup.resolved, None)?;
+            if let Some(earlier) = &self.builder.spec.continues {
+                run::tell_of_earlier(&self.setup.journal, earlier, &*model)?;
+            }
+            self.builder.deps.model = model;
+        }
+        Ok(self)
+    }
+
     /// Starts the run.
     pub(super) async fn start(self) -> Result<Launched, CliError> {
         let show = self.setup.show.with_phases(self.builder.spec.flow.phase_log);

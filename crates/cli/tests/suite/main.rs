@@ -16,6 +16,7 @@ mod approval_and_command_faults;
 mod approvals;
 mod architecture;
 mod ask_user;
+mod bench;
 mod benchmark;
 mod cancel;
 mod check_and_fmt;

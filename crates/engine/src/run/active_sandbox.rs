@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fusee_tools::sandbox::{
-    self, CgroupLimits, LandlockSandbox, Network, Policy, ResourceLimits, SandboxInputs, SandboxStrength,
+    self, CgroupLimits, LandlockSandbox, MovedFolder, Network, Policy, ResourceLimits, SandboxInputs,
+    SandboxStrength,
 };
 use fusee_tools::{CommandSettings, ForkServer, Sandbox};
 
@@ -89,7 +90,10 @@ async fn strongest(
     let plain = Policy::defaults(&inputs)
         .and_then(|policy| policy.with(&options.read, &options.write))
         .map_err(|error| error.to_string())?;
-    let policy = plain.clone().without_programs(&options.denied_programs, environment);
+    let policy = plain
+        .clone()
+        .without_programs(&options.denied_programs, environment)
+        .with_moved(&moved(&workspace, options));
     limit_all(fork_server.clone(), options.allowance);
     let Some(promise) = probed.landlock_guarantees() else {
         return Ok((Sandbox::namespaces(policy), None));
@@ -106,6 +110,16 @@ async fn strongest(
     prepared.map_err(|error| format!("{problem}; {error}"))?;
     let weaker = format!("namespaces are not available here ({problem}), using Landlock: {promise}");
     Ok((Sandbox::Landlock(Arc::new(landlock)), Some(weaker)))
+}
+
+/// The folders that appear at another path: the workspace, if it is to, and those of the options.
+fn moved(workspace: &Path, options: &SandboxOptions) -> Vec<MovedFolder> {
+    let workspace = options.workspace_at.iter().map(|target| MovedFolder {
+        source: workspace.to_owned(),
+        target: target.clone(),
+        writable: true,
+    });
+    workspace.chain(options.moved.iter().cloned()).collect()
 }
 
 /// Limits what all commands use together with a cgroup, where the system allows it. Runs concurrently with
