@@ -21,6 +21,7 @@ mod prerequisites;
 mod real_model;
 mod step;
 mod test;
+mod web;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -34,6 +35,7 @@ const USAGE: &str = "Usage: cargo xtask COMMAND
   docs            Regenerate the reference pages and schemas
   book            Build the documentation site and check its links
   dist [--check]  Build a tarball and a .deb; with --check twice, and compare
+  web [--check]   Build the page of `fusee serve`; with --check, compare with what is committed
   bench [NAME…]   Measure figures against their targets; names select figures
   eval COMMAND    Run exercises with a real model, by Fusee and by other tools: check, peers, run, report";
 
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         Some("docs") => docs(),
         Some("book") => book::run(),
         Some("dist") => dist::run(&rest),
+        Some("web") => web::run(&rest),
         Some("bench") => bench::run(&rest),
         Some("eval") => eval::run(&rest),
         Some("help" | "--help" | "-h") => {

@@ -71,7 +71,7 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
             "fmt",
         ],
     ),
-    ("History", &["runs", "show", "replay"]),
+    ("History", &["runs", "show", "replay", "serve"]),
     ("Setup", &["init", "config", "trust", "approvals", "doctor", "models", "completions", "docs"]),
 ];
 

@@ -72,6 +72,17 @@ pub struct RunRow {
     pub ended_ms: Option<i64>,
 }
 
+/// Where the events of a run are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EventIndex {
+    /// Number of events.
+    pub count: u64,
+    /// Number of the last event; 0 if there is none.
+    pub last: u64,
+    /// Numbers of the events at regular distances, the first included.
+    pub starts: Vec<u64>,
+}
+
 /// A step as recorded.
 #[derive(Clone, Debug)]
 pub struct StepRow {
@@ -196,6 +207,13 @@ impl Journal {
     ) -> Result<Vec<EventRecord>, JournalError> {
         let key = self.run(run.as_str())?.key;
         self.read(|reader| reader.events(key, run, after, to, limit))
+    }
+
+    /// Counts the events of a run and returns the number of every `every`th, the first included, so that a reader can
+    /// start in the middle.
+    pub fn event_index(&self, run: &RunId, every: u64) -> Result<EventIndex, JournalError> {
+        let key = self.run(run.as_str())?.key;
+        self.read(|reader| reader.event_index(key, every))
     }
 
     /// Stores an answer for the current or next wait of this name. It is consumed by one wait; until then a

@@ -62,6 +62,8 @@ mod run_names;
 mod run_task;
 mod sandbox;
 mod secrets;
+#[cfg(feature = "serve")]
+mod serve;
 mod sections;
 mod shipped_workflows;
 mod small_models;
