@@ -79,7 +79,7 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
         ],
     ),
     ("Measurement", &["bench"]),
-    ("History", &["runs", "show", "replay"]),
+    ("History", &["runs", "show", "replay", "serve"]),
     ("Setup", &["init", "config", "trust", "approvals", "doctor", "models", "completions", "docs"]),
 ];
 

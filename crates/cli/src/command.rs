@@ -23,6 +23,8 @@ pub(crate) mod run;
 pub(crate) mod run_session;
 pub(crate) mod run_setup;
 pub(crate) mod runs;
+#[cfg(feature = "serve")]
+pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod task;
 pub(crate) mod templates;
@@ -48,6 +50,8 @@ pub(crate) enum Command {
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
     Replay(replay::ReplayArgs),
+    #[cfg(feature = "serve")]
+    Serve(serve::ServeArgs),
     Prompt(prompt::PromptArgs),
     Templates(templates::TemplatesArgs),
     Workflows(workflows::WorkflowsArgs),
@@ -81,6 +85,8 @@ impl Command {
             | Self::Review(_)
             | Self::Resume(_)
             | Self::Bench(_) => ToolUse::Run,
+            #[cfg(feature = "serve")]
+            Self::Serve(_) => ToolUse::Run,
             Self::Doctor(_) => ToolUse::Probed,
             Self::Runs(_)
             | Self::Show(_)
@@ -102,6 +108,16 @@ impl Command {
             | Self::Complete(_)
             | Self::Docs(_) => ToolUse::None,
         }
+    }
+}
+
+impl Command {
+    /// Whether the command answers requests while runs work.
+    pub(crate) fn serves(&self) -> bool {
+        #[cfg(feature = "serve")]
+        return matches!(self, Self::Serve(_));
+        #[cfg(not(feature = "serve"))]
+        false
     }
 }
 
@@ -129,6 +145,8 @@ impl Command {
             Self::Runs(args) => runs::runs(args, process).await,
             Self::Show(args) => show::show(&args, process),
             Self::Replay(args) => replay::replay(args, process).await,
+            #[cfg(feature = "serve")]
+            Self::Serve(args) => Box::pin(serve::serve(args, process)).await,
             Self::Prompt(args) => prompt::prompt(&args, process),
             Self::Templates(args) => templates::templates(args, process),
             Self::Workflows(args) => workflows::workflows(&args, process),

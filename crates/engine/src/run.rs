@@ -5,6 +5,7 @@ mod active_sandbox;
 mod builder;
 mod context_report;
 mod continuation;
+mod control;
 mod delegation;
 mod display;
 mod failure_class;
@@ -45,6 +46,7 @@ use crate::workflow::{self, EffectTrace, WorkflowExit};
 pub use active_sandbox::ActiveSandbox;
 pub use builder::{RunBuilder, limits_for};
 pub use context_report::{CompactionSavings, ContextShare, conversation, shorter, window};
+pub use control::RunControl;
 pub use display::offer_display;
 pub use failure_class::FailureClass;
 pub use no_model::{NO_MODEL, no_model};
@@ -162,14 +164,17 @@ impl RunHandle {
 
     /// Answers the oldest open question of its kind, or the one about this call. Returns false if there is none.
     pub fn answer(&self, call_id: Option<&str>, answer: &OutsideAnswer) -> bool {
-        let about = |signal: &str| match call_id {
-            Some(id) => signal.strip_suffix(id).is_some_and(|task| task.ends_with(' ')),
-            None => true,
-        };
-        let open = self.embedded.waiting();
-        let question = open.iter().find(|wait| wait.callee == answer.question() && about(&wait.signal));
-        let value = serde_json::to_value(answer).unwrap_or_default();
-        question.map(|wait| self.embedded.signal(&wait.signal, value)).is_some()
+        self.control().answer(call_id, answer)
+    }
+
+    /// Returns the control of the run for further user interfaces.
+    pub fn control(&self) -> RunControl {
+        RunControl {
+            embedded: Arc::clone(&self.embedded),
+            cancel: self.cancel.clone(),
+            progress: Arc::clone(&self.progress),
+            work: self.work.abort_handle(),
+        }
     }
 
     /// Waits for the run to end.

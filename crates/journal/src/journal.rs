@@ -14,8 +14,8 @@ use crate::mark::{Mark, Marks};
 use crate::reader::Reader;
 use crate::writer::{QueueSlot, Writer};
 use crate::{
-    Branch, Clock, EventRecord, GcReport, JournalError, OwnerKey, Ownership, RunId, RunStatus, StepKey, StepKind,
-    gc, ops, owner, schema,
+    Branch, Clock, EventRecord, GcReport, JournalError, OwnerKey, Ownership, RunId, RunStatus, StepKey,
+    StepKind, gc, ops, owner, schema,
 };
 
 /// The report of a run is among this many of its last events: only its end and what a resume adds follow.
@@ -79,6 +79,17 @@ pub struct RunRow {
     pub started_ms: i64,
     /// End time in milliseconds since the Unix epoch; `None` while the run is open.
     pub ended_ms: Option<i64>,
+}
+
+/// Where the events of a run are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EventIndex {
+    /// Number of events.
+    pub count: u64,
+    /// Number of the last event; 0 if there is none.
+    pub last: u64,
+    /// Numbers of the events at regular distances, the first included.
+    pub starts: Vec<u64>,
 }
 
 /// A step as recorded.
@@ -216,6 +227,13 @@ impl Journal {
             Event::TaskReport(report) if record.task == Branch::main() => Some(report),
             _ => None,
         }))
+    }
+
+    /// Counts the events of a run and returns the number of every `every`th, the first included, so that a reader can
+    /// start in the middle.
+    pub fn event_index(&self, run: &RunId, every: u64) -> Result<EventIndex, JournalError> {
+        let key = self.run(run.as_str())?.key;
+        self.read(|reader| reader.event_index(key, every))
     }
 
     /// Stores an answer for the current or next wait of this name. It is consumed by one wait; until then a

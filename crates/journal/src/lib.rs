@@ -37,7 +37,7 @@ pub use durable_run::{
 pub use error::JournalError;
 pub use event::{Event, EventRecord};
 pub use gc::GcReport;
-pub use journal::{Durability, Journal, JournalOptions, RunRow, StepRow};
+pub use journal::{Durability, EventIndex, Journal, JournalOptions, RunRow, StepRow};
 pub use owner::{OwnerKey, Ownership};
 pub use run::{RunId, RunStatus};
 pub use sqlite_run::{OpenWait, RunMode, SqliteRun};

@@ -65,6 +65,8 @@ mod run_task;
 mod sandbox;
 mod secrets;
 mod sections;
+#[cfg(feature = "serve")]
+mod serve;
 mod shipped_workflows;
 mod small_models;
 mod soak;

@@ -333,7 +333,13 @@ impl<'a> StageRunner<'a> {
     }
 
     /// Outcome of a task whose part failed: with the part's own error, or with the requirements that were unmet.
-    pub(super) fn failed(&self, part: &str, outcome: TaskOutcome, missing: &[String], unmet: bool) -> TaskOutcome {
+    pub(super) fn failed(
+        &self,
+        part: &str,
+        outcome: TaskOutcome,
+        missing: &[String],
+        unmet: bool,
+    ) -> TaskOutcome {
         let base = TaskOutcome { answer: outcome.answer, unreachable: outcome.unreachable, ..self.base() };
         let error = outcome.error.map(|error| {
             let message = match unmet {
