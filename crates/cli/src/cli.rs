@@ -8,9 +8,11 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
+use fusee::engine::journal::event::TurnType;
 use fusee::engine::run::ExitStatus;
 
 use crate::chat::{self, entry::ChatArgs};
+use crate::command::unstarted_run::UnstartedRun;
 use crate::command::{Command, ToolUse, version};
 use crate::process::Process;
 use crate::process::error::CliError;
@@ -76,14 +78,24 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
 ];
 
 /// Output that needs no command: help, version, or a usage error.
-pub(crate) struct EarlyExit(clap::Error);
+pub(crate) struct EarlyExit {
+    error: clap::Error,
+    /// The run that was meant, if its events are asked for.
+    unstarted: Option<UnstartedRun>,
+}
 
 impl EarlyExit {
     /// Prints it and returns the exit code.
-    pub(crate) fn print(&self) -> ExitCode {
+    pub(crate) fn print(self) -> ExitCode {
         // If printing fails there is no other channel left.
-        let _ = self.0.print();
-        ExitCode::from(u8::try_from(self.0.exit_code()).unwrap_or(2))
+        let _ = self.error.print();
+        if let Some(unstarted) = self.unstarted {
+            let text = self.error.to_string();
+            let problem = text.lines().next().unwrap_or_default();
+            let problem = problem.strip_prefix("error: ").unwrap_or(problem);
+            let _ = unstarted.report(&CliError::usage(problem));
+        }
+        ExitCode::from(u8::try_from(self.error.exit_code()).unwrap_or(2))
     }
 }
 
@@ -94,9 +106,26 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli,
         return Err(answer);
     }
     let mut command = command();
-    let matches =
-        command.try_get_matches_from_mut(arguments).map_err(|error| EarlyExit(with_advice(error)))?;
-    Cli::from_arg_matches(&matches).map_err(|error| EarlyExit(error.format(&mut command)))
+    let early = |error: clap::Error, arguments: &[OsString]| {
+        let unstarted = error.use_stderr().then(|| unstarted(arguments)).flatten();
+        EarlyExit { error, unstarted }
+    };
+    let matches = command
+        .try_get_matches_from_mut(&arguments)
+        .map_err(|error| early(with_advice(error), &arguments))?;
+    Cli::from_arg_matches(&matches).map_err(|error| early(error.format(&mut command), &arguments))
+}
+
+/// The run of a command line that could not be parsed, if it asks for events.
+fn unstarted(arguments: &[OsString]) -> Option<UnstartedRun> {
+    let turn_type = match arguments.get(1)?.to_str()? {
+        "run" => TurnType::User,
+        "review" => TurnType::Review,
+        _ => return None,
+    };
+    let mut flags = arguments.iter().take_while(|argument| *argument != "--");
+    let json = flags.any(|argument| argument == "--json");
+    json.then(|| UnstartedRun { id: None, request: String::new(), model: String::new(), turn_type })
 }
 
 /// The parser with its help texts.
@@ -177,7 +206,8 @@ fn other_name(arguments: &[OsString]) -> Option<EarlyExit> {
     let (_, here) = OTHER_NAMES.iter().find(|(name, _)| *name == word)?;
     let mut command = command();
     let message = format!("unrecognized subcommand '{word}'\n\n  tip: use `{here}`");
-    Some(EarlyExit(command.error(clap::error::ErrorKind::InvalidSubcommand, message)))
+    let error = command.error(clap::error::ErrorKind::InvalidSubcommand, message);
+    Some(EarlyExit { error, unstarted: None })
 }
 
 /// Hints at missing quotes: an extra word is usually an unquoted request.

@@ -26,7 +26,7 @@ pub(crate) mod show;
 pub(crate) mod task;
 pub(crate) mod templates;
 pub(crate) mod trust;
-mod unstarted_run;
+pub(crate) mod unstarted_run;
 pub(crate) mod version;
 pub(crate) mod workflows;
 

@@ -473,6 +473,7 @@ impl Config {
         let usual = ResourceLimits::defaults();
         let mut read: Vec<PathBuf> = paths("sandbox.read");
         read.extend(self.display().map(DisplayNumber::socket));
+        read.extend(self.display().and_then(|_| environment.x_authority()));
         SandboxOptions {
             network: if self.text("sandbox.network") == Some("on") { Network::Machine } else { Network::Own },
             read,

@@ -212,12 +212,18 @@ pub(crate) fn open(resolved: &ResolvedModel, record: Option<&Path>) -> Result<Ar
 }
 
 /// Adds the configured display to a model that knows how to use one.
-pub(crate) fn with_display(mut resolved: ResolvedModel, config: &Config) -> Result<ResolvedModel, CliError> {
+pub(crate) fn with_display(
+    mut resolved: ResolvedModel,
+    config: &Config,
+    environment: &Environment,
+) -> Result<ResolvedModel, CliError> {
     if let Some(display) = config.display() {
-        run::offer_display(&mut resolved, display).map_err(|problem| {
-            CliError::usage(problem)
-                .help("start its server, or remove `computer.display` from the configuration")
-        })?;
+        run::offer_display(&mut resolved, display, environment.x_authority().as_deref()).map_err(
+            |problem| {
+                CliError::usage(problem)
+                    .help("start its server, or remove `computer.display` from the configuration")
+            },
+        )?;
     }
     Ok(resolved)
 }

@@ -5,14 +5,14 @@ pub(crate) mod clock;
 pub(crate) mod environment;
 pub(crate) mod error;
 pub(crate) mod piped_input;
-pub(crate) mod shared;
+pub(crate) mod pool;
 pub(crate) mod stdio;
 
 use fusee::engine::tools::ForkServer;
 use fusee::engine::tools::sandbox::CommandEnvironment;
 
 use environment::Environment;
-use shared::{OpenJournals, OpenModels};
+use pool::{OpenJournals, OpenModels};
 
 /// Process-wide resources a command can use. Clones share them.
 #[derive(Clone)]

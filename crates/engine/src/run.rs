@@ -376,6 +376,7 @@ async fn task(
     };
 
     let secrets = resources.commands.secrets.clone();
+    let authority = resources.commands.environment.value("XAUTHORITY").map(PathBuf::from);
     let commands = resources.commands.clone();
     let mut toolbox = Toolbox::standard(resources.commands);
     for tool in resources.extra_tools {
@@ -389,7 +390,7 @@ async fn task(
     }
     if let Some(display) = settings.traits.display {
         // A tool of this name that the user brings is preferred.
-        let _ = toolbox.insert(Arc::new(Computer::new(display.number.into())));
+        let _ = toolbox.insert(Arc::new(Computer::new(display.number.into(), authority)));
     }
     let kept = digest_file(&resources.journal);
     let material =

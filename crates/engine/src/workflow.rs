@@ -22,6 +22,7 @@ mod workflow_context;
 
 pub use catalog::{catalog, standard_tools};
 pub use loader::{MAX_BYTES, WorkflowLoader};
+pub use outcome::unstarted_result;
 pub use run::WorkflowRun;
 pub(crate) use run::{WorkflowExit, WorkflowScope, complete_event, run};
 pub use workflow_context::EffectTrace;

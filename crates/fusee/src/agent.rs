@@ -286,7 +286,8 @@ impl AgentBuilder {
     }
 
     /// Offers Anthropic's models that know it the computer use tool, for this local X11 display (`:99`) [default:
-    /// no such tool].
+    /// no such tool]. Commands get the display too, as
+    /// `DISPLAY`. The file of its cookie is what [`Self::variables`] says of `XAUTHORITY`.
     #[must_use]
     pub fn computer(mut self, display: impl Into<String>) -> Self {
         self.display = Some(display.into());
@@ -353,6 +354,9 @@ impl AgentBuilder {
 
     /// Resolves the model, checks tools and templates, and opens the journal. Sends nothing.
     pub fn build(self) -> Result<Agent, Error> {
+        let display = self.display.as_deref().map(str::parse::<DisplayNumber>);
+        let display = display.transpose().map_err(Error::Display)?;
+        let authority = (self.variables)("XAUTHORITY").map(PathBuf::from).filter(|_| display.is_some());
         let (resolved, model) = match self.model {
             ModelSource::Own(model) => {
                 let Dialect { wire, traits } = model.dialect();
@@ -364,9 +368,9 @@ impl AgentBuilder {
             }
             ModelSource::Name(name) => {
                 let mut resolved = Connection::resolve(&name, &self.overrides, &self.variables)?;
-                if let Some(display) = &self.display {
-                    let display: DisplayNumber = display.parse().map_err(Error::Display)?;
-                    run::offer_display(&mut resolved, display).map_err(Error::Display)?;
+                if let Some(display) = display {
+                    run::offer_display(&mut resolved, display, authority.as_deref())
+                        .map_err(Error::Display)?;
                 }
                 let model = Models::new(now).open(&resolved.name, &resolved.connection)?;
                 (resolved, model)
@@ -386,8 +390,17 @@ impl AgentBuilder {
             registry: Arc::new(registry(self.templates)?),
             memory_file: Some(journal.path().with_file_name("memory.idx")),
         };
-        let mut commands = self.commands;
+        let (mut commands, mut sandbox_options) = (self.commands, self.sandbox_options);
         commands.secrets = Secrets::new(resolved.connection.api_key.iter().map(Secret::reveal));
+        if let Some(display) = display {
+            commands.environment = commands.environment.with([("DISPLAY".to_owned(), display.to_string())]);
+            sandbox_options.read.push(display.socket());
+        }
+        if let Some(file) = authority {
+            let variable = ("XAUTHORITY".to_owned(), file.display().to_string());
+            commands.environment = commands.environment.with([variable]);
+            sandbox_options.read.push(file);
+        }
         Ok(Agent {
             shared: Arc::new(Shared {
                 resolved,
@@ -399,7 +412,7 @@ impl AgentBuilder {
                 context: self.context,
                 approver: self.approver,
                 sandbox_mode: self.sandbox_mode,
-                sandbox_options: self.sandbox_options,
+                sandbox_options,
                 commands,
                 sandbox: OnceCell::new(),
             }),

@@ -10,6 +10,10 @@ fn main() {
     let trials = vec![
         Trial::test("a_command_runs_in_the_sandbox", move || in_the_sandbox(sandboxed)),
         Trial::test("without_a_fork_server_commands_are_refused", without_fork_server),
+        Trial::test("commands_get_the_display_of_the_agent", {
+            let fork_server = fork_server.clone();
+            move || with_a_display(fork_server)
+        }),
         Trial::test("a_sandbox_that_is_off_is_what_the_events_say", move || off(fork_server)),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
@@ -19,7 +23,7 @@ fn main() {
 fn run_command(configure: impl FnOnce(fusee::AgentBuilder) -> fusee::AgentBuilder) -> (String, bool, String) {
     let directory = tempfile::tempdir().expect("a directory");
     let script = directory.path().join("script.jsonl");
-    let lines = "{\"tool_calls\":[{\"name\":\"shell\",\"arguments\":{\"command\":\"echo out; id -u > made.txt\"}}]}\n{\"text\":\"Done.\"}\n";
+    let lines = "{\"tool_calls\":[{\"name\":\"shell\",\"arguments\":{\"command\":\"echo out $DISPLAY; id -u > made.txt\"}}]}\n{\"text\":\"Done.\"}\n";
     std::fs::write(&script, lines).expect("a script");
     let agent = Agent::builder(format!("script:{}", script.display())).workspace(directory.path());
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
@@ -65,5 +69,15 @@ fn off(fork_server: ForkServer) -> Result<(), libtest_mimic::Failed> {
         agent.commands(fork_server, variables).sandbox(SandboxMode::Off, SandboxOptions::default())
     });
     assert_eq!((sandbox.as_str(), ok), ("off", true), "{content}");
+    Ok(())
+}
+
+fn with_a_display(fork_server: ForkServer) -> Result<(), libtest_mimic::Failed> {
+    let (_, ok, content) = run_command(|agent| {
+        let variables = [("PATH".into(), "/usr/bin:/bin".into())];
+        let agent = agent.commands(fork_server, variables).computer(":4000000");
+        agent.sandbox(SandboxMode::Off, SandboxOptions::default())
+    });
+    assert!(ok && content.starts_with("out :4000000\n"), "{content}");
     Ok(())
 }

@@ -9,6 +9,7 @@ pub(crate) mod spanned_json;
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
@@ -33,6 +34,8 @@ pub struct Script {
     matching: Vec<usize>,
     /// Which lines have been used, by index.
     taken: Mutex<TakenReply>,
+    /// Longest delay of a reply; a longer one is an error, as with a server that stays silent.
+    silence: Duration,
 }
 
 #[derive(Default)]
@@ -54,7 +57,14 @@ impl Script {
         let lines = parse_lines(file, text, 1, LineFields::Script)?;
         let matching = (0..lines.len()).filter(|index| lines[*index].pattern.is_some()).collect();
         let taken = Mutex::new(TakenReply { lines: vec![false; lines.len()], cursor: 0 });
-        Ok(Script { name: name.to_owned(), file: file.to_owned(), lines, matching, taken })
+        let silence = Duration::MAX;
+        Ok(Script { name: name.to_owned(), file: file.to_owned(), lines, matching, taken, silence })
+    }
+
+    /// Sets how long a reply may be delayed before the request fails.
+    #[must_use]
+    pub fn with_silence(self, silence: Duration) -> Self {
+        Self { silence, ..self }
     }
 
     fn take(&self, conversation: &Conversation) -> Result<&ScriptLine, ModelError> {
@@ -69,6 +79,11 @@ impl Script {
             matching.or_else(|| taken.next_plain(&self.lines)).ok_or_else(|| self.exhausted(&taken))?;
         taken.lines[found] = true;
         Ok(&self.lines[found])
+    }
+
+    fn silent(&self, line: &ScriptLine) -> ModelError {
+        let message = format!("{} sent nothing for {} s", self.name, self.silence.as_secs_f64());
+        ModelError { source_line: Some(line.number), ..ModelError::new(ErrorKind::Silence, message) }
     }
 
     fn exhausted(&self, taken: &TakenReply) -> ModelError {
@@ -108,7 +123,16 @@ impl Model for Script {
         sink: &'a mut (dyn FnMut(ReplyDelta<'_>) + Send),
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
-        Box::pin(async move { play::play(self.take(conversation)?, sink, cancel).await })
+        Box::pin(async move {
+            let line = self.take(conversation)?;
+            if Duration::from_millis(line.delay_ms) <= self.silence {
+                return play::play(line, sink, cancel).await;
+            }
+            match cancel.run_until_cancelled(tokio::time::sleep(self.silence)).await {
+                Some(()) => Err(self.silent(line)),
+                None => Err(ModelError { source_line: Some(line.number), ..ModelError::cancelled() }),
+            }
+        })
     }
 
     fn replayed(&self, attempt: Result<&Reply, &ModelError>) {

@@ -6,7 +6,7 @@ fn missing_reason(arguments: &[&str]) -> (i32, String) {
     let arguments = std::iter::once("fusee").chain(arguments.iter().copied()).map(OsString::from);
     match read(arguments) {
         Ok(_) => (-1, String::new()),
-        Err(EarlyExit(error)) => (error.exit_code(), error.to_string()),
+        Err(EarlyExit { error, .. }) => (error.exit_code(), error.to_string()),
     }
 }
 

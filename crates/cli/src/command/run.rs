@@ -142,7 +142,7 @@ impl RunArgs {
                 "--flow",
                 self.flow.flow.is_some(),
                 format!("{own} their own flow"),
-                "use the attribute `flow` of the template",
+                "use <flow> in the template",
             ),
             (
                 "--verify",

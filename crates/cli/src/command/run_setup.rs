@@ -78,7 +78,7 @@ impl<'p> RunSetup<'p> {
         process: &'p Process,
     ) -> Result<Self, CliError> {
         let options = config.sandbox_options(&process.environment);
-        let resolved = model_selection::with_display(resolved, &config)?;
+        let resolved = model_selection::with_display(resolved, &config, &process.environment)?;
         let display = config.display();
         let sandbox = activate(config.sandbox(), options, &project.directory, display, process).await;
         let servers = mcp_servers::connect(&config, &project.directory, process).await;
@@ -266,7 +266,7 @@ impl<'p> RunSetup<'p> {
             let resolved = model_selection::named(name, &self.config, environment).map_err(|failure| {
                 CliError { message: format!("stage `{stage}`: {}", failure.message), ..failure }
             })?;
-            let resolved = model_selection::with_display(resolved, &self.config)?;
+            let resolved = model_selection::with_display(resolved, &self.config, environment)?;
             let model = open_model(&resolved, None, self.process)?;
             Ok::<_, CliError>(PricedModel { model, price: resolved.price })
         })?;
@@ -311,11 +311,13 @@ async fn activate(
 ) -> ActiveSandbox {
     let folders = [process.environment.config_folder(), process.environment.state_folder()];
     let own: Vec<PathBuf> = folders.into_iter().flatten().collect();
+    let authority = display.and_then(|_| process.environment.x_authority());
     let commands = CommandSettings {
         fork_server: process.fork_server.clone(),
         environment: process
             .command_environment()
-            .with(display.map(|display| ("DISPLAY".to_owned(), display.to_string()))),
+            .with(display.map(|display| ("DISPLAY".to_owned(), display.to_string())))
+            .with(authority.map(|file| ("XAUTHORITY".to_owned(), file.display().to_string()))),
         secrets: secrets(process),
         ..CommandSettings::default()
     };

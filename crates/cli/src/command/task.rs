@@ -239,19 +239,22 @@ async fn run_task(
         if line.direct_tool {
             result.note("execution_path", ExecutionPath::Tool);
         }
-        for (name, absent) in [
-            ("template_used", Json::Null),
-            ("context_source", "none".into()),
-            ("context_files_count", 0.into()),
-        ] {
-            result.notes.entry(name).or_insert(absent);
-        }
-        stdio::print_json(&format!("{}\n", serde_json::to_string(&result).unwrap_or_default()))?;
+        print_result(result)?;
     }
     if exit == ExitStatus::Cancelled {
         stdio::error(&format!("run `fusee resume {id}` to continue it\n"));
     }
     Ok(exit)
+}
+
+/// Prints a result as JSON, with all notes that a result always has.
+fn print_result(mut result: TaskResult) -> Result<(), CliError> {
+    let absent =
+        [("template_used", Json::Null), ("context_source", "none".into()), ("context_files_count", 0.into())];
+    for (name, value) in absent {
+        result.notes.entry(name).or_insert(value);
+    }
+    stdio::print_json(&format!("{}\n", serde_json::to_string(&result).unwrap_or_default()))
 }
 
 /// The task result of a run.

@@ -11,16 +11,16 @@ use crate::process::error::CliError;
 use crate::process::stdio;
 
 /// A run as far as its command line describes it.
-pub(super) struct UnstartedRun {
-    pub(super) id: Option<RunId>,
-    pub(super) request: String,
-    pub(super) model: String,
-    pub(super) turn_type: TurnType,
+pub(crate) struct UnstartedRun {
+    pub(crate) id: Option<RunId>,
+    pub(crate) request: String,
+    pub(crate) model: String,
+    pub(crate) turn_type: TurnType,
 }
 
 impl UnstartedRun {
     /// Prints the events of a run that failed before it started.
-    pub(super) fn report(self, failure: &CliError) -> Result<(), CliError> {
+    pub(crate) fn report(self, failure: &CliError) -> Result<(), CliError> {
         let Self { id, request, model, turn_type } = self;
         let run = id.map_or_else(system::new_run_id, Ok).map_err(CliError::failed)?;
         let reason = failure.reason.unwrap_or(match failure.exit {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use fusee::engine::model::Secret;
 
@@ -67,6 +67,13 @@ impl Environment {
     /// Name and value of each variable, as the process was started with.
     pub(crate) fn variables(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
         self.variables.iter()
+    }
+
+    /// The file with the cookies of X11 displays, if there is one.
+    pub(crate) fn x_authority(&self) -> Option<PathBuf> {
+        let named = self.text("XAUTHORITY").map(PathBuf::from);
+        let usual = || self.text("HOME").map(|home| Path::new(home).join(".Xauthority"));
+        named.or_else(usual).filter(|file| file.is_file())
     }
 
     /// The current directory at start.

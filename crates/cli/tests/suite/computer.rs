@@ -29,9 +29,14 @@ struct Display {
 
 impl Display {
     fn start() -> Self {
+        Self::with_options(&[])
+    }
+
+    fn with_options(options: &[&str]) -> Self {
         let screen = format!("{}x{}x24", SIZE.0, SIZE.1);
         let mut server = Process::new("Xvfb")
             .args(["-displayfd", "1", "-screen", "0", &screen, "-nolisten", "tcp"])
+            .args(options)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -224,6 +229,38 @@ fn programs_in_the_sandbox_reach_the_display() {
     let events = command.env("FUSEE_COMPUTER_DISPLAY", display.name()).run().exits(0).events();
     let result = of_type(&events, "tool_result")[0];
     assert!(result["content"].as_str().unwrap().starts_with("the display says 1\n"), "{result:#}");
+}
+
+/// An Xauthority file with one cookie, for any display.
+fn cookie_file() -> Vec<u8> {
+    let field = |content: &[u8]| [&(content.len() as u16).to_be_bytes()[..], content].concat();
+    [vec![0xff, 0xff], field(b""), field(b""), field(b"MIT-MAGIC-COOKIE-1"), field(&[7; 16])].concat()
+}
+
+#[test]
+fn a_display_that_wants_a_cookie_is_given_it() {
+    let place = tempfile::tempdir().unwrap();
+    let cookie = place.path().join("cookie");
+    std::fs::write(&cookie, cookie_file()).unwrap();
+    let cookie = cookie.to_str().unwrap();
+    let display = Display::with_options(&["-auth", cookie]);
+    let server = serve(&[
+        act(json!({"action": "screenshot"})),
+        Message::call("shell", json!({"command": "wc -c < \"$XAUTHORITY\""})),
+        Message::text("Done."),
+    ]);
+    let project = Project::new();
+    let command = || {
+        let command = run(&project, "anthropic:claude-sonnet-4-5", &server);
+        command.env("FUSEE_COMPUTER_DISPLAY", display.name())
+    };
+    let refused = command().run().exits(2);
+    assert!(refused.stderr.contains("cannot use the display"), "{}", refused.stderr);
+    let events = command().env("XAUTHORITY", cookie).run().exits(0).events();
+    let results = of_type(&events, "tool_result");
+    assert_eq!(results[0]["ok"], true, "{:#}", results[0]);
+    let size = cookie_file().len();
+    assert!(results[1]["content"].as_str().unwrap().starts_with(&format!("{size}\n")), "{:#}", results[1]);
 }
 
 #[test]

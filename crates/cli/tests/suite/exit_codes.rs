@@ -134,6 +134,9 @@ fn what_keeps_a_run_from_starting_is_on_the_stream() {
         (&["run", "/task greet", "--model", &done], 2, "input_validation_failure"),
         (&["run", "(no-such-form 1)", "--model", &done], 2, missing),
         (&["review", "--model", "script:none.jsonl"], 2, missing),
+        (&["run", "x", "--model", &done, "--max-turns", "many"], 2, missing),
+        (&["run", "x", "--model", &done, "--no-such-flag"], 2, missing),
+        (&["review", "--fail-on", "everything", "--model", &done], 2, missing),
     ];
     for (args, exit, reason) in cases {
         let outcome = fusee(&project).args(args.iter()).args(["--json"]).run().exits(*exit);

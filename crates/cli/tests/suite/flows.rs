@@ -278,10 +278,10 @@ fn a_stage_without_its_signal_is_tried_again_and_then_fails() {
     main: stage context 1
     main/context: started
     main/context: ok true
-    main/context: completed
+    main/context: failed subtask_failure
     main: stage context 2
     main/context.2: started
-    main/context.2: completed
+    main/context.2: failed subtask_failure
     main: context failed
     main: failed subtask_failure
     "#);

@@ -49,6 +49,14 @@ fn findings_are_printed_and_decide_the_exit_code() {
 }
 
 #[test]
+fn a_review_in_stages_has_the_exit_code_of_its_findings() {
+    let project = project().with("fusee.toml", "[[flow]]\nid = \"look\"\nallow_missing_done = true\n");
+    let script = project.script(&[Line::text(&findings(2, "major"))]);
+    let shown = review(&project, &script).args(["--fail-on", "major"]).run().exits(5);
+    assert!(shown.stdout.starts_with("major: src/a.py:2\n"), "{}", shown.stdout);
+}
+
+#[test]
 fn a_finding_about_a_line_that_is_not_there_is_sent_back_once() {
     let project = project();
     let mended = project.script(&[Line::text(&findings(20, "minor")), Line::text(&findings(2, "minor"))]);

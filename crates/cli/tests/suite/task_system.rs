@@ -311,3 +311,33 @@ fn the_answer_of_the_last_stage_is_held_to_the_format_of_the_template() {
         (&json!("output_format_failure"), &json!("type_mismatch"))
     );
 }
+
+#[test]
+fn the_last_planned_task_is_held_to_the_format_of_the_template() {
+    let text = template(
+        "name=\"planned\"",
+        "Planned",
+        "<instructions>Look.</instructions><flow>branched</flow><output_format type=\"json\" schema=\"object\"/>",
+    );
+    let plan = |tasks: Value| Line::call("plan_tasks", json!({"action": "create", "tasks": tasks}));
+    let project = || Project::new().with(".fusee/templates/planned.xml", &text);
+    let two = json!([{"description": "Write a"}, {"description": "Write b"}]);
+    let lines = |last: &[&str]| {
+        let work = [plan(two.clone()), Line::text("a is written.")];
+        work.into_iter().chain(last.iter().map(|text| Line::text(text))).collect::<Vec<_>>()
+    };
+    let right = result(&project(), "planned", &lines(&["b is written.", "{\"written\": 2}"]), 0);
+    assert_eq!(right["parsedContent"], json!({"written": 2}), "{right:#}");
+    let wrong = result(&project(), "planned", &lines(&["b is written.", "both are."]), 1);
+    let error = &wrong["notes"]["error"];
+    assert_eq!((&wrong["status"], &wrong["content"]), (&json!("FAILED"), &json!("both are.")), "{wrong:#}");
+    assert_eq!(error["reason"], "output_format_failure");
+    // Read-only tasks are skipped, unless there is no other to answer.
+    let project = project().with("fusee.toml", "task_skip_readonly = true\n");
+    let read = json!([{"description": "Write a"}, {"description": "Read b"}]);
+    let skipped = result(&project, "planned", &[plan(read), Line::text("{\"n\": 1}")], 0);
+    assert_eq!(skipped["parsedContent"], json!({"n": 1}), "{skipped:#}");
+    let only = json!([{"description": "Read a"}, {"description": "Read b"}]);
+    let kept = result(&project, "planned", &[plan(only), Line::text("{\"n\": 0}")], 0);
+    assert_eq!(kept["parsedContent"], json!({"n": 0}), "{kept:#}");
+}

@@ -41,6 +41,8 @@ const COST: &str = "cost";
 pub(crate) struct AnswerRules {
     /// Whether there is only one answer: a rejection ends the task.
     pub(crate) only_one: bool,
+    /// Whether the answer must have a certain form.
+    pub(crate) checked: bool,
     /// Whether an answer handler decides about the final answer.
     pub(crate) handled: bool,
     /// Whether this is one of several answers to the same request.
@@ -362,10 +364,8 @@ impl TurnMachine {
             }
             CallResults { aborted: true, .. } if self.time_is_up(usage) => Action::End(self.out_of_time()),
             CallResults { aborted: true, .. } => Action::Pause,
-            CallResults { stage_answer: Some(answer), .. } => {
-                Action::End(TaskEnd::Completed { answer: self.or_last_words(answer) })
-            }
-            CallResults { verified_by: Some(command), .. } => {
+            CallResults { stage_answer: Some(answer), .. } => self.check(self.or_last_words(answer)),
+            CallResults { verified_by: Some(command), .. } if !self.answers.checked => {
                 let answer = match self.answer.trim() {
                     "" => format!("Done: `{command}` passes."),
                     said => said.to_owned(),

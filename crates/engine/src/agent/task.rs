@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use fusee_journal::event::{ErrorDetail, Event, TaskComplete, TaskReport, TaskStarted, TaskStatus, TurnType};
+use fusee_journal::event::{
+    ErrorCode, ErrorDetail, Event, TaskComplete, TaskReport, TaskStarted, TaskStatus, TurnType,
+};
 use fusee_journal::{Branch, DurableRun, RunAborted};
 use fusee_model::{CancellationToken, Message, Usage};
 use parking_lot::Mutex;
@@ -36,6 +38,8 @@ pub struct AgentTask {
     pub(crate) earlier: PriorConversation,
     pub(crate) sectioned_prompt: Option<SectionedPrompt>,
     pub(crate) check: Option<Arc<dyn AnswerCheck>>,
+    /// Form of the answer that the check demands, as the model is told.
+    pub(crate) answer_form: Option<String>,
     pub(crate) start_error: Option<String>,
     pub(crate) request: String,
     warnings: Vec<String>,
@@ -99,7 +103,7 @@ impl TaskProgress {
     }
 }
 
-/// Outcome of a task.
+/// How a task ended, and what it used.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskOutcome {
     /// Final status.
@@ -160,7 +164,7 @@ pub(crate) struct FinishedTask {
     pub(crate) plan: Plan,
     /// Phase state for the next part.
     pub(crate) phases: Option<Phases>,
-    /// Unmet requirements of a stage.
+    /// Unmet requirements of a stage that would have succeeded otherwise.
     pub(crate) missing: Vec<String>,
     /// Payload with which the model ended its stage.
     pub(crate) payload: Option<serde_json::Value>,
@@ -197,6 +201,7 @@ impl AgentTask {
             earlier,
             sectioned_prompt: None,
             check: None,
+            answer_form: None,
             start_error: None,
             request,
             warnings: Vec::new(),
@@ -232,6 +237,13 @@ impl AgentTask {
     #[must_use]
     pub fn with_answer_check(self, check: Arc<dyn AnswerCheck>) -> Self {
         Self { check: Some(check), ..self }
+    }
+
+    /// Tells the model which form its answer must have.
+    #[must_use]
+    pub(crate) fn with_answer_form(self, form: String) -> Self {
+        let task = self.append_request(&form);
+        Self { answer_form: Some(form), ..task }
     }
 
     /// Appends text to the request.
@@ -341,19 +353,26 @@ impl AgentTask {
 
     /// Like [`Self::run`], but returns everything known about the task.
     pub(crate) async fn run_to_end(&self, started_ms: i64) -> Result<FinishedTask, RunAborted> {
-        let (runner, outcome) = self.drive(started_ms).await?;
+        let (runner, outcome, missing) = self.drive(started_ms).await?;
         let outcome = self.end(&runner, outcome);
-        Ok(runner.finish(outcome))
+        Ok(runner.finish(outcome, missing))
     }
 
-    /// Runs the task up to its end, which is left to [`Self::end`].
-    pub(crate) async fn drive(&self, started_ms: i64) -> Result<(TurnManager<'_>, TaskOutcome), RunAborted> {
+    /// Runs the task up to its end, which is left to [`Self::end`]. Also returns the unmet requirements.
+    pub(crate) async fn drive(
+        &self,
+        started_ms: i64,
+    ) -> Result<(TurnManager<'_>, TaskOutcome, Vec<String>), RunAborted> {
         self.announce(started_ms);
         let mut runner = TurnManager::new(self, started_ms);
         runner.run.meter.spent.add(&self.spent_before);
         let end = runner.drive().await?;
-        let outcome = outcome(end, &runner);
-        Ok((runner, outcome))
+        let mut outcome = outcome(end, &runner);
+        let missing = runner.missing(&outcome);
+        if !missing.is_empty() {
+            (outcome.status, outcome.error) = (TaskStatus::Failed, Some(unmet(&missing)));
+        }
+        Ok((runner, outcome, missing))
     }
 
     /// Fails the task before any model request, still emitting its start and end events.
@@ -444,6 +463,15 @@ impl AgentTask {
     }
 }
 
+/// The error of a stage that ended before its requirements were met.
+fn unmet(missing: &[String]) -> ErrorDetail {
+    ErrorDetail {
+        code: ErrorCode::TurnFailed,
+        reason: "subtask_failure".to_owned(),
+        message: format!("the stage did not complete: {}", missing.join("; ")),
+    }
+}
+
 fn outcome(ending: TaskEnd, runner: &TurnManager<'_>) -> TaskOutcome {
     let (machine, meter) = (&runner.machine, &runner.run.meter);
     let base = TaskOutcome {
@@ -461,11 +489,7 @@ fn outcome(ending: TaskEnd, runner: &TurnManager<'_>) -> TaskOutcome {
         TaskEnd::Failed { error, unreachable } => TaskOutcome { error: Some(error), unreachable, ..base },
         TaskEnd::Cancelled => {
             let message = "the task was cancelled".to_owned();
-            let error = ErrorDetail {
-                code: fusee_journal::event::ErrorCode::Cancelled,
-                reason: "cancelled".to_owned(),
-                message,
-            };
+            let error = ErrorDetail { code: ErrorCode::Cancelled, reason: "cancelled".to_owned(), message };
             TaskOutcome { status: TaskStatus::Cancelled, error: Some(error), ..base }
         }
     }

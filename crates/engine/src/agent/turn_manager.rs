@@ -3,6 +3,7 @@
 //! (`conversation.rs`) and the runtime's own actions (`completion`) are journal steps.
 
 use fusee_journal::RunAborted;
+use fusee_journal::event::TaskStatus;
 
 use super::completion::answer_handler::Conclusion;
 use super::completion::runtime_actions::RuntimeActions;
@@ -43,6 +44,7 @@ impl<'t> TurnManager<'t> {
         let flow = FlowState::new(&task.rules, task.earlier.plan.clone());
         let answers = AnswerRules {
             only_one: task.rules.one_answer,
+            checked: task.check.is_some(),
             handled: task.answer_handler.is_some(),
             sampled: task.rules.sample.is_some(),
         };
@@ -235,9 +237,16 @@ impl<'t> TurnManager<'t> {
         PhaseTracker { run, flow, conversation, turn_index: machine.turn_index() }
     }
 
+    /// Unmet requirements of a stage that would have succeeded otherwise.
+    pub(crate) fn missing(&self, outcome: &TaskOutcome) -> Vec<String> {
+        match outcome.status {
+            TaskStatus::Completed => self.verification.missing(&self.flow),
+            _ => Vec::new(),
+        }
+    }
+
     /// Collects the results of a task that ended.
-    pub(crate) fn finish(self, outcome: TaskOutcome) -> FinishedTask {
-        let missing = self.verification.missing(&self.flow);
+    pub(crate) fn finish(self, outcome: TaskOutcome, missing: Vec<String>) -> FinishedTask {
         let opened = self.conversation.prompt.as_ref().map(RenderedPrompt::opened).unwrap_or_default();
         let (facts, plan, phases, payload) = self.flow.into_parts();
         let last_ms = self.run.meter.last_ms;

@@ -24,7 +24,10 @@ pub(super) fn check(settings: &RunSpec) -> Result<(), StartError> {
     let request = Message::User { text: settings.request.clone() };
     let input: Vec<Message> = settings.input.iter().cloned().chain([request]).collect();
     check_conversation(&input).map_err(|problem| StartError::Prompt(format!("invalid input: {problem}")))?;
-    answer_check(settings).map_err(StartError::Prompt)?;
+    if answer_check(settings).map_err(StartError::Prompt)?.is_some() && settings.flow.is_direct() {
+        let problem = "an answer in the flow `direct` consists of files, so it cannot fit an output schema";
+        return Err(StartError::Prompt(problem.to_owned()));
+    }
     sectioned_prompt(settings, None, BTreeSet::new()).map(drop).map_err(StartError::Prompt)
 }
 
@@ -49,7 +52,7 @@ pub(super) fn configure_prompt(
         },
     }
     if let Some((check, wanted)) = answer_check(settings)? {
-        task = task.with_answer_check(check).append_request(&wanted);
+        task = task.with_answer_check(check).with_answer_form(wanted);
     }
     if let Some(plan) = &settings.plan {
         task = task.append_request(&changed_plan(plan));

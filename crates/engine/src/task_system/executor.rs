@@ -8,7 +8,7 @@ use fusee_journal::RunAborted;
 use super::TaskSystem;
 use super::handler::{Handler, may_spawn};
 use super::output_judge::{OutputJudge, result_of};
-use super::prompt::HandlerPayload;
+use super::prompt::{HandlerPayload, answer_form};
 use super::request::SubtaskRequest;
 use super::subtasks::Subtasks;
 use crate::agent::flow::FlowMode;
@@ -46,6 +46,7 @@ impl AtomicTaskExecutor {
         let session = handler
             .session(&payload)
             .with_spent(spent)
+            .with_answer_form(template.output_format.as_ref().and_then(answer_form))
             .with_answer_handler(Arc::clone(&judge) as Arc<dyn AnswerHandler>);
         let session = if judge.asks_again() {
             session.with_answer_check(Arc::clone(&judge) as Arc<dyn AnswerCheck>)

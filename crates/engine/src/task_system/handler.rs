@@ -159,6 +159,12 @@ impl HandlerSession {
         Self { task: self.task.with_spent(spent), ..self }
     }
 
+    /// Repeats the form of the answer, which the request states, where a flow splits the work into parts.
+    pub(super) fn with_answer_form(mut self, form: Option<String>) -> Self {
+        self.task.answer_form = form;
+        self
+    }
+
     /// Sets what judges the answer.
     pub(super) fn with_answer_handler(self, judge: Arc<dyn AnswerHandler>) -> Self {
         Self { task: self.task.with_answer_handler(judge), ..self }

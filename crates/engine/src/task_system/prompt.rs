@@ -86,7 +86,7 @@ impl PreparedContext {
 /// What a handler sends first, independent of the provider; the adapters of `fusee_model` give it a wire format.
 #[derive(Clone, Debug)]
 pub struct HandlerPayload {
-    /// System prompt.
+    /// Role and instructions, before the conversation.
     pub system_prompt: SystemPrompt,
     /// Conversation so far: the request of the task.
     pub messages: Vec<Message>,
@@ -98,7 +98,7 @@ pub struct HandlerPayload {
     pub metadata: Map<String, Value>,
 }
 
-/// A system prompt.
+/// How the instructions are held: fixed, or expandable.
 #[derive(Clone)]
 pub enum SystemPrompt {
     /// A fixed text.
@@ -126,7 +126,7 @@ impl std::fmt::Debug for SystemPrompt {
 /// The texts of a task's first request.
 #[derive(Clone, Debug)]
 pub struct ComposedPrompt {
-    /// System prompt.
+    /// Role and instructions, before the conversation.
     pub system: SystemPrompt,
     /// First user message.
     pub request: String,
@@ -205,7 +205,7 @@ fn request(template: &Template, prepared: &PreparedContext) -> String {
     if let Some(criteria) = &template.criteria {
         let _ = write!(text, "\n\nA good answer: {criteria}");
     }
-    if let Some(wanted) = template.output_format.as_ref().and_then(wanted) {
+    if let Some(wanted) = template.output_format.as_ref().and_then(answer_form) {
         let _ = write!(text, "\n\n{wanted}");
     }
     for part in &prepared.inherited.parts {
@@ -218,11 +218,11 @@ fn request(template: &Template, prepared: &PreparedContext) -> String {
 }
 
 /// Describes the required answer format to the model.
-fn wanted(format: &OutputFormat) -> Option<String> {
+pub(super) fn answer_form(format: &OutputFormat) -> Option<String> {
     if !format.is_json() {
         return None;
     }
-    let sort = match format.schema.as_deref() {
+    let kind = match format.schema.as_deref() {
         None => "JSON".to_owned(),
         Some("object") => "a JSON object".to_owned(),
         Some("array" | "[]") => "a JSON array".to_owned(),
@@ -231,7 +231,7 @@ fn wanted(format: &OutputFormat) -> Option<String> {
         Some("boolean") => "true or false".to_owned(),
         Some(path) => format!("JSON that fits the schema {path}"),
     };
-    Some(format!("Answer with {sort} and nothing else: no words around it, no code fence."))
+    Some(format!("Answer with {kind} and nothing else: no words around it, no code fence."))
 }
 
 /// Returns the status and the notes of an earlier task, without bookkeeping notes.

@@ -314,17 +314,20 @@ impl TemplateBuilder<'_> {
         }
     }
 
-    /// Warns about JSON output in a flow that has no single answer to check.
+    /// Reports JSON output in `direct`, whose answer consists of files. Without a schema it is only a warning:
+    /// an answer that is not JSON is kept as text.
     fn check_flow(&mut self, root: ElementId, template: &Template) {
-        let in_parts = matches!(template.flow.as_deref(), Some("branched" | "direct"));
-        let is_json = template.output_format.as_ref().is_some_and(OutputFormat::is_json);
-        if in_parts && is_json {
-            let span = self.child(root, "flow").map(|flow| self.document.element(flow).tag_span);
-            let message = "the answer of this flow is not checked against `<output_format>`".to_owned();
-            let help = "use `flat`, `staged` or `staged3`, or remove `<output_format>`".to_owned();
-            let span = span.unwrap_or_default();
-            self.problems.push(Diagnostic::warning("format-not-held", self.source, span, message).help(help));
-        }
+        let json = template.output_format.as_ref().filter(|format| format.is_json());
+        let (Some(format), Some("direct"), Some(flow)) =
+            (json, template.flow.as_deref(), self.child(root, "flow"))
+        else {
+            return;
+        };
+        let span = self.document.element(flow).tag_span;
+        let message = "an answer in the flow `direct` consists of files, so it cannot be JSON";
+        let report = if format.schema.is_some() { Diagnostic::error } else { Diagnostic::warning };
+        let problem = report("format-not-held", self.source, span, message);
+        self.problems.push(problem.help("use another flow, or remove `<output_format>`"));
     }
 
     /// Returns where an input is declared.

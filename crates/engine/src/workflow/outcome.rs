@@ -42,14 +42,30 @@ pub(super) fn of_fault(fault: &RuntimeError, content: String, spent: Spent) -> T
 
 /// Builds the outcome of a workflow that could not start.
 pub(super) fn not_begun(error: ErrorDetail) -> TaskOutcome {
+    let result = unstarted_result(Some(&error.reason), &error.message);
+    outcome(TaskStatus::Failed, Some(error), result, Spent::default())
+}
+
+/// The result of a workflow that cannot start because of its text or its parameters.
+pub fn unstarted_result(reason: Option<&str>, message: &str) -> TaskResult {
     let failed = TaskResult { status: Status::Failed, ..TaskResult::complete("") };
     let mut result = TaskResult { parsed_content: Some(Json::Null), ..failed };
     result.note(
         "error",
-        json!({ "type": "VALIDATION_ERROR", "reason": error.reason, "message": error.message }),
+        match reason {
+            Some(reason) => json!({ "type": "VALIDATION_ERROR", "reason": reason, "message": message }),
+            None => json!({ "type": "VALIDATION_ERROR", "message": message }),
+        },
     );
     note_recovery(&mut result);
-    outcome(TaskStatus::Failed, Some(error), result, Spent::default())
+    note_workflow(&mut result, &Spent::default());
+    result
+}
+
+/// Notes that the result is that of a workflow, and what it used.
+fn note_workflow(result: &mut TaskResult, spent: &Spent) {
+    result.note("execution_path", ExecutionPath::SExpression);
+    spent.metrics().note_in(result);
 }
 
 /// Notes what the caller could do about the error.
@@ -67,8 +83,7 @@ fn outcome(
     spent: Spent,
 ) -> TaskOutcome {
     // The notes of the last task are kept; only the path and the metrics are those of the workflow.
-    result.note("execution_path", ExecutionPath::SExpression);
-    spent.metrics().note_in(&mut result);
+    note_workflow(&mut result, &spent);
     TaskOutcome {
         status,
         fails_run: false,

@@ -2,13 +2,14 @@
 //! models that know the tool by its provider's definition. `screen.rs` speaks to the display, `keys.rs` knows the
 //! names of keys.
 
+mod authority;
 mod keys;
 mod screen;
 #[cfg(test)]
 mod tests;
 
 use std::borrow::Cow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -48,9 +49,10 @@ impl DisplayNumber {
         PathBuf::from(format!("/tmp/.X11-unix/X{}", self.0))
     }
 
-    /// Connects to the display and returns its width and height in pixels.
-    pub fn size(self) -> Result<(u16, u16), String> {
-        Screen::open(self).map(|screen| (screen.width, screen.height))
+    /// Connects to the display, with the cookie in the Xauthority file if there is one, and returns its width and
+    /// height in pixels.
+    pub fn size(self, authority: Option<&Path>) -> Result<(u16, u16), String> {
+        Screen::open(self, authority).map(|screen| (screen.width, screen.height))
     }
 }
 
@@ -79,13 +81,15 @@ impl std::fmt::Display for DisplayNumber {
 /// The tool for one display.
 pub struct Computer {
     display: DisplayNumber,
+    authority: Option<PathBuf>,
     definition: ToolDefinition,
 }
 
 impl Computer {
-    /// The tool for this display. It connects with each call, so that none is needed to replay one.
+    /// The tool for this display, and the Xauthority file with its cookie. It connects with each call, so that none is
+    /// needed to replay one.
     #[must_use]
-    pub fn new(display: DisplayNumber) -> Self {
+    pub fn new(display: DisplayNumber, authority: Option<PathBuf>) -> Self {
         let point = json!({ "type": "array", "items": { "type": "integer" }, "minItems": 2, "maxItems": 2 });
         let definition = ToolDefinition {
             name: Cow::Borrowed(NAME),
@@ -110,7 +114,7 @@ impl Computer {
             aliases: &[],
             parameter_aliases: &[],
         };
-        Self { display, definition }
+        Self { display, authority, definition }
     }
 }
 
@@ -244,8 +248,13 @@ impl Action {
     }
 
     /// Performs the action; the answer says what was done.
-    fn perform(&self, display: DisplayNumber, image_bytes: usize) -> Result<ToolOutput, String> {
-        let screen = Screen::open(display)?;
+    fn perform(
+        &self,
+        display: DisplayNumber,
+        authority: Option<&Path>,
+        image_bytes: usize,
+    ) -> Result<ToolOutput, String> {
+        let screen = Screen::open(display, authority)?;
         let done = |text: String| Ok(ToolOutput::done(text));
         match self {
             Self::Screenshot => {
@@ -353,7 +362,9 @@ impl Tool for Computer {
                 };
             }
             let (display, image_bytes) = (self.display, context.limits.image_bytes);
-            let done = tokio::task::spawn_blocking(move || action.perform(display, image_bytes)).await;
+            let authority = self.authority.clone();
+            let act = move || action.perform(display, authority.as_deref(), image_bytes);
+            let done = tokio::task::spawn_blocking(act).await;
             match done {
                 Ok(Ok(output)) => output,
                 Ok(Err(problem)) => ToolOutput::error(problem),

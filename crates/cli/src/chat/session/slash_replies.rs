@@ -92,7 +92,8 @@ impl Chat<'_> {
 
     fn change_model(&mut self, name: &str) -> Result<(), CliError> {
         let choice = model_selection::named(name, &self.setup.config, &self.setup.process.environment)?;
-        let choice = model_selection::with_display(choice, &self.setup.config)?;
+        let choice =
+            model_selection::with_display(choice, &self.setup.config, &self.setup.process.environment)?;
         let model = model_selection::open(&choice, None)?;
         self.set("model", name)?;
         (self.setup.model, self.setup.resolved) = (model, choice);

@@ -58,7 +58,8 @@ impl Chat<'_> {
         let builder = match own {
             Some(model) => {
                 let resolved = model_selection::named(&model, &setup.config, &setup.process.environment)?;
-                let resolved = model_selection::with_display(resolved, &setup.config)?;
+                let resolved =
+                    model_selection::with_display(resolved, &setup.config, &setup.process.environment)?;
                 let model = model_selection::open(&resolved, None)?;
                 setup.builder_with(target, &resolved, model)?
             }

@@ -4,9 +4,8 @@ use std::fmt::Write as _;
 
 use fusee::engine::lang::Param;
 use fusee::engine::run::ExitStatus;
-use fusee::engine::task_system::TaskResult;
 use fusee::engine::text::Severity;
-use serde_json::{Value, json};
+use fusee::engine::workflow::unstarted_result;
 
 use super::workflow_source::{CheckedWorkflow, SourceProblems};
 use crate::cli;
@@ -36,7 +35,7 @@ pub(super) fn refused(json: bool, problems: &SourceProblems) -> Result<ExitStatu
         return Err(CliError { reason, headline: Some(message), ..CliError::rendered(problems.rendered()) });
     }
     stdio::error(&problems.rendered());
-    print_failure("VALIDATION_ERROR", reason, &message)?;
+    super::print_result(unstarted_result(reason, &message))?;
     Ok(ExitStatus::Usage)
 }
 
@@ -51,23 +50,8 @@ pub(super) fn wrong_inputs(json: bool, message: &str) -> Result<ExitStatus, CliE
         return Err(CliError { reason, ..CliError::usage(message).help(help) });
     }
     stdio::error(&format!("error: {message}\n  help: {help}\n"));
-    print_failure("VALIDATION_ERROR", reason, &format!("1:1: {message}"))?;
+    super::print_result(unstarted_result(reason, &format!("1:1: {message}")))?;
     Ok(ExitStatus::Usage)
-}
-
-fn print_failure(kind: &str, reason: Option<&str>, message: &str) -> Result<(), CliError> {
-    let failed =
-        TaskResult { status: fusee::engine::task_system::Status::Failed, ..TaskResult::complete("") };
-    let mut result = TaskResult { parsed_content: Some(Value::Null), ..failed };
-    result.note("execution_path", "s_expression");
-    result.note(
-        "error",
-        match reason {
-            Some(reason) => json!({ "type": kind, "reason": reason, "message": message }),
-            None => json!({ "type": kind, "message": message }),
-        },
-    );
-    stdio::print_json(&format!("{}\n", serde_json::to_string(&result).unwrap_or_default()))
 }
 
 /// Prints the parameters of a workflow.

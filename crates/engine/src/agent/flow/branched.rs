@@ -2,9 +2,12 @@
 
 use fusee_journal::RunAborted;
 
+use super::preparation::{self, Preparation};
+use super::run_flow;
+use super::samples::Sampling;
 use super::settings::{FlowSettings, PlanMode, RuntimeAction};
 use super::stage_notes;
-use super::stage_runner::{StageRunner, StageSpec};
+use super::stage_runner::{StageRunner, StageSpec, is_final};
 use super::task_rules::{FlowShape, StageRequirements, StageSignal, TaskRules};
 use crate::agent::{AgentTask, PlanStatus, PlannedTask, TaskOutcome};
 
@@ -30,20 +33,38 @@ pub(crate) async fn work(
     let mut tasks = parts.plan.tasks().to_vec();
     tasks.sort_by_key(|task| task.priority.unwrap_or(i64::MAX));
     let count = tasks.len();
+    let skipping =
+        |task: &PlannedTask| flow.skip_readonly.then(|| is_read_only_command(&task.description)).flatten();
+    // The last task that is worked on answers for all. If the answer must have a form, somebody has to give it.
+    let working = tasks.iter().rposition(|task| skipping(task).is_none());
+    let last = working.or_else(|| main.check.as_ref().and(count.checked_sub(1)));
     for (n, task) in tasks.iter().enumerate() {
         let (stage, label) = (format!("task-{}", n + 1), stage_notes::one_line(&task.description, 80));
-        if let Some(verb) = flow.skip_readonly.then(|| is_read_only_command(&task.description)).flatten() {
+        if let Some(verb) = skipping(task).filter(|_| last != Some(n)) {
             let why = format!("skipped: read-only task (`{verb}`)");
             parts.skipped(&stage, &label, &why);
             parts.plan.set_status(&task.id, task.status, Some(why));
             continue;
         }
         parts.plan.set_status(&task.id, PlanStatus::InProgress, None);
-        let ended = parts.part(planned(flow, task, &stage, &label, n, count)).await?;
+        let place = PlannedPlace { n, count, last: last == Some(n) };
+        let spec = planned(flow, task, &stage, &label, place);
+        let tested = own_tests(main, flow, task, &parts).await?;
+        let is_tested = tested.is_some();
+        let ended = match tested {
+            Some((sampling, preparation)) => {
+                parts.sampled(answered(flow, spec, preparation), sampling).await?
+            }
+            None => parts.part(spec).await?,
+        };
         let status = if ended.is_ok() { PlanStatus::Completed } else { PlanStatus::Failed };
         parts.plan.set_status(&task.id, status, None);
         if let Err(failed) = ended {
-            return parts.end(*failed).await;
+            // Its tests may need what a later task does; its best answer is kept.
+            let goes_on = is_tested && last != Some(n) && !is_final(&failed);
+            if !goes_on {
+                return parts.end(*failed).await;
+            }
         }
     }
     let done = parts.completed();
@@ -66,15 +87,22 @@ fn planning(flow: &FlowSettings) -> StageSpec {
     StageSpec::new("plan", task, rules, flow)
 }
 
+/// Where a planned task stands in the plan.
+#[derive(Clone, Copy)]
+struct PlannedPlace {
+    n: usize,
+    count: usize,
+    /// Whether no other task is worked on after it.
+    last: bool,
+}
+
 fn planned(
     flow: &FlowSettings,
     task: &PlannedTask,
     stage: &str,
     label: &str,
-    n: usize,
-    count: usize,
+    PlannedPlace { n, count, last }: PlannedPlace,
 ) -> StageSpec {
-    let last = n + 1 == count;
     let shape =
         StageRequirements { id: task.id.clone(), signal: StageSignal::None, ..StageRequirements::default() };
     let mut rules = TaskRules::for_session(flow, FlowShape::Stage(shape));
@@ -97,8 +125,36 @@ fn planned(
     StageSpec {
         label: label.to_owned(),
         description: task.description.clone(),
+        answers: last,
         attempts: flow.replan_max + 1,
         ..StageSpec::new(stage, words, rules, flow)
+    }
+}
+
+/// How answers to a planned task are verified, if it has tests of its own and the model is to give several.
+async fn own_tests(
+    main: &AgentTask,
+    flow: &FlowSettings,
+    task: &PlannedTask,
+    parts: &StageRunner<'_>,
+) -> Result<Option<(Sampling, Preparation)>, RunAborted> {
+    let Some(sampling) = flow.sampling() else { return Ok(None) };
+    let prepared = preparation::prepare_part(main, &task.description, parts).await?;
+    Ok(prepared.map(|preparation| (sampling, preparation)))
+}
+
+/// A planned task that the model answers with the new files.
+fn answered(flow: &FlowSettings, planned: StageSpec, preparation: Preparation) -> StageSpec {
+    let answer = run_flow::direct(flow, preparation);
+    let words = planned.task.rsplit_once('\n').map_or(planned.task.as_str(), |(words, _)| words);
+    StageSpec {
+        id: planned.id,
+        label: planned.label,
+        description: planned.description,
+        task: format!("{words}\n\n{}", answer.task),
+        again: answer.again.map(|again| format!("{words}\n\n{again}")),
+        window: planned.window,
+        ..answer
     }
 }
 

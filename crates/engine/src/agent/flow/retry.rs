@@ -87,11 +87,11 @@ pub(crate) async fn run(
     method: SecondMethod,
     started_ms: i64,
 ) -> Result<TaskOutcome, RunAborted> {
-    let (first, outcome) = task.drive(started_ms).await?;
+    let (first, outcome, missing) = task.drive(started_ms).await?;
     let Some(why) = shortfall(method, &first.flow.facts, &outcome) else {
         return Ok(task.end(&first, outcome));
     };
-    let first = first.finish(outcome);
+    let first = first.finish(outcome, missing);
     let method_name = flow.mode.name();
     let workspace = Arc::clone(&task.session.workspace);
     let (settings, request) = (flow.clone(), task.request.clone());

@@ -153,6 +153,7 @@ fn stages(flow: &FlowSettings) -> Vec<StageSpec> {
             window: stage.context_window.unwrap_or(flow.context_window),
             needs: if flow.stage_required { StageNecessity::Required } else { StageNecessity::Optional },
             model: stage.model.clone(),
+            answers: n + 1 == count,
             ..StageSpec::new(&stage.id, format!("{title}\n\n{}", task.trim()), rules, flow)
         }
     };
@@ -202,7 +203,7 @@ fn staged3(flow: &FlowSettings) -> Vec<StageSpec> {
 }
 
 /// The model answers once with the new file; each retry starts over with the failure.
-fn direct(flow: &FlowSettings, preparation: Preparation) -> StageSpec {
+pub(super) fn direct(flow: &FlowSettings, preparation: Preparation) -> StageSpec {
     let shape = StageRequirements {
         id: "direct".to_owned(),
         signal: StageSignal::None,

@@ -254,7 +254,10 @@ impl StageRunner<'_> {
             self.set_answer(outcome.answer);
             return Ok(Ok(()));
         }
-        Ok(Err(Box::new(self.failed(&part.id, outcome, &missing))))
+        if outcome.status == TaskStatus::Completed {
+            outcome.status = TaskStatus::Failed;
+        }
+        Ok(Err(Box::new(self.failed(&part.id, outcome, &missing, false))))
     }
 
     /// Writes the files of a candidate to the workspace, and runs the command that follows.

@@ -78,6 +78,8 @@ pub(crate) struct StageRunner<'a> {
     pub(crate) notes: Vec<StageNote>,
     phases: Option<Phases>,
     answer: String,
+    /// Whether the answer makes the run fail.
+    fails_run: bool,
     /// Sections opened so far; they stay open in later parts.
     opened: BTreeSet<String>,
 }
@@ -97,6 +99,7 @@ impl<'a> StageRunner<'a> {
             notes: Vec::new(),
             phases: Phases::begin(flow),
             answer: String::new(),
+            fails_run: false,
             opened: BTreeSet::new(),
         }
     }
@@ -143,12 +146,16 @@ impl<'a> StageRunner<'a> {
         let fatal = finished.outcome.status == TaskStatus::Cancelled || finished.outcome.unreachable;
         if completed {
             self.answer = finished.outcome.answer;
+            self.fails_run = finished.outcome.fails_run;
             return Ok(Ok(()));
         }
-        if part.needs == StageNecessity::Optional && !fatal {
+        // Without the last part there is no answer of the required form.
+        let answers = part.answers && self.main.check.is_some();
+        if part.needs == StageNecessity::Optional && !fatal && !answers {
             return Ok(Ok(()));
         }
-        Ok(Err(Box::new(self.failed(&part.id, finished.outcome, &missing))))
+        let unmet = !finished.missing.is_empty();
+        Ok(Err(Box::new(self.failed(&part.id, finished.outcome, &missing, unmet))))
     }
 
     /// Reports a part that is skipped.
@@ -239,6 +246,7 @@ impl<'a> StageRunner<'a> {
         }
         pieces.extend(hint.map(|hint| format!("The last attempt did not succeed: {hint}")));
         pieces.push(part.again.as_ref().filter(|_| hint.is_some()).unwrap_or(&part.task).clone());
+        pieces.extend(self.main.answer_form.clone().filter(|_| part.answers));
         pieces.join("\n\n")
     }
 
@@ -314,7 +322,7 @@ impl<'a> StageRunner<'a> {
             unreachable: false,
             spent: self.spent.clone(),
             accepted_tokens: self.accepted_tokens.get(&None).copied(),
-            fails_run: false,
+            fails_run: self.fails_run,
             result: None,
         }
     }
@@ -324,16 +332,23 @@ impl<'a> StageRunner<'a> {
         self.base()
     }
 
-    /// Outcome of a task whose part failed, with the part's own error if it has one.
-    pub(super) fn failed(&self, part: &str, outcome: TaskOutcome, missing: &[String]) -> TaskOutcome {
+    /// Outcome of a task whose part failed: with the part's own error, or with the requirements that were unmet.
+    pub(super) fn failed(
+        &self,
+        part: &str,
+        outcome: TaskOutcome,
+        missing: &[String],
+        unmet: bool,
+    ) -> TaskOutcome {
         let base = TaskOutcome { answer: outcome.answer, unreachable: outcome.unreachable, ..self.base() };
-        let error = match outcome.error {
-            Some(error) => ErrorDetail { message: format!("in `{part}`: {}", error.message), ..error },
-            None => unmet(part, missing),
-        };
-        let status =
-            if error.code == ErrorCode::Cancelled { TaskStatus::Cancelled } else { TaskStatus::Failed };
-        TaskOutcome { status, error: Some(error), ..base }
+        let error = outcome.error.map(|error| {
+            let message = match unmet {
+                true => format!("the stage `{part}` did not complete: {}", missing.join("; ")),
+                false => format!("in `{part}`: {}", error.message),
+            };
+            ErrorDetail { message, ..error }
+        });
+        TaskOutcome { status: outcome.status, error, ..base }
     }
 
     /// Reports on the entire task and ends it.
@@ -361,8 +376,8 @@ impl<'a> StageRunner<'a> {
 
 /// The reasons why a part did not succeed.
 pub(super) fn failures(finished: &FinishedTask) -> Vec<String> {
-    match &finished.outcome {
-        TaskOutcome { error: Some(error), .. } => vec![error.message.clone()],
+    match &finished.outcome.error {
+        Some(error) if finished.missing.is_empty() => vec![error.message.clone()],
         _ => finished.missing.clone(),
     }
 }
@@ -374,13 +389,4 @@ pub(crate) fn is_final(outcome: &TaskOutcome) -> bool {
     let declined = outcome.error.as_ref().is_some_and(|error| error.reason == "llm_error");
     let spent = matches!(code, Some(ErrorCode::Cancelled | ErrorCode::Timeout | ErrorCode::Budget));
     outcome.status == TaskStatus::Cancelled || outcome.unreachable || spent || declined
-}
-
-/// The error for a stage that did not complete and has no error of its own.
-fn unmet(part: &str, missing: &[String]) -> ErrorDetail {
-    ErrorDetail {
-        code: ErrorCode::TurnFailed,
-        reason: "subtask_failure".to_owned(),
-        message: format!("the stage `{part}` did not complete: {}", missing.join("; ")),
-    }
 }

@@ -130,8 +130,8 @@ fn every_end_is_decided_by_what_happened() {
             vec![words(), finished(true, " ")],
             "TurnFailed blocked: the model reports that it is blocked: My words.",
         ),
-        (vec![staged("Stage done.")], "completed: Stage done."),
-        (vec![words(), staged("")], "completed: My words."),
+        (vec![staged("Stage done.")], "check Stage done. false"),
+        (vec![words(), staged("")], "check My words. false"),
         (vec![verified()], "completed: Done: `make test` passes."),
         (vec![words(), verified()], "completed: My words."),
         (vec![aborted()], "Pause"),
@@ -165,12 +165,22 @@ fn an_unusable_reply_is_asked_for_again_once() {
 #[test]
 fn a_task_with_one_answer_fails_by_its_rejection() {
     for (kind, reason) in [("verify_failed", "tool_execution_error"), ("no_edit", "output_format_failure")] {
-        let mut turns = TurnMachine::new(
-            Limits::default(),
-            AnswerRules { only_one: true, handled: false, sampled: false },
-        );
+        let mut turns =
+            TurnMachine::new(Limits::default(), AnswerRules { only_one: true, ..AnswerRules::default() });
         assert_eq!(last(&mut turns, vec![rejected(kind)]), format!("TurnFailed {reason}: not yet"));
     }
+}
+
+#[test]
+fn passing_tests_end_a_task_only_if_its_answer_may_have_any_form() {
+    let verified = || answered(|results| results.verified_by = Some("make test".to_owned()));
+    let mut free = TurnMachine::new(Limits::default(), AnswerRules::default());
+    assert_eq!(last(&mut free, vec![verified()]), "completed: Done: `make test` passes.");
+    let checked = AnswerRules { checked: true, ..AnswerRules::default() };
+    assert_eq!(
+        last(&mut TurnMachine::new(Limits::default(), checked), vec![verified()]),
+        "Ask { attempt: 1 }"
+    );
 }
 
 #[test]
@@ -352,10 +362,8 @@ fn sections_open_ten_times_in_a_task() {
 #[test]
 fn an_answer_handler_decides_about_answers_and_nothing_else() {
     let handled = |events| {
-        let mut turns = TurnMachine::new(
-            Limits::default(),
-            AnswerRules { only_one: false, handled: true, sampled: false },
-        );
+        let mut turns =
+            TurnMachine::new(Limits::default(), AnswerRules { handled: true, ..AnswerRules::default() });
         (last(&mut turns, events), turns.answer().to_owned())
     };
     let error = ErrorDetail {

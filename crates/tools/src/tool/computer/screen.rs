@@ -1,6 +1,7 @@
 //! The connection to an X11 display: its image, and input through the XTEST extension.
 
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::Duration;
 
 use x11rb::connection::Connection as _;
@@ -12,7 +13,7 @@ use x11rb::protocol::xtest::ConnectionExt as _;
 use x11rb::rust_connection::{DefaultStream, RustConnection};
 use xkeysym::key;
 
-use super::{Button, DisplayNumber, Point, keys};
+use super::{Button, DisplayNumber, Point, authority, keys};
 
 /// How long programs get to learn of a key that was added to the keyboard.
 const MAPPING_TIME: Duration = Duration::from_millis(50);
@@ -33,12 +34,14 @@ pub(super) struct ScreenImage {
 }
 
 impl Screen {
-    /// Connects to a display that needs no authorization, as Xvfb by default.
-    pub(super) fn open(display: DisplayNumber) -> Result<Self, String> {
+    /// Connects to a display, with its cookie if the file has one.
+    pub(super) fn open(display: DisplayNumber, authority: Option<&Path>) -> Result<Self, String> {
         let failed = |cause: &dyn std::fmt::Display| format!("cannot use the display {display}: {cause}");
         let stream = UnixStream::connect(display.socket()).map_err(|error| failed(&error))?;
         let (stream, _) = DefaultStream::from_unix_stream(stream).map_err(|error| failed(&error))?;
-        let connection = RustConnection::connect_to_stream(stream, 0).map_err(|error| failed(&error))?;
+        let (name, data) = authority::read(authority, display);
+        let connection = RustConnection::connect_to_stream_with_auth_info(stream, 0, name, data)
+            .map_err(|error| failed(&error))?;
         let screen = connection.setup().roots.first().ok_or_else(|| failed(&"it has no screen"))?;
         let (root, width, height) = (screen.root, screen.width_in_pixels, screen.height_in_pixels);
         Ok(Self { connection, root, width, height })

@@ -57,6 +57,6 @@ fn a_display_is_a_local_one() {
     for wrong in ["99", "host:1", ":x", ":1.1", ""] {
         assert!(wrong.parse::<DisplayNumber>().is_err(), "{wrong}");
     }
-    let missing = DisplayNumber(4_000_000).size().unwrap_err();
+    let missing = DisplayNumber(4_000_000).size(None).unwrap_err();
     assert!(missing.starts_with("cannot use the display :4000000: "), "{missing}");
 }
