@@ -10,7 +10,9 @@
     reason = "a development command prints, reads the environment and starts other programs"
 )]
 
+mod attack;
 mod bench;
+mod bench_tools;
 mod book;
 mod dist;
 mod eval;
@@ -21,6 +23,7 @@ mod prerequisites;
 mod real_model;
 mod step;
 mod test;
+mod web;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -34,7 +37,10 @@ const USAGE: &str = "Usage: cargo xtask COMMAND
   docs            Regenerate the reference pages and schemas
   book            Build the documentation site and check its links
   dist [--check]  Build a tarball and a .deb; with --check twice, and compare
+  web [--check]   Build the page of `fusee serve`; with --check, compare with what is committed
   bench [NAME…]   Measure figures against their targets; names select figures
+  attack [--minutes N] [--seed S]
+                  Attack the binary at random; a finding says how to reproduce it
   eval COMMAND    Run exercises with a real model, by Fusee and by other tools: check, peers, run, report";
 
 /// The error is a message for the terminal.
@@ -52,8 +58,10 @@ fn main() -> ExitCode {
         Some("docs") => docs(),
         Some("book") => book::run(),
         Some("dist") => dist::run(&rest),
+        Some("web") => web::run(&rest),
         Some("bench") => bench::run(&rest),
         Some("eval") => eval::run(&rest),
+        Some("attack") => attack::run(&rest),
         Some("help" | "--help" | "-h") => {
             println!("{USAGE}");
             Ok(())

@@ -49,6 +49,25 @@ pub(crate) const TEST: &[Need] = &[
     Need { program: "npm", why: "install real MCP servers", source: Source::Apt("npm") },
 ];
 
+pub(crate) const ATTACK: &[Need] = &[
+    Need { program: "git", why: "create projects", source: Source::Apt("git") },
+    Need {
+        program: "cc",
+        why: "build the library that kills at a journal write",
+        source: Source::Apt("gcc"),
+    },
+    Need { program: "bash", why: "compare shells", source: Source::Apt("bash") },
+    Need { program: "busybox", why: "compare shells", source: Source::Apt("busybox") },
+];
+
+pub(crate) const BROWSER: &[Need] = &[
+    Need { program: "npm", why: "install the browser's driver", source: Source::Apt("npm") },
+    Need { program: "node", why: "run the tests of the web page", source: Source::Apt("nodejs") },
+    Need { program: "chromium", why: "show the web page", source: Source::Apt("chromium") },
+    Need { program: "python3", why: "run schemathesis", source: Source::Apt("python3 python3-venv") },
+    Need { program: "script", why: "provide a terminal", source: Source::Apt("bsdutils") },
+];
+
 pub(crate) const LOCAL: &[Need] = &[
     NEXTEST,
     Need { program: "cmake", why: "build llama.cpp", source: Source::Apt("cmake") },

@@ -3,29 +3,30 @@
 use std::io::{BufRead, BufReader, IsTerminal};
 use std::process::{Command, Stdio};
 
-use crate::{Outcome, mcp_servers, prerequisites, real_model, root, step};
+use crate::{Outcome, attack, bench_tools, mcp_servers, prerequisites, real_model, root, step, web};
 
-/// Runs unit and integration tests, those with a real model and real MCP servers, then doc tests; all run
-/// even if the first fail.
+/// Runs unit and integration tests, then the suites with real parts (a model, MCP servers, benchmark tools, a browser),
+/// two minutes of random attacks, and doc tests; all run even if the first fail.
 pub(crate) fn run(filter: &[String]) -> Outcome {
     prerequisites::ensure(prerequisites::TEST)?;
     let mut summary = None;
-    let tests = step::timed("tests", || nextest(filter, &mut summary));
-    let real =
-        if filter.is_empty() { real_model::install().and_then(|()| real_model::test()) } else { Ok(()) };
-    let servers =
-        if filter.is_empty() { mcp_servers::install().and_then(|()| mcp_servers::test()) } else { Ok(()) };
-    let docs = if filter.is_empty() {
-        step::run("doc tests", step::cargo(), ["test", "--doc", "--workspace", "--locked", "--quiet"])
-    } else {
-        Ok(())
-    };
-    for failure in [&tests, &real, &servers, &docs].into_iter().filter_map(|result| result.as_ref().err()) {
+    let mut results = vec![step::timed("tests", || nextest(filter, &mut summary))];
+    if filter.is_empty() {
+        results.extend([
+            real_model::install().and_then(|()| real_model::test()),
+            mcp_servers::install().and_then(|()| mcp_servers::test()),
+            bench_tools::install().and_then(|()| bench_tools::test()),
+            web::install().and_then(|()| web::test()),
+            attack::test(),
+            step::run("doc tests", step::cargo(), ["test", "--doc", "--workspace", "--locked", "--quiet"]),
+        ]);
+    }
+    for failure in results.iter().filter_map(|result| result.as_ref().err()) {
         eprintln!("xtask: {failure}");
     }
     println!("{}", summary.unwrap_or_else(|| "no tests were run".to_owned()).trim());
     // Already reported above: the summary must be the last line in any case.
-    tests.and(real).and(servers).and(docs).map_err(|_| String::new())
+    results.into_iter().collect::<Outcome>().map_err(|_| String::new())
 }
 
 fn nextest(filter: &[String], summary: &mut Option<String>) -> Outcome {

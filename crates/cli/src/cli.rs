@@ -15,14 +15,16 @@ use crate::chat::{self, entry::ChatArgs};
 use crate::command::unstarted_run::UnstartedRun;
 use crate::command::{Command, ToolUse, version};
 use crate::process::Process;
+use crate::process::environment;
 use crate::process::error::CliError;
+use crate::ui::line::wrap;
 
 #[cfg(test)]
 mod tests;
 
 /// Run LLM agents durably: every step is journaled, so runs can be resumed and replayed.
 #[derive(Parser)]
-#[command(name = "fusee", version, disable_version_flag = true, help_template = TEMPLATE, max_term_width = 100)]
+#[command(name = "fusee", version, disable_version_flag = true, help_template = TEMPLATE)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Cli {
     /// Print the version; with --verbose also the commit, the features and the sandbox layers
@@ -51,6 +53,9 @@ impl Cli {
 /// The command list is rendered by us: the short help shows a selection, the long help groups all commands.
 const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}{after-help}";
 
+/// Columns beyond which help texts become hard to read.
+const WIDEST: usize = 100;
+
 /// Commands listed in the short help.
 const SHORT: &[&str] = &["demo", "run", "resume", "runs", "show", "config", "doctor", "init"];
 
@@ -73,7 +78,8 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
             "fmt",
         ],
     ),
-    ("History", &["runs", "show", "replay"]),
+    ("Measurement", &["bench"]),
+    ("History", &["runs", "show", "replay", "serve"]),
     ("Setup", &["init", "config", "trust", "approvals", "doctor", "models", "completions", "docs"]),
 ];
 
@@ -128,10 +134,15 @@ fn unstarted(arguments: &[OsString]) -> Option<UnstartedRun> {
     json.then(|| UnstartedRun { id: None, request: String::new(), model: String::new(), turn_type })
 }
 
-/// The parser with its help texts.
+/// The parser with its help texts, for the terminal of this process.
 pub(crate) fn command() -> clap::Command {
-    let command = Cli::command();
-    let (short, long) = (short_help(&command), long_help(&command));
+    command_for(environment::columns().unwrap_or(WIDEST).min(WIDEST))
+}
+
+/// The parser with its help texts for this many columns. All texts are wrapped here or by the parser, never by both.
+fn command_for(columns: usize) -> clap::Command {
+    let command = Cli::command().term_width(columns);
+    let (short, long) = (short_help(&command, columns), long_help(&command, columns));
     command.after_help(short).after_long_help(long)
 }
 
@@ -140,17 +151,18 @@ pub(crate) fn short_help_text() -> String {
     command().render_help().to_string()
 }
 
-fn short_help(command: &clap::Command) -> String {
+fn short_help(command: &clap::Command, columns: usize) -> String {
     let mut text = String::from("Commands:\n");
-    SHORT.iter().filter_map(|name| command.find_subcommand(name)).for_each(|entry| line(&mut text, entry));
+    let shown = SHORT.iter().filter_map(|name| command.find_subcommand(name));
+    shown.for_each(|entry| line(&mut text, entry, columns));
     text.push_str("\nWithout a command, `fusee` opens a chat in the terminal.\nSee `fusee COMMAND --help` for a command, `fusee --help` for all commands.");
     text
 }
 
-fn long_help(command: &clap::Command) -> String {
+fn long_help(command: &clap::Command, columns: usize) -> String {
     let mut text = String::from(
-        "Without a command, fusee opens a chat, in the terminal or as plain lines (--plain, or piped input).\n\
-         It accepts -C, -m, --base-url, --api, --continue, --approve, --sandbox and the limits of\n\
+        "Without a command, fusee opens a chat, in the terminal or as plain lines (--plain, or piped input). \
+         It accepts -C, -m, --base-url, --api, --continue, --approve, --sandbox and the limits of \
          `fusee run`.\n\n",
     );
     for (group, names) in GROUPS {
@@ -158,20 +170,28 @@ fn long_help(command: &clap::Command) -> String {
         names
             .iter()
             .filter_map(|name| command.find_subcommand(name))
-            .for_each(|entry| line(&mut text, entry));
+            .for_each(|entry| line(&mut text, entry, columns));
         text.push('\n');
     }
     text.push_str(
-        "Exit codes: 0 completed, 1 task failed, 2 usage or configuration error, 3 limit reached,\n\
+        "Exit codes: 0 completed, 1 task failed, 2 usage or configuration error, 3 limit reached, \
          4 model unreachable, 5 findings (`fusee review --fail-on`), 130 cancelled.\n\n\
          See `fusee COMMAND --help` for details.",
     );
     text
 }
 
-fn line(text: &mut String, entry: &clap::Command) {
+/// Columns before the description of a command.
+const INDENT: usize = 15;
+
+/// A command with its description, whose further lines are indented.
+fn line(text: &mut String, entry: &clap::Command, columns: usize) {
     let about = entry.get_about().map(ToString::to_string).unwrap_or_default();
-    let _ = writeln!(text, "  {:<12} {about}", entry.get_name());
+    let rows = wrap(&about, columns.saturating_sub(INDENT).max(1));
+    for (n, row) in rows.iter().enumerate() {
+        let name = if n == 0 { entry.get_name() } else { "" };
+        let _ = writeln!(text, "  {name:<12} {row}");
+    }
 }
 
 impl Cli {

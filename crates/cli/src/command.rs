@@ -1,6 +1,7 @@
 //! The commands, one per file, each with its arguments and its help text.
 
 pub(crate) mod approvals;
+pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod config;
@@ -22,6 +23,8 @@ pub(crate) mod run;
 pub(crate) mod run_session;
 pub(crate) mod run_setup;
 pub(crate) mod runs;
+#[cfg(feature = "serve")]
+pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod task;
 pub(crate) mod templates;
@@ -47,11 +50,14 @@ pub(crate) enum Command {
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
     Replay(replay::ReplayArgs),
+    #[cfg(feature = "serve")]
+    Serve(serve::ServeArgs),
     Prompt(prompt::PromptArgs),
     Templates(templates::TemplatesArgs),
     Workflows(workflows::WorkflowsArgs),
     Match(match_templates::MatchArgs),
     Memory(memory::MemoryArgs),
+    Bench(bench::BenchArgs),
     Check(check::CheckArgs),
     Fmt(fmt::FmtArgs),
     Init(init::InitArgs),
@@ -63,8 +69,8 @@ pub(crate) enum Command {
     Completions(completions::CompletionsArgs),
     #[command(name = "docs")]
     Manual(manual::ManualArgs),
-    #[command(name = "__names", hide = true)]
-    Names(completions::NamesArgs),
+    #[command(name = "__complete", hide = true)]
+    Complete(completions::CompleteArgs),
     #[command(name = "__docs", hide = true)]
     Docs(docs::DocsArgs),
 }
@@ -73,7 +79,14 @@ impl Command {
     /// Whether the command needs the fork server for tools.
     pub(crate) fn tools(&self) -> ToolUse {
         match self {
-            Self::Demo(_) | Self::Run(_) | Self::Task(_) | Self::Review(_) | Self::Resume(_) => ToolUse::Run,
+            Self::Demo(_)
+            | Self::Run(_)
+            | Self::Task(_)
+            | Self::Review(_)
+            | Self::Resume(_)
+            | Self::Bench(_) => ToolUse::Run,
+            #[cfg(feature = "serve")]
+            Self::Serve(_) => ToolUse::Run,
             Self::Doctor(_) => ToolUse::Probed,
             Self::Runs(_)
             | Self::Show(_)
@@ -92,9 +105,19 @@ impl Command {
             | Self::Models(_)
             | Self::Completions(_)
             | Self::Manual(_)
-            | Self::Names(_)
+            | Self::Complete(_)
             | Self::Docs(_) => ToolUse::None,
         }
+    }
+}
+
+impl Command {
+    /// Whether the command answers requests while runs work.
+    pub(crate) fn serves(&self) -> bool {
+        #[cfg(feature = "serve")]
+        return matches!(self, Self::Serve(_));
+        #[cfg(not(feature = "serve"))]
+        false
     }
 }
 
@@ -117,10 +140,13 @@ impl Command {
             Self::Run(args) => run::run(args, process).await,
             Self::Task(args) => task::task(args, process).await,
             Self::Review(args) => review::review(args, process).await,
+            Self::Bench(args) => Box::pin(bench::bench(args, process)).await,
             Self::Resume(args) => Box::pin(resume::resume(args, process)).await,
             Self::Runs(args) => runs::runs(args, process).await,
             Self::Show(args) => show::show(&args, process),
             Self::Replay(args) => replay::replay(args, process).await,
+            #[cfg(feature = "serve")]
+            Self::Serve(args) => Box::pin(serve::serve(args, process)).await,
             Self::Prompt(args) => prompt::prompt(&args, process),
             Self::Templates(args) => templates::templates(args, process),
             Self::Workflows(args) => workflows::workflows(&args, process),
@@ -136,7 +162,7 @@ impl Command {
             Self::Approvals(args) => approvals::approvals(&args, process),
             Self::Completions(args) => completions::completions(&args),
             Self::Manual(args) => manual::manual(&args, process),
-            Self::Names(args) => completions::names(&args, process),
+            Self::Complete(args) => completions::complete(&args, process).await,
             Self::Docs(args) => docs::docs(&args),
         }
     }

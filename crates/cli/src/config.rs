@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 
 use fusee::engine::agent::Limits;
 use fusee::engine::approval::ApprovalMode;
-use fusee::engine::approval::rules::ApprovalRule;
+use fusee::engine::approval::rules::{self, ApprovalRule};
 use fusee::engine::journal::JournalOptions;
 use fusee::engine::model::{Price, RequestOptions, RetryPolicy};
 use fusee::engine::run::{SandboxMode, SandboxOptions};
@@ -485,6 +485,8 @@ impl Config {
                 file_bytes: self.whole("sandbox.file_mb").map_or(usual.file_bytes, |mb| mb << 20),
             },
             untrusted_flow: self.has_untrusted_commands(),
+            denied_programs: rules::denied_programs(&self.rules),
+            ..SandboxOptions::default()
         }
     }
 

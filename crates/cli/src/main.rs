@@ -43,10 +43,11 @@ fn perform(typed: Cli) -> Result<fusee::engine::run::ExitStatus, CliError> {
     let process = Process::new(Environment::of_this_process()?, fork_server);
     // One worker thread: a run spends most of its time waiting, and a second worker costs memory and start-up
     // time. The journal's writer and the output have threads of their own, so neither a slow disk nor a slow
-    // terminal blocks it. The chat draws on this thread, so there the worker is a separate one.
-    let mut builder = match typed.command {
-        Some(_) => tokio::runtime::Builder::new_current_thread(),
-        None => tokio::runtime::Builder::new_multi_thread(),
+    // terminal blocks it. The chat draws on this thread, so there the worker is a separate one;
+    // and requests to a server must not wait for a run.
+    let mut builder = match &typed.command {
+        Some(command) if !command.serves() => tokio::runtime::Builder::new_current_thread(),
+        _ => tokio::runtime::Builder::new_multi_thread(),
     };
     let runtime = builder
         .worker_threads(1)

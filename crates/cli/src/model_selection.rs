@@ -211,6 +211,11 @@ pub(crate) fn open(resolved: &ResolvedModel, record: Option<&Path>) -> Result<Ar
     }
 }
 
+/// Whether a model plays replies from a file, each of them once.
+pub(crate) fn is_script(resolved: &ResolvedModel) -> bool {
+    ["script:", "replay:"].iter().any(|kind| resolved.name.starts_with(kind))
+}
+
 /// Adds the configured display to a model that knows how to use one.
 pub(crate) fn with_display(
     mut resolved: ResolvedModel,

@@ -9,7 +9,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fusee::engine::journal::{Journal, JournalError, JournalOptions};
+use fusee::engine::journal::{Journal, JournalError, JournalOptions, Ownership};
 use fusee::system::SystemClock;
 
 use crate::process::environment::Environment;
@@ -51,6 +51,8 @@ const READABLE: usize = 40;
 pub(crate) struct Project {
     /// The directory tools work in.
     pub(crate) directory: PathBuf,
+    /// Path at which models and commands see the directory, where the sandbox can do that [default: its own].
+    pub(crate) shown_at: Option<PathBuf>,
     /// The nearest ancestor with `.fusee` or `.git`.
     pub(crate) root: Option<PathBuf>,
     /// Path of the journal, which may not exist.
@@ -89,7 +91,15 @@ impl Project {
         let rescue =
             states.as_ref().map(|states| states.join("rescued").join(folder_name(&directory)).join(name));
         let ownership = JournalOwnership::stored_in(states.clone());
-        Ok(Self { directory, root, journal, ownership, states, rescue })
+        Ok(Self { directory, shown_at: None, root, journal, ownership, states, rescue })
+    }
+
+    /// The same project, with its runs working in another directory, which they see at `shown_at`.
+    pub(crate) fn working_in(self, directory: &Path, shown_at: Option<PathBuf>) -> Result<Self, CliError> {
+        let directory = fs::canonicalize(directory).map_err(|error| {
+            CliError::usage(format!("cannot use directory {}: {error}", directory.display()))
+        })?;
+        Ok(Self { directory, shown_at, ..self })
     }
 
     /// The folder of the project's own files: its root, or the directory itself.
@@ -135,13 +145,13 @@ impl Project {
             make_ignore_file(folder).map_err(open)?;
         }
         self.keep_private().map_err(open)?;
-        let options = JournalOptions { rescue: self.rescue.clone(), ..options };
+        let options = JournalOptions { rescue: self.rescue.clone(), owner: self.ownership.key(), ..options };
         let journal = Journal::open(&self.journal, options, Arc::new(SystemClock))?;
-        // A journal without runs grants nothing, whoever created it, and one with triggers is refused. Recording
-        // it as owned here also covers a journal of ours whose process was killed right after creating it.
-        if !self.ownership.covers(&self.journal) && journal.runs().is_ok_and(|runs| runs.is_empty()) {
+        // A new journal is signed already. One without runs grants nothing, whoever created it, and one with
+        // triggers is refused.
+        if !self.ownership.covers_open(&journal) && journal.runs().is_ok_and(|runs| runs.is_empty()) {
             // If this cannot be saved, the user has to run `fusee trust` before resuming.
-            let _ = self.ownership.add(&self.journal);
+            let _ = self.ownership.add(&self.journal, Ownership::Created);
         }
         Ok(journal)
     }
@@ -180,7 +190,13 @@ impl Project {
     }
 
     /// Moves a journal from the state folder into this project.
-    pub(crate) fn adopt_journal(&self, former: &Path) -> io::Result<()> {
+    pub(crate) fn adopt_journal(&self, former: &Path) -> Result<(), CliError> {
+        let moved = self.move_journal(former);
+        moved.map_err(|error| CliError::failed(format!("cannot move {}: {error}", former.display())))?;
+        Ok(self.ownership.add(&self.journal, Ownership::Created)?)
+    }
+
+    fn move_journal(&self, former: &Path) -> io::Result<()> {
         let folder = self.journal.parent().unwrap_or(&self.directory);
         fs::create_dir_all(folder)?;
         make_ignore_file(folder)?;
@@ -195,7 +211,7 @@ impl Project {
                 fs::remove_file(old)?;
             }
         }
-        self.ownership.add(&self.journal)
+        Ok(())
     }
 
     /// Rejects a journal behind a symbolic link. A project can contain one, and its target may be writable by
@@ -225,7 +241,7 @@ impl Project {
         .help("inspect it with `fusee runs` and `fusee show`; if it is yours, run `fusee trust` and try again"))
     }
 
-    /// The list of journals created by the user's own runs.
+    /// Decides which journals are the user's own.
     pub(crate) fn ownership(&self) -> &JournalOwnership {
         &self.ownership
     }

@@ -5,6 +5,7 @@
 //! engine, so a task is a pure function of its journal.
 
 mod completion;
+mod conventions;
 mod conversation;
 mod execution;
 mod facts;
@@ -38,6 +39,7 @@ pub use limits::cost::Charges;
 pub use limits::policy_change::{PolicyChange, RunPolicy};
 pub use limits::resource_metrics::ResourceMetrics;
 pub use limits::{Limits, RankBy, SummaryBy};
+pub(crate) use machine::DECLINED;
 pub(crate) use model_request::RetryWait;
 pub(crate) use model_request::attempt::{Attempt, AttemptResult, remember, within};
 pub use plan::{Plan, PlanStatus, PlannedTask};

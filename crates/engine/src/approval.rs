@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use self::rules::{ApprovalRules, RuleDecision};
 
-pub(crate) use question::{ASK_USER, NoAnswer, UNANSWERED_ADVICE, UserWait};
+pub(crate) use question::{AFTER_STOP, ASK_USER, NoAnswer, UNANSWERED_ADVICE, UserWait};
 pub use question::{OutsideAnswer, signal_name};
 
 /// When to ask for approval.
@@ -151,6 +151,10 @@ impl Approver for AnsweredOutside {
     }
 
     fn ask_user<'a>(&'a self, _question: &'a str) -> BoxFuture<'a, Option<String>> {
+        Box::pin(std::future::pending())
+    }
+
+    fn after_stop<'a>(&'a self, _question: &'a str) -> BoxFuture<'a, Option<String>> {
         Box::pin(std::future::pending())
     }
 }

@@ -5,8 +5,10 @@ mod active_sandbox;
 mod builder;
 mod context_report;
 mod continuation;
+mod control;
 mod delegation;
 mod display;
+mod failure_class;
 mod no_model;
 mod outcome;
 mod policy_changes;
@@ -44,7 +46,9 @@ use crate::workflow::{self, EffectTrace, WorkflowExit};
 pub use active_sandbox::ActiveSandbox;
 pub use builder::{RunBuilder, limits_for};
 pub use context_report::{CompactionSavings, ContextShare, conversation, shorter, window};
+pub use control::RunControl;
 pub use display::offer_display;
+pub use failure_class::FailureClass;
 pub use no_model::{NO_MODEL, no_model};
 pub use outcome::{ExitStatus, RunOutcome};
 pub use prompt_setup::{open_section, sections};
@@ -160,14 +164,17 @@ impl RunHandle {
 
     /// Answers the oldest open question of its kind, or the one about this call. Returns false if there is none.
     pub fn answer(&self, call_id: Option<&str>, answer: &OutsideAnswer) -> bool {
-        let about = |signal: &str| match call_id {
-            Some(id) => signal.strip_suffix(id).is_some_and(|task| task.ends_with(' ')),
-            None => true,
-        };
-        let open = self.embedded.waiting();
-        let question = open.iter().find(|wait| wait.callee == answer.question() && about(&wait.signal));
-        let value = serde_json::to_value(answer).unwrap_or_default();
-        question.map(|wait| self.embedded.signal(&wait.signal, value)).is_some()
+        self.control().answer(call_id, answer)
+    }
+
+    /// Returns the control of the run for further user interfaces.
+    pub fn control(&self) -> RunControl {
+        RunControl {
+            embedded: Arc::clone(&self.embedded),
+            cancel: self.cancel.clone(),
+            progress: Arc::clone(&self.progress),
+            work: self.work.abort_handle(),
+        }
     }
 
     /// Waits for the run to end.
@@ -222,6 +229,16 @@ pub fn settings_of(journal: &Journal, run: &RunId) -> Result<RunSpec, StartError
     Ok(settings)
 }
 
+/// Tells a model which replies a run and those it continues have used, so that a script goes on after them.
+pub fn tell_of_earlier(journal: &Journal, run: &RunId, model: &dyn Model) -> Result<(), StartError> {
+    let mut next = Some(run.clone());
+    while let Some(run) = next {
+        remember(model, &journal.steps(&run)?);
+        next = settings_of(journal, &run)?.continues;
+    }
+    Ok(())
+}
+
 /// Resumes a run. A run that has ended returns its result again.
 fn resume(run: &RunId, settings: RunSpec, resources: RunDeps) -> Result<RunHandle, StartError> {
     let workspace = open_workspace(&settings)?;
@@ -272,7 +289,7 @@ pub(crate) fn initial_snapshot_path(journal: &Journal, run: &RunId) -> PathBuf {
 
 fn open_workspace(settings: &RunSpec) -> Result<Arc<Workspace>, StartError> {
     match Workspace::open(&settings.workspace) {
-        Ok(workspace) => Ok(Arc::new(workspace)),
+        Ok(workspace) => Ok(Arc::new(workspace.shown_at(settings.shown_workspace().to_owned()))),
         Err(error) => {
             let cause =
                 std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
@@ -363,12 +380,12 @@ async fn task(
         // The session has read its environment already, and messages that were sent are never edited.
         Some(environment) => environment,
         None => {
-            let directory = settings.workspace.clone();
+            let (directory, shown) = (settings.workspace.clone(), settings.shown_workspace().to_owned());
             let digest =
                 settings.prompt.as_ref().is_some_and(|prompt| PromptFile::wants_digest(&prompt.text));
             let kept = digest_file(&resources.journal);
             let look = async move {
-                let found = EnvironmentSnapshot::look(&directory, started_ms);
+                let found = EnvironmentSnapshot::look(&directory, started_ms).shown_at(&shown);
                 if digest { found.with_digest(&directory, Some(&kept)) } else { found }
             };
             engine.step(StepRequest::new(&branch, StepKind::Environment, "session"), look).await?.value

@@ -50,7 +50,10 @@ struct FileTrail {
     before: Option<ContentHash>,
     after: Option<ContentHash>,
     mode: Option<u32>,
+    /// Whether a command made the first change.
     by_command: bool,
+    /// Whether it changed while a command ran, so that someone else may have changed it.
+    uncertain: bool,
 }
 
 /// Whether a directory existed before the run.
@@ -97,7 +100,7 @@ impl UndoPlan {
         }
         let mut pending = Vec::new();
         for (path, trail) in std::mem::take(&mut found.trails) {
-            undo.uncertain.extend(trail.by_command.then(|| path.clone()));
+            undo.uncertain.extend(trail.uncertain.then(|| path.clone()));
             let kept = found.kept.remove(&path).unwrap_or_default();
             if let Some((now, source)) = undo.judge(&path, &trail, &kept, workspace) {
                 pending.push((path, now, source));
@@ -249,6 +252,21 @@ impl UndoPlan {
         self.files.is_empty() && self.emptied.is_empty() && self.missing.is_empty()
     }
 
+    /// Leaves the uncertain files as they are now.
+    pub fn leave_uncertain(&mut self) {
+        for path in std::mem::take(&mut self.uncertain) {
+            self.files.retain(|file| file.path != path);
+            self.left.push((path, "changed while a command ran, perhaps not by it".to_owned()));
+        }
+        // A directory that was to be removed may hold such a file.
+        let left = &self.left;
+        self.emptied.retain(|directory| {
+            !left.iter().any(|(path, _)| {
+                path.strip_prefix(directory.as_str()).is_some_and(|rest| rest.starts_with('/'))
+            })
+        });
+    }
+
     /// Executes the plan, for all files or none. A directory that is no longer empty stays. The content of
     /// uncertain files is copied to the directory `copies` first.
     pub fn carry_out(&self, workspace: &Workspace, run: &RunId, copies: &Path) -> Result<(), String> {
@@ -296,7 +314,9 @@ impl RecordedChanges {
         for change in changed {
             let first =
                 FileTrail { before: change.before, mode: change.mode, by_command, ..FileTrail::default() };
-            self.trails.entry(change.path).or_insert(first).after = change.after;
+            let trail = self.trails.entry(change.path).or_insert(first);
+            trail.after = change.after;
+            trail.uncertain |= by_command;
         }
     }
 }

@@ -6,6 +6,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use fusee_engine::approval::rules::ApprovalRule;
 use fusee_engine::approval::{ApprovalMode, Approver};
 use fusee_engine::journal::{BoxFuture, Journal, RunId};
 use fusee_engine::lang::Param;
@@ -34,6 +35,16 @@ pub trait Launcher: Send + Sync {
     /// Opens the journal of the project that `directory` belongs to; `None` if nothing has been run there.
     fn journal(&self, directory: &Path) -> Result<Option<Journal>, LaunchError>;
 
+    /// Opens the journal of a project to which answers are written. Refuses a journal that the user's own runs did not
+    /// create.
+    fn open_journal(&self, directory: &Path) -> Result<Journal, LaunchError>;
+
+    /// Saves approvals that the user gave for every run of a project.
+    fn save_rules(&self, directory: &Path, rules: Vec<ApprovalRule>) -> Result<(), LaunchError>;
+
+    /// Directories of the projects in which the user has run something.
+    fn projects(&self) -> Vec<PathBuf>;
+
     /// The templates and workflows that can be started by name in `directory`.
     fn tasks(&self, directory: &Path) -> Result<Vec<NamedTask>, LaunchError>;
 }
@@ -45,6 +56,10 @@ pub struct LaunchRequest {
     pub work: LaunchWork,
     /// Directory to work in [default: that of the launcher].
     pub directory: Option<PathBuf>,
+    /// Directory whose project gives the configuration, the templates and the journal [default: that of the run].
+    pub project: Option<PathBuf>,
+    /// Path at which the model and its commands see the directory, where the sandbox can do that [default: its own].
+    pub shown_at: Option<PathBuf>,
     /// Id of the run [default: a new one].
     pub run: Option<RunId>,
     /// Model, as for `--model`.

@@ -482,6 +482,10 @@ pub struct TaskReport {
     pub replan_max: u32,
     /// Files that changed, sorted by path.
     pub files_changed: Vec<String>,
+    /// Those of `files_changed` that tools run by convention (Makefile, package.json, `.envrc`, editor tasks,
+    /// hooks, CI files), so that they run with the user's rights later. Deleted files are not listed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files_run_by_convention: Vec<String>,
     /// Files that were actually read, sorted by path.
     pub files_read: Vec<String>,
     /// Number of steps in the plan, 0 without a plan.
@@ -504,6 +508,10 @@ pub struct TaskReport {
     /// Last result of the verification command, if one is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Verification>,
+    /// Whether the result is verified: true if the verification command passed last, false if it did not, or if files
+    /// changed and there is no such command. Absent if there was nothing to verify.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<bool>,
     /// Read statistics, if the model read any files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_cache: Option<ReadCache>,

@@ -9,10 +9,17 @@ use rusqlite::{Connection, params};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use crate::event::{Event, TaskReport};
 use crate::mark::{Mark, Marks};
 use crate::reader::Reader;
 use crate::writer::{QueueSlot, Writer};
-use crate::{Clock, EventRecord, GcReport, JournalError, RunId, RunStatus, StepKey, StepKind, gc, schema};
+use crate::{
+    Branch, Clock, EventRecord, GcReport, JournalError, OwnerKey, Ownership, RunId, RunStatus, StepKey,
+    StepKind, gc, ops, owner, schema,
+};
+
+/// The report of a run is among this many of its last events: only its end and what a resume adds follow.
+const REPORT_WITHIN: usize = 16;
 
 /// Which failures a commit survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
@@ -34,11 +41,13 @@ pub struct JournalOptions {
     pub max_bytes: u64,
     /// Where to save a copy if the file is removed while runs write to it.
     pub rescue: Option<PathBuf>,
+    /// Key of the user, whose journal a new one is.
+    pub owner: Option<OwnerKey>,
 }
 
 impl Default for JournalOptions {
     fn default() -> Self {
-        Self { durability: Durability::Process, max_bytes: 1 << 30, rescue: None }
+        Self { durability: Durability::Process, max_bytes: 1 << 30, rescue: None, owner: None }
     }
 }
 
@@ -72,6 +81,17 @@ pub struct RunRow {
     pub ended_ms: Option<i64>,
 }
 
+/// Where the events of a run are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EventIndex {
+    /// Number of events.
+    pub count: u64,
+    /// Number of the last event; 0 if there is none.
+    pub last: u64,
+    /// Numbers of the events at regular distances, the first included.
+    pub starts: Vec<u64>,
+}
+
 /// A step as recorded.
 #[derive(Clone, Debug)]
 pub struct StepRow {
@@ -96,7 +116,7 @@ pub struct StepRow {
 impl Journal {
     /// Opens a journal for writing and creates it if it does not exist.
     pub fn open(path: &Path, options: JournalOptions, clock: Arc<dyn Clock>) -> Result<Self, JournalError> {
-        let connection = schema::open_to_write(path, options.durability)?;
+        let connection = schema::open_to_write(path, options.durability, options.owner.as_ref())?;
         let marks = Arc::new(Marks::open_to_write(path)?);
         let writer = Writer::start(path, connection, options.durability, Arc::clone(&marks), options.rescue)?;
         let journal = Self(Arc::new(Inner {
@@ -198,6 +218,24 @@ impl Journal {
         self.read(|reader| reader.events(key, run, after, to, limit))
     }
 
+    /// The last report of a run's main task; `None` if it has not ended.
+    pub fn report(&self, run: &RunRow) -> Result<Option<TaskReport>, JournalError> {
+        let last = self.read(|reader| reader.last_seq(run.key))?;
+        let after = last.saturating_sub(REPORT_WITHIN as u64);
+        let events = self.read(|reader| reader.events(run.key, &run.id, after, last, REPORT_WITHIN))?;
+        Ok(events.into_iter().rev().find_map(|record| match record.event {
+            Event::TaskReport(report) if record.task == Branch::main() => Some(report),
+            _ => None,
+        }))
+    }
+
+    /// Counts the events of a run and returns the number of every `every`th, the first included, so that a reader can
+    /// start in the middle.
+    pub fn event_index(&self, run: &RunId, every: u64) -> Result<EventIndex, JournalError> {
+        let key = self.run(run.as_str())?.key;
+        self.read(|reader| reader.event_index(key, every))
+    }
+
     /// Stores an answer for the current or next wait of this name. It is consumed by one wait; until then a
     /// newer answer replaces it.
     pub async fn signal(&self, run: &RunId, name: &str, value: &Value) -> Result<(), JournalError> {
@@ -232,6 +270,32 @@ impl Journal {
             problems.extend(verified.err().map(|error| error.to_string()));
         }
         Ok(problems)
+    }
+
+    /// Whether this journal is proven to be of the user with this key, and why.
+    pub fn ownership(&self, key: &OwnerKey) -> Option<Ownership> {
+        let file = std::fs::metadata(self.path()).ok()?;
+        // A journal without the table has no proof.
+        let proof = self.read(|reader| reader.owner_proof()).ok().flatten()?;
+        [Ownership::Created, Ownership::Trusted]
+            .into_iter()
+            .find(|ownership| key.proof(*ownership, &file) == blake3::Hash::from_bytes(proof))
+    }
+
+    /// Writes the proof that a journal is of the user with this key.
+    pub fn sign(path: &Path, key: &OwnerKey, ownership: Ownership) -> Result<(), JournalError> {
+        let file = std::fs::metadata(path).map_err(|error| JournalError::from_io(path, &error))?;
+        let connection = schema::open_to_write(path, Durability::Process, None)?;
+        owner::write(&connection, key.proof(ownership, &file))
+            .map_err(|error| JournalError::from_sqlite(path, &error))
+    }
+
+    /// Removes the proof of a journal.
+    pub fn remove_signature(path: &Path) -> Result<(), JournalError> {
+        let connection = schema::open_to_write(path, Durability::Process, None)?;
+        connection
+            .execute_batch("DROP TABLE IF EXISTS owner")
+            .map_err(|error| JournalError::from_sqlite(path, &error))
     }
 
     /// Fails if the run is shorter than it was, which is how damage to SQLite's log shows.
@@ -280,11 +344,7 @@ impl Journal {
             .write_alone(move |connection| {
                 gc::evict(connection, max_bytes)?;
                 gc::remove_unstarted(connection, |other| *other == name || !is_worked_on(&path, other))?;
-                let added = connection.execute(
-                    "INSERT OR IGNORE INTO runs (name, title, status, started_ms) VALUES (?,?,'open',?)",
-                    params![name.as_str(), title, now],
-                )?;
-                let run = (added == 1).then(|| connection.last_insert_rowid());
+                let run = ops::insert_run(connection, &name, &title, now)?;
                 run.iter().for_each(|run| marks.set(*run, Mark::default()));
                 schema::settle(connection, durability)?;
                 Ok(run)

@@ -18,6 +18,7 @@ mod journal;
 mod lock;
 mod mark;
 mod ops;
+mod owner;
 mod reader;
 mod run;
 mod schema;
@@ -36,7 +37,8 @@ pub use durable_run::{
 pub use error::JournalError;
 pub use event::{Event, EventRecord};
 pub use gc::GcReport;
-pub use journal::{Durability, Journal, JournalOptions, RunRow, StepRow};
+pub use journal::{Durability, EventIndex, Journal, JournalOptions, RunRow, StepRow};
+pub use owner::{OwnerKey, Ownership};
 pub use run::{RunId, RunStatus};
 pub use sqlite_run::{OpenWait, RunMode, SqliteRun};
 pub use step::{StepKey, StepKind, StepRequest};

@@ -1,9 +1,9 @@
 //! The rows of a journal: write operations (`WriteOp`) and the SQL statements that execute them.
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, TransactionBehavior, params};
 
 use crate::blob::Hash;
-use crate::{Branch, RunStatus, StepKey, StepKind, checksum};
+use crate::{Branch, RunId, RunStatus, StepKey, StepKind, checksum};
 
 /// One row to write, already encoded.
 pub(crate) enum WriteOp {
@@ -51,6 +51,29 @@ pub(crate) enum WriteOp {
         status: RunStatus,
         at_ms: i64,
     },
+}
+
+/// Adds a run; `None` if there is one of this name. A journal that someone else made may hold rows for runs
+/// that do not exist yet, such as answers to their questions: the new run starts without them.
+pub(crate) fn insert_run(
+    connection: &mut Connection,
+    name: &RunId,
+    title: &str,
+    now_ms: i64,
+) -> rusqlite::Result<Option<i64>> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let added = transaction.execute(
+        "INSERT OR IGNORE INTO runs (name, title, status, started_ms) VALUES (?,?,'open',?)",
+        params![name.as_str(), title, now_ms],
+    )?;
+    let run = (added == 1).then(|| transaction.last_insert_rowid());
+    if let Some(run) = run {
+        for table in ["steps", "events", "refs", "signals"] {
+            transaction.execute(&format!("DELETE FROM {table} WHERE run = ?"), params![run])?;
+        }
+    }
+    transaction.commit()?;
+    Ok(run)
 }
 
 pub(crate) fn write(connection: &Connection, run: i64, op: &WriteOp) -> rusqlite::Result<()> {

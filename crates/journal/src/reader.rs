@@ -9,7 +9,8 @@ use serde_json::Value;
 use crate::blob::{self, BlobError};
 use crate::mark::Mark;
 use crate::{
-    Branch, EventRecord, JournalError, RunId, RunRow, RunStatus, StepKey, StepKind, StepRow, checksum,
+    Branch, EventIndex, EventRecord, JournalError, RunId, RunRow, RunStatus, StepKey, StepKind, StepRow,
+    checksum,
 };
 
 /// Size limit of the content cache in bytes.
@@ -57,6 +58,12 @@ impl Reader {
         let mut statement = self.connection.prepare_cached(sql).map_err(|error| self.fail(&error))?;
         let rows = statement.query_map(params, read).map_err(|error| self.fail(&error))?;
         rows.collect::<Result<_, _>>().map_err(|error| self.fail(&error))
+    }
+
+    /// The proof of who created the journal; fails if it has no table for it.
+    pub(crate) fn owner_proof(&self) -> Result<Option<[u8; 32]>, JournalError> {
+        let proofs = self.rows("SELECT proof FROM owner WHERE id = 1", params![], |row| row.get(0))?;
+        Ok(proofs.into_iter().next())
     }
 
     /// Problems reported by SQLite's integrity check, at most 20.
@@ -111,6 +118,16 @@ impl Reader {
     pub(crate) fn last_seq(&self, run: i64) -> Result<u64, JournalError> {
         let sql = "SELECT COALESCE(MAX(seq), 0) FROM events WHERE run = ?";
         Ok(self.rows(sql, params![run], |row| row.get(0))?.pop().unwrap_or_default())
+    }
+
+    pub(crate) fn event_index(&self, run: i64, every: u64) -> Result<EventIndex, JournalError> {
+        let sql = "SELECT seq FROM (SELECT seq, ROW_NUMBER() OVER (ORDER BY seq) AS n FROM events WHERE run = ?) \
+                   WHERE (n - 1) % ? = 0";
+        let starts = self.rows(sql, params![run, signed(every.max(1))], |row| row.get(0))?;
+        let sql = "SELECT COUNT(*), COALESCE(MAX(seq), 0) FROM events WHERE run = ?";
+        let (count, last) =
+            self.rows(sql, params![run], |row| Ok((row.get(0)?, row.get(1)?)))?.pop().unwrap_or_default();
+        Ok(EventIndex { count, last, starts })
     }
 
     pub(crate) fn step(

@@ -1,7 +1,7 @@
 //! The database file: schema, creation and opening. `rows.rs`, `reader.rs` and `gc.rs` hold the
 //! statements.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -12,7 +12,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::{Durability, JournalError};
+use crate::{Durability, JournalError, OwnerKey, owner};
 
 /// The format this version writes. A file with a higher format is not touched.
 pub(crate) const FORMAT: i64 = 1;
@@ -75,16 +75,20 @@ const SCHEMA: &str = "
     );
 ";
 
-/// Opens the file for writing and creates it and its directory if necessary.
+/// Opens the file for writing and creates it and its directory if necessary. A new one is signed by its owner.
 ///
 /// Only SQLite may open the file: when a process closes any descriptor of a file, the kernel drops all POSIX
 /// locks of that process on it, which would silently unlock other connections of this process.
-pub(crate) fn open_to_write(path: &Path, durability: Durability) -> Result<Connection, JournalError> {
+pub(crate) fn open_to_write(
+    path: &Path,
+    durability: Durability,
+    owner: Option<&OwnerKey>,
+) -> Result<Connection, JournalError> {
     if let Some(directory) = path.parent() {
         std::fs::create_dir_all(directory).map_err(|error| JournalError::from_io(path, &error))?;
     }
     inspect(path)?;
-    let fresh = make_if_missing(path, durability)?;
+    let fresh = make_if_missing(path, durability, owner)?;
     let fail = |error: rusqlite::Error| unwritable(path, &error);
     let mut connection = Connection::open(path).map_err(fail)?;
     if is_empty(path) {
@@ -117,7 +121,11 @@ pub(crate) fn settle(connection: &Connection, durability: Durability) -> rusqlit
 /// Creates an empty journal under a temporary name and links it into place, so that a kill at any point
 /// leaves either no journal or a complete one. Fsyncs only for `Durability::Power`. Returns whether it was
 /// created.
-fn make_if_missing(path: &Path, durability: Durability) -> Result<bool, JournalError> {
+fn make_if_missing(
+    path: &Path,
+    durability: Durability,
+    owner: Option<&OwnerKey>,
+) -> Result<bool, JournalError> {
     static MADE: AtomicU64 = AtomicU64::new(0);
     if !is_empty(path) {
         return Ok(false);
@@ -126,7 +134,7 @@ fn make_if_missing(path: &Path, durability: Durability) -> Result<bool, JournalE
     let half = sibling_path(path, &name);
     // Marks of a journal that was removed say nothing about the new one.
     let _ = std::fs::remove_file(sibling_path(path, "-marks"));
-    let made = make(&half, path, durability);
+    let made = make(&half, path, durability, owner);
     // This fails if another process was faster, if an empty file exists, or if the file system has no hard
     // links; the journal is then created in place.
     let linked = made.map(|()| std::fs::hard_link(&half, path).is_ok());
@@ -155,18 +163,21 @@ fn release_pages(connection: &Connection) -> rusqlite::Result<()> {
 
 /// Writes a journal without runs with one write call; creating it page by page costs ten times the system
 /// calls. Errors name `path`, the file the user knows.
-fn make(half: &Path, path: &Path, durability: Durability) -> Result<(), JournalError> {
-    let image = without_runs().map_err(|error| JournalError::from_sqlite(path, &error))?;
-    let write = || {
-        // Requests, answers and file contents are nobody else's business. SQLite gives its other files this mode.
-        let mut file = private_file().truncate(true).open(half)?;
-        file.write_all(&image)?;
-        match durability {
-            Durability::Process => Ok(()),
-            Durability::Power => file.sync_all(),
-        }
-    };
-    write().map_err(|error| JournalError::from_io(path, &error))
+fn make(
+    half: &Path,
+    path: &Path,
+    durability: Durability,
+    owner: Option<&OwnerKey>,
+) -> Result<(), JournalError> {
+    let fail = |error: std::io::Error| JournalError::from_io(path, &error);
+    // Requests, answers and file contents are nobody else's business. SQLite gives its other files this mode.
+    let mut file = private_file().truncate(true).open(half).map_err(fail)?;
+    let image = without_runs(owner, &file).map_err(|error| JournalError::from_sqlite(path, &error))?;
+    file.write_all(&image).map_err(fail)?;
+    match durability {
+        Durability::Process => Ok(()),
+        Durability::Power => file.sync_all().map_err(fail),
+    }
 }
 
 /// Options that create a file which only its owner can read.
@@ -176,14 +187,15 @@ pub(crate) fn private_file() -> OpenOptions {
     options
 }
 
-/// Serialized image of a journal without runs.
-fn without_runs() -> rusqlite::Result<Vec<u8>> {
+/// Serialized image of a journal without runs, for this file.
+fn without_runs(owner: Option<&OwnerKey>, file: &File) -> rusqlite::Result<Vec<u8>> {
     /// Offset of the read and write format versions in the database header, which select WAL mode.
     const KEEPING: std::ops::Range<usize> = 18..20;
     const A_LOG: u8 = 2;
     let mut connection = Connection::open_in_memory()?;
     release_pages(&connection)?;
     connection.execute_batch(SCHEMA)?;
+    owner.map_or(Ok(()), |owner| owner::sign_new(&connection, owner, file))?;
     connection.pragma_update(None, "application_id", APPLICATION)?;
     connection.pragma_update(None, "user_version", FORMAT)?;
     let mut image = connection.serialize(rusqlite::MAIN_DB)?.to_vec();

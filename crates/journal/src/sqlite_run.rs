@@ -160,6 +160,11 @@ impl SqliteRun {
         EventStream::new(Arc::clone(&self.hub), self.journal.clone(), self.recorded.last_seq)
     }
 
+    /// Subscribes to the events after number `seq`. Those that have left the buffer are read from the journal.
+    pub fn events_after(&self, seq: u64) -> EventStream {
+        EventStream::new(Arc::clone(&self.hub), self.journal.clone(), seq)
+    }
+
     /// Number of the last event in the journal when this run was opened.
     pub fn resumed_from(&self) -> u64 {
         self.recorded.last_seq

@@ -178,6 +178,7 @@ fn status_words(status: u16) -> &'static str {
         401 => "the server requires an API key, or rejects the given one",
         403 => "the server denies access",
         404 => "nothing found at this address; check the base URL and the model name",
+        407 => "the proxy requires a user name and a password; put them into its address",
         408 => "the server timed out waiting for the request",
         413 => "the request is too large for the server",
         429 => "too many requests",

@@ -9,6 +9,7 @@
 )]
 
 use std::io::Write;
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,9 @@ use fusee_tools::{CommandEnvironment, Sandbox};
 const ROUNDS: usize = 300;
 const ROOMS: usize = 40;
 
+/// Directories of the larger workspace: ten, with ten in each, with ten in each.
+const BRANCHES: usize = 10;
+
 fn main() {
     let fork_server = init().unwrap();
     let environment = CommandEnvironment::allowed(std::env::vars_os());
@@ -28,18 +32,20 @@ fn main() {
     let workspace = workspace.path().canonicalize().unwrap();
     std::fs::create_dir_all(workspace.join(".git/hooks")).unwrap();
     std::fs::write(workspace.join(".git/config"), "").unwrap();
-    let policy = || {
-        let surroundings = SandboxInputs {
-            workspace: &workspace,
-            environment: &environment,
-            own: &[],
-            network: Network::Own,
-        };
+    let large = tempfile::tempdir().unwrap();
+    let large = large.path().canonicalize().unwrap();
+    for n in 0..BRANCHES * BRANCHES * BRANCHES {
+        let path = format!("{}/{}/{}", n % BRANCHES, n / BRANCHES % BRANCHES, n / BRANCHES / BRANCHES);
+        std::fs::create_dir_all(large.join(path)).unwrap();
+    }
+    let policy = |workspace: &Path| {
+        let surroundings =
+            SandboxInputs { workspace, environment: &environment, own: &[], network: Network::Own };
         Policy::defaults(&surroundings).unwrap()
     };
     let holds = runtime.block_on(probe(&fork_server)).strength;
-    let run = |sandbox: &Sandbox| {
-        let directory = std::fs::File::open(&workspace).unwrap().into();
+    let run_in = |sandbox: &Sandbox, workspace: &Path| {
+        let directory = std::fs::File::open(workspace).unwrap().into();
         let request = CommandRequest {
             command: "true",
             directory,
@@ -50,14 +56,17 @@ fn main() {
         };
         runtime.block_on(fork_server.run(request, |_| {}, std::future::pending())).unwrap();
     };
-    let [mut bare, mut kept, mut confined, mut fenced, mut first] = [const { Vec::new() }; 5];
-    let (room, fence) = (Sandbox::namespaces(policy()), Sandbox::landlock(policy()));
+    let run = |sandbox: &Sandbox| run_in(sandbox, &workspace);
+    let [mut bare, mut kept, mut confined, mut wide, mut fenced, mut first] = [const { Vec::new() }; 6];
+    let (room, fence) = (Sandbox::namespaces(policy(&workspace)), Sandbox::landlock(policy(&workspace)));
+    let larger = Sandbox::namespaces(policy(&large));
     if holds == SandboxStrength::Namespaces {
         for _ in 0..ROOMS {
-            let sandbox = Sandbox::namespaces(policy());
+            let sandbox = Sandbox::namespaces(policy(&workspace));
             first.push(timed(|| run(&sandbox)));
         }
         run(&room);
+        run_in(&larger, &large);
     }
     for _ in 0..ROUNDS {
         bare.push(timed(|| {
@@ -67,6 +76,7 @@ fn main() {
         kept.push(timed(|| run(&Sandbox::Off)));
         if holds == SandboxStrength::Namespaces {
             confined.push(timed(|| run(&room)));
+            wide.push(timed(|| run_in(&larger, &large)));
         }
         if holds != SandboxStrength::None {
             fenced.push(timed(|| run(&fence)));
@@ -77,6 +87,7 @@ fn main() {
         ("bare sh -c true", &mut bare),
         ("under the fork server", &mut kept),
         ("in the namespace sandbox", &mut confined),
+        ("in a workspace of a thousand directories", &mut wide),
         ("in the Landlock sandbox", &mut fenced),
         ("as the first in its sandbox", &mut first),
     ] {

@@ -23,7 +23,7 @@ pub use crate::workspace::content::{ContentHash, DirectoryChange, FileChange, Se
 pub use crate::workspace::glob::matching;
 pub use redact::Secrets;
 pub use sandbox::{CommandEnvironment, ForkServer, Sandbox};
-pub use tool::shell::{CandidateFiles, CommandSettings, candidate_shell, copy_kind};
+pub use tool::shell::{CandidateFiles, CommandSettings, NETWORK_BLOCKED, candidate_shell, copy_kind};
 pub use tool::{
     Access, CallContext, CallLimits, InterruptedOutcome, PreparedCall, RetrySafety, Tool, ToolDefinition,
     ToolOutput,

@@ -38,10 +38,12 @@ pub use environment::{CommandEnvironment, looks_secret};
 pub use fork_server::{ForkServer, ForkServerError, init};
 pub use limits::{ExceededLimit, ResourceLimits};
 pub use policy::{
-    CreatedPathAction, Network, Owner, PlacedFile, Policy, PolicyError, ProtectedPath, SandboxInputs,
-    Substitute, SubstituteSource,
+    CreatedPathAction, MovedFolder, Network, Owner, PlacedFile, Policy, PolicyError, ProtectedPath,
+    SandboxInputs, Substitute, SubstituteSource,
 };
 pub use probe::{SandboxLayer, SandboxProbe, SandboxStrength, probe};
+#[doc(hidden)] // for its fuzz target
+pub use protected_paths::has_only_safe_git_settings;
 pub use protected_paths::report::ProtectionReport;
 
 /// The sandbox that commands run in, chosen once per run.
@@ -58,6 +60,15 @@ pub enum Sandbox {
 }
 
 impl Sandbox {
+    /// Whether commands cannot reach the machine's network.
+    pub fn blocks_network(&self) -> bool {
+        match self {
+            Self::Off => false,
+            Self::Namespaces(sandbox) => sandbox.policy().network == Network::Own,
+            Self::Landlock(sandbox) => sandbox.policy().network == Network::Own,
+        }
+    }
+
     /// Creates a namespace sandbox with this policy.
     #[must_use]
     pub fn namespaces(policy: Policy) -> Self {

@@ -103,6 +103,12 @@ impl Workspace {
         attempt().map_err(|source| WorkspaceError { path: root.to_owned(), source })
     }
 
+    /// Makes paths below `path` mean the workspace, because that is where commands see it.
+    #[must_use]
+    pub fn shown_at(self, path: PathBuf) -> Self {
+        Self { given_root: path, ..self }
+    }
+
     /// Root directory, as an absolute path without symlinks.
     #[must_use]
     pub fn root(&self) -> &Path {

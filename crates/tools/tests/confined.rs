@@ -13,6 +13,8 @@ mod ends;
 mod escapes;
 #[path = "confined/fence.rs"]
 mod fence;
+#[path = "confined/influence.rs"]
+mod influence;
 #[path = "confined/limits.rs"]
 mod limits;
 #[path = "confined/machines.rs"]

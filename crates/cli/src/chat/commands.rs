@@ -42,6 +42,8 @@ pub(crate) const TABLE: &[SlashEntry] = &[
     entry("/runs", "", "list the runs of this project"),
     entry("/resume", "[RUN]", "resume an interrupted run, or continue the conversation of a finished one"),
     entry("/new", "", "start a new conversation"),
+    #[cfg(feature = "serve")]
+    entry("/web", "", "serve the web page of this project and print its URL"),
     entry("/export", "[FILE]", "write this conversation to a file"),
     entry("/help", "", "show this list"),
     entry("/quit", "", "exit; a running task can be resumed later"),
@@ -69,6 +71,8 @@ pub(crate) enum SlashCommand {
     Runs,
     Resume(Option<String>),
     New,
+    #[cfg(feature = "serve")]
+    Web,
     Export(Option<String>),
     Help,
     Quit,
@@ -185,6 +189,8 @@ fn command(word: &str, rest: &str) -> Result<SlashCommand, String> {
         "/runs" => none(SlashCommand::Runs),
         "/resume" => Ok(SlashCommand::Resume(one())),
         "/new" => none(SlashCommand::New),
+        #[cfg(feature = "serve")]
+        "/web" => none(SlashCommand::Web),
         "/export" => Ok(SlashCommand::Export(one())),
         "/help" => none(SlashCommand::Help),
         "/quit" | "/exit" => none(SlashCommand::Quit),

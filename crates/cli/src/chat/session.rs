@@ -7,6 +7,8 @@ mod open;
 mod plan_view;
 mod slash_replies;
 mod start_run;
+#[cfg(feature = "serve")]
+mod web_page;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -53,6 +55,8 @@ pub(crate) struct Chat<'p> {
     /// The last edit of the plan, if it could not be parsed.
     plan_draft: Option<String>,
     templates: ReloadingTemplates,
+    #[cfg(feature = "serve")]
+    web: web_page::WebPage,
 }
 
 /// A started run of a chat.
@@ -164,6 +168,8 @@ impl Chat<'_> {
         let (spec, prompt) = (RunSpec { approve: self.approve, ..settings.clone() }, settings.prompt);
         let servers = mcp_servers::for_resume(&settings.mcp, config, &settings.workspace, self.setup.process);
         let started = self.setup.resume(&row.id, spec, model, &servers, Some(&self.approver))?;
+        #[cfg(feature = "serve")]
+        self.note_run(&started);
         self.prompt = prompt;
         Ok(ResumeOutcome::Running(Box::new(ChatRun { started, problems: Vec::new() })))
     }

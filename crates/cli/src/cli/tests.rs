@@ -49,6 +49,28 @@ fn a_request_without_quotes_is_recognised() {
     assert!(!missing_reason(&["run", "x", "--nope"]).1.contains("quotes"));
 }
 
+/// Texts that were wrapped twice had short lines in their middle.
+#[test]
+fn help_is_wrapped_once_in_a_narrow_terminal() {
+    for columns in [40, 60, 80] {
+        let mut command = command_for(columns);
+        command.build();
+        let text = command.render_long_help().to_string();
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines.iter().all(|line| line.chars().count() <= columns), "{columns}: {text}");
+        for pair in lines.windows(2) {
+            let next = pair[1].split_whitespace().next().unwrap_or_default();
+            // The first word of a line that continues another did not fit there.
+            let is_continued = pair[1].starts_with(&" ".repeat(INDENT)) && pair[0].starts_with("  ");
+            let fits = pair[0].chars().count() + 1 + next.chars().count() <= columns;
+            assert!(!(is_continued && fits), "{columns}: `{}` and `{}`", pair[0], pair[1]);
+        }
+        let paragraph = "`fusee run`.";
+        assert!(text.lines().any(|line| line.contains(paragraph)), "{text}");
+    }
+    insta::assert_snapshot!(command_for(60).render_help().to_string());
+}
+
 #[test]
 fn help_reads_well() {
     insta::assert_snapshot!(short_help_text());

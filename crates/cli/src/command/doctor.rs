@@ -52,6 +52,9 @@ pub(crate) struct DoctorArgs {
     place: DirectoryFlag,
 }
 
+/// Names wider than this do not move the column of the details.
+const WIDEST_NAME: usize = 28;
+
 /// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -177,12 +180,12 @@ impl DoctorReport {
             ("journal", &self.journal),
             ("programs", &self.programs),
         ];
-        let names = parts.iter().flat_map(|(_, findings)| findings.iter().map(|finding| finding.name.len()));
-        let width = names.max().unwrap_or_default();
+        let names = parts.iter().flat_map(|(_, findings)| findings.iter().map(DoctorCheck::name_width));
+        let width = names.filter(|width| *width <= WIDEST_NAME).max().unwrap_or_default();
         let mut lines = Vec::new();
         for (title, findings) in parts {
             lines.push(StyledLine::of(Style::Bold, title));
-            lines.extend(findings.iter().map(|finding| finding.line(width)));
+            lines.extend(findings.iter().flat_map(|finding| finding.lines(width)));
             lines.push(StyledLine::new());
         }
         let (style, verdict) = match self.ok {
@@ -196,15 +199,25 @@ impl DoctorReport {
 }
 
 impl DoctorCheck {
-    fn line(&self, width: usize) -> StyledLine {
+    fn name_width(&self) -> usize {
+        StyledLine::of(Style::Plain, &self.name).width()
+    }
+
+    /// The name, padded to `width` columns, and the detail; after a longer name, the detail has its own line in the same
+    /// column.
+    fn lines(&self, width: usize) -> Vec<StyledLine> {
         let (mark, style) = match self.state {
             CheckState::Ready => ("ok", Style::Good),
             CheckState::Absent => ("no", Style::Dim),
             CheckState::Broken => ("!!", Style::Bad),
         };
         let detail = if self.state == CheckState::Absent { Style::Dim } else { Style::Plain };
-        StyledLine::of(style, &format!("  {mark} "))
-            .and(Style::Plain, &format!("{:<width$}  ", self.name))
-            .and(detail, &self.detail)
+        let name = StyledLine::of(style, &format!("  {mark} ")).and(Style::Plain, &self.name);
+        match width.checked_sub(self.name_width()) {
+            Some(missing) => vec![name.and(Style::Plain, &" ".repeat(missing + 2)).and(detail, &self.detail)],
+            None => {
+                vec![name, StyledLine::of(Style::Plain, &" ".repeat(width + 7)).and(detail, &self.detail)]
+            }
+        }
     }
 }

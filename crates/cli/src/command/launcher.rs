@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use fusee::engine::approval::rules::ApprovalRule;
 use fusee::engine::approval::{AnsweredOutside, Approver};
 use fusee::engine::journal::{BoxFuture, Journal, RunId};
 use fusee::engine::lang::Callable;
@@ -19,10 +20,11 @@ use super::resume;
 use super::run::{ContinuedRun, Presentation, RunArgs, prepare};
 use super::run_setup::RunTarget;
 use super::task;
-use crate::config;
 use crate::config::flags::{ApprovalFlags, FlowFlags, LimitFlags, ModelFlags, RunIdFlag};
+use crate::config::{self, Config};
 use crate::process::Process;
 use crate::process::error::CliError;
+use crate::project::saved_rules::SavedRules;
 use crate::project::{Project, template_source, workflow_registry};
 
 /// Flags of the command that runs the front end; they apply to every run that does not set the same itself.
@@ -59,13 +61,20 @@ impl CommandLauncher {
     async fn launch(&self, request: LaunchRequest) -> Result<RunHandle, CliError> {
         let LaunchRequest { work, continues, background, tools, approver, .. } = &request;
         let directory = request.directory.as_deref().unwrap_or(&self.directory);
-        let project = self.project(directory)?;
+        let project = match &request.project {
+            None => self.project(directory)?,
+            Some(project) => self.project(project)?,
+        };
+        let project = project.working_in(directory, request.shown_at.clone())?;
         let earlier = continues.as_ref().map(|run| earlier(run, &project)).transpose()?;
         let target = target(work, &project, &self.process)?;
         let mut args = self.args(&request)?;
         args.background.clone_from(background);
         let (tools, approver) = (tools.clone(), approver.clone());
         let mut run = prepare(args, target, earlier, Presentation::Elsewhere, project, &self.process).await?;
+        if request.benchmark_try.is_some() {
+            run = run.with_own_script()?;
+        }
         if let (Some(attempt), Some(benchmark)) =
             (request.benchmark_try, &mut run.builder.spec.flow.benchmark)
         {
@@ -134,6 +143,24 @@ impl Launcher for CommandLauncher {
 
     fn journal(&self, directory: &Path) -> Result<Option<Journal>, LaunchError> {
         Ok(self.project(directory)?.read_journal()?)
+    }
+
+    fn open_journal(&self, directory: &Path) -> Result<Journal, LaunchError> {
+        let project = self.project(directory)?;
+        project.check_owner()?;
+        let config = Config::gather(Some(&project.config_file()), &self.process.environment, Vec::new())?;
+        let open = || project.open_journal(config.journal());
+        Ok(self.process.journals.get_or_open(&project.journal, open)?)
+    }
+
+    fn save_rules(&self, directory: &Path, rules: Vec<ApprovalRule>) -> Result<(), LaunchError> {
+        let saved = SavedRules::of(&self.project(directory)?, &self.process.environment);
+        let failed = |error| CliError::failed(format!("cannot save the approval: {error}"));
+        Ok(saved.add(rules).map_err(failed)?)
+    }
+
+    fn projects(&self) -> Vec<PathBuf> {
+        vec![self.directory.clone()]
     }
 
     fn tasks(&self, directory: &Path) -> Result<Vec<NamedTask>, LaunchError> {

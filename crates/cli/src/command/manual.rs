@@ -79,6 +79,12 @@ impl ManualPage {
     }
 }
 
+/// Names and titles of all pages.
+pub(crate) fn page_titles() -> Vec<(String, String)> {
+    let pages = pages().unwrap_or_default();
+    pages.into_iter().map(|page| (page.name.clone(), page.title().to_owned())).collect()
+}
+
 /// All pages, guides first; `None` if the archive is damaged.
 fn pages() -> Option<Vec<ManualPage>> {
     let archive = miniz_oxide::inflate::decompress_to_vec_with_limit(ARCHIVE, LARGEST).ok()?;

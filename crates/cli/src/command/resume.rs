@@ -103,7 +103,13 @@ pub(super) async fn elsewhere(
     let resolved = model_selection::for_resume(&settings, &config, &process.environment)?;
     let show = UiOptions::silent(&config, &process.environment);
     let setup = RunSetup::reopen(project, config, show, resolved, &settings, process).await?;
-    let model = Arc::clone(&setup.model);
+    let mut model = Arc::clone(&setup.model);
+    if settings.flow.benchmark.is_some() && model_selection::is_script(&setup.resolved) {
+        model = model_selection::open(&setup.resolved, None)?;
+        if let Some(earlier) = &settings.continues {
+            run::tell_of_earlier(&setup.journal, earlier, &*model)?;
+        }
+    }
     Ok(setup.resume(run, settings, model, &setup.servers, Some(approver))?.running)
 }
 

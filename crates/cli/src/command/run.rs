@@ -36,6 +36,10 @@ const REQUEST_BYTES: u64 = 1 << 20;
 /// The model works with tools until it has an answer: it reads, searches, edits and runs commands. Every step
 /// is journaled, so a killed run can be continued with `fusee resume`. The answer goes to stdout, everything
 /// else to stderr.
+///
+/// Text on stdin becomes background of the task: `git diff | fusee run 'summarise this'`. In a loop that reads a pipe,
+/// such as `… | while read -r file; do fusee run … </dev/null; done`, redirect stdin, or the first run takes the rest of
+/// the list.
 #[derive(Args, Default)]
 pub(crate) struct RunArgs {
     /// The task, in one argument; `-` reads it from stdin. `@path` attaches a file, and text that is piped in
@@ -73,6 +77,10 @@ pub(crate) struct RunArgs {
     /// Record the model's replies into a cassette, for `--model replay:FILE`
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
+    /// Open the web page of the run, which also answers its questions
+    #[cfg(feature = "serve")]
+    #[arg(long)]
+    pub(crate) serve: bool,
     #[command(flatten)]
     pub(crate) name: RunIdFlag,
     #[command(flatten)]
@@ -180,6 +188,19 @@ pub(super) struct PreparedRun<'p> {
 }
 
 impl PreparedRun<'_> {
+    /// Gives the run a script of its own, which continues after the lines that the runs before it used. Without
+    /// this, the runs of a process share a script.
+    pub(super) fn with_own_script(mut self) -> Result<Self, CliError> {
+        if model_selection::is_script(&self.setup.resolved) {
+            let model = model_selection::open(&self.setup.resolved, None)?;
+            if let Some(earlier) = &self.builder.spec.continues {
+                run::tell_of_earlier(&self.setup.journal, earlier, &*model)?;
+            }
+            self.builder.deps.model = model;
+        }
+        Ok(self)
+    }
+
     /// Starts the run.
     pub(super) async fn start(self) -> Result<Launched, CliError> {
         let show = self.setup.show.with_phases(self.builder.spec.flow.phase_log);
@@ -232,9 +253,45 @@ async fn perform(mut args: RunArgs, process: &Process) -> Result<ExitStatus, Cli
     let piped = if is_typed { piped_input::read(&process.environment)? } else { None };
     args.background = background(args.background.take(), &request, piped, &project);
     let target = RunTarget::Request(request);
+    #[cfg(feature = "serve")]
+    if args.serve {
+        return Box::pin(run_beside_page(args, target, earlier, project, process)).await;
+    }
     let Launched { started, show } =
         Box::pin(launch(args, target, earlier, JsonOutput::Events, project, process)).await?;
     let (exit, _) = run_session::watch(started, &show, &[]).await.map_err(CliError::after_start)?;
+    Ok(exit)
+}
+
+/// Runs a request beside its web page.
+#[cfg(feature = "serve")]
+async fn run_beside_page(
+    args: RunArgs,
+    target: RunTarget,
+    earlier: Option<ContinuedRun>,
+    project: Project,
+    process: &Process,
+) -> Result<ExitStatus, CliError> {
+    let (directory, journal) = (project.directory.clone(), project.journal.clone());
+    let flags = super::launcher::LaunchFlags {
+        model: args.model.clone(),
+        gates: args.gates.clone(),
+        limits: args.limits.clone(),
+        agent: args.flow.agent.clone(),
+    };
+    let presentation = Presentation::Command(JsonOutput::Events);
+    let mut prepared = prepare(args, target, earlier, presentation, project, process).await?;
+    let terminals = process.environment.terminals();
+    if !(terminals.stdin && terminals.stderr) {
+        // Without a terminal the page is where somebody answers.
+        prepared.builder.deps.approver = std::sync::Arc::new(fusee::engine::approval::AnsweredOutside);
+    }
+    let Launched { started, show } = prepared.start().await?;
+    let control = started.running.control();
+    let page = super::serve::beside(control, &journal, &directory, flags, process);
+    let page = page.map_err(CliError::after_start)?;
+    let (exit, _) = run_session::watch(started, &show, &[]).await.map_err(CliError::after_start)?;
+    drop(page);
     Ok(exit)
 }
 

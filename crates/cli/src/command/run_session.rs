@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use fusee::engine::agent::TurnInterrupt;
 use fusee::engine::journal::EventRecord;
 use fusee::engine::model::CancellationToken;
-use fusee::engine::run::{ExitStatus, RunOutcome};
+use fusee::engine::run::{ExitStatus, FailureClass, RunOutcome};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::run_setup::StartedRun;
@@ -53,14 +53,24 @@ pub(crate) async fn watch(
             stdio::error(&format!(
                 "run {run} is still open; fix the problem, then run `fusee resume {run}`\n"
             ));
+            tell_class(&outcome, show);
             Ok((outcome.exit(), Some(outcome)))
         }
         RunOutcome::Ended(ended) => {
             if let Some(line) = show.last_line(ended) {
                 stdio::print(&format!("{line}\n"))?;
             }
+            tell_class(&outcome, show);
             Ok((outcome.exit(), Some(outcome)))
         }
+    }
+}
+
+/// Names the class of a failure in the last line, which the harnesses that start fusee read. People at a terminal have
+/// read more about it.
+fn tell_class(outcome: &RunOutcome, show: &UiOptions) {
+    if let Some(class) = FailureClass::of(outcome).filter(|_| !show.is_live()) {
+        stdio::error(&format!("failure class: {class}\n"));
     }
 }
 

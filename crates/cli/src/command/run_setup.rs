@@ -77,7 +77,8 @@ impl<'p> RunSetup<'p> {
         record: Option<&Path>,
         process: &'p Process,
     ) -> Result<Self, CliError> {
-        let options = config.sandbox_options(&process.environment);
+        let workspace_at = project.shown_at.clone();
+        let options = SandboxOptions { workspace_at, ..config.sandbox_options(&process.environment) };
         let resolved = model_selection::with_display(resolved, &config, &process.environment)?;
         let display = config.display();
         let sandbox = activate(config.sandbox(), options, &project.directory, display, process).await;

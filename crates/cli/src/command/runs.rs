@@ -7,7 +7,7 @@ mod gc;
 pub(crate) mod undo;
 
 use clap::{Args, Subcommand};
-use fusee::engine::journal::{Journal, RunRow};
+use fusee::engine::journal::{Journal, RunRow, RunStatus};
 use fusee::engine::run::ExitStatus;
 use fusee::system::SystemClock;
 use serde_json::json;
@@ -30,7 +30,8 @@ mod tests;
 
 /// List and manage the runs of this project.
 ///
-/// Without a subcommand, lists the newest runs first. A run is named by its id, by the
+/// Without a subcommand, lists the newest runs first. `unverified` marks a run that completed and changed files, but
+/// whose result no command verified (`--verify`). A run is named by its id, by the
 /// start of it that is listed, or by `last` (the newest) and `last~1` (the one before).
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -94,9 +95,7 @@ fn move_journal(args: &MoveArgs, process: &Process) -> Result<ExitStatus, CliErr
             "there are no runs to move: this project has its own journal, or none was kept",
         ));
     };
-    project
-        .adopt_journal(&former)
-        .map_err(|error| CliError::failed(format!("cannot move {}: {error}", former.display())))?;
+    project.adopt_journal(&former)?;
     stdio::print(&format!("moved {} to {}\n", former.display(), project.journal.display()))?;
     Ok(ExitStatus::Completed)
 }
@@ -109,20 +108,42 @@ pub(crate) fn newest(journal: &Journal, limit: usize, columns: usize) -> Result<
     Ok(if rows.is_empty() {
         "no runs here yet\n".to_owned()
     } else {
-        table(&rows, id_length, journal.now_ms(), columns)
+        table(&listed(rows, journal), id_length, journal.now_ms(), columns)
     })
+}
+
+/// A run in the list.
+struct ListedRun {
+    row: RunRow,
+    /// Whether its result is verified; `None` if there was nothing to verify.
+    verified: Option<bool>,
+}
+
+impl ListedRun {
+    /// The status as listed: a result that nothing verified is not simply completed.
+    fn status(&self) -> &'static str {
+        match (self.row.status, self.verified) {
+            (RunStatus::Completed, Some(false)) => "unverified",
+            (status, _) => status.as_str(),
+        }
+    }
+}
+
+/// Adds what the reports of the runs say. A damaged report only leaves that out: `fusee doctor` finds the damage.
+fn listed(rows: Vec<RunRow>, journal: &Journal) -> Vec<ListedRun> {
+    let verified = |row: &RunRow| journal.report(row).ok().flatten().and_then(|report| report.verified);
+    rows.into_iter().map(|row| ListedRun { verified: verified(&row), row }).collect()
 }
 
 fn list(args: &ListArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
-    let mut rows = match project.read_journal()? {
-        Some(journal) => journal.runs()?,
-        None => Vec::new(),
-    };
+    let journal = project.read_journal()?;
+    let mut rows = journal.as_ref().map(Journal::runs).transpose()?.unwrap_or_default();
     let (all, id_length) = (rows.len(), find_run::short_length(&rows));
     rows.truncate(if args.all { all } else { args.limit });
+    let rows = journal.map(|journal| listed(rows, &journal)).unwrap_or_default();
     let text = if args.json {
-        let rows: Vec<_> = rows.iter().map(as_json).collect();
+        let rows: Vec<_> = rows.iter().map(|run| as_json(&run.row, run.verified)).collect();
         format!("{:#}\n", serde_json::Value::from(rows))
     } else if rows.is_empty() {
         stdio::error("no runs here yet\n");
@@ -143,37 +164,42 @@ fn list(args: &ListArgs, process: &Process) -> Result<ExitStatus, CliError> {
     Ok(ExitStatus::Completed)
 }
 
-fn as_json(row: &RunRow) -> serde_json::Value {
+fn as_json(row: &RunRow, verified: Option<bool>) -> serde_json::Value {
     json!({
         "run": row.id,
         "status": row.status,
         "title": row.title,
         "started": clock::rfc3339(row.started_ms),
         "ended": row.ended_ms.map(clock::rfc3339),
+        "verified": verified,
     })
 }
 
 /// A table `columns` wide, in which ids are shortened to `id_length`. In a narrow terminal, the status is shown
 /// only if the run did not complete.
-fn table(rows: &[RunRow], id_length: usize, now_ms: i64, columns: usize) -> String {
-    let name = |row: &RunRow| row.id.as_str().get(..id_length).unwrap_or(row.id.as_str()).to_owned();
-    let id = rows.iter().map(|row| name(row).len()).max().unwrap_or_default().max(3);
+fn table(rows: &[ListedRun], id_length: usize, now_ms: i64, columns: usize) -> String {
+    let name = |ListedRun { row, .. }: &ListedRun| {
+        row.id.as_str().get(..id_length).unwrap_or(row.id.as_str()).to_owned()
+    };
+    let id = rows.iter().map(|run| name(run).len()).max().unwrap_or_default().max(3);
+    let state = rows.iter().map(|run| run.status().len()).max().unwrap_or_default().max(9);
     let mut text = String::new();
     let mut add = |run: &str, status: &str, age: &str, took: &str, title: &str| {
         let line = match columns {
             ..NARROW if matches!(status, "completed" | "STATUS") => format!("{run:<id$}  {age:>4}  {title}"),
             ..NARROW => format!("{run:<id$}  {age:>4}  {status}: {title}"),
-            _ => format!("{run:<id$}  {status:<9}  {age:>4}  {took:>9}  {title}"),
+            _ => format!("{run:<id$}  {status:<state$}  {age:>4}  {took:>9}  {title}"),
         };
         text.push_str(&StyledLine::of(Style::Plain, &line).cut(columns).paint(false));
         text.push('\n');
     };
     add("RUN", "STATUS", "AGE", "TOOK", "REQUEST");
-    for row in rows {
+    for run in rows {
+        let row = &run.row;
         let took =
             row.ended_ms.map(|end| format::span(u64::try_from(end - row.started_ms).unwrap_or_default()));
         let age = format::age(now_ms - row.started_ms);
-        add(&name(row), row.status.as_str(), &age, took.as_deref().unwrap_or("-"), &row.title);
+        add(&name(run), run.status(), &age, took.as_deref().unwrap_or("-"), &row.title);
     }
     text
 }

@@ -1,13 +1,14 @@
 //! `fusee task`: runs a template, a workflow, a tool, or the template that matches a request in plain words.
 
 mod dry_run;
+mod forecast;
 mod messages;
 mod slash_task;
 pub(crate) mod template;
 mod tool;
 mod workflow_source;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use fusee::engine::lang::{EvaluationLimits, Machine};
 use fusee::engine::run::{ExitStatus, JsonOutput, RunKind, RunOutcome, WorkflowRun};
 use fusee::engine::task_system::{ExecutionPath, Reason, TaskError, TaskResult};
@@ -43,9 +44,13 @@ pub(crate) struct TaskArgs {
     inputs: Vec<String>,
     #[command(flatten)]
     place: DirectoryFlag,
-    /// Print the task result as one JSON object
+    /// Print the task result as one JSON object: status, content, notes
     #[arg(long)]
     json: bool,
+    /// How to print the content. A workflow's value is text (strings bare, everything else as S-expressions) or
+    /// `json`, for programs that read it; so is the answer of a template
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = ContentFormat::Text, conflicts_with = "json")]
+    format: ContentFormat,
     /// Run nothing; print every call the task contains, with the size of each known prompt
     #[arg(long)]
     dry_run: bool,
@@ -65,6 +70,16 @@ pub(crate) struct TaskArgs {
     limits: LimitFlags,
 }
 
+/// How the content of a result is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum ContentFormat {
+    /// As a person reads it.
+    #[default]
+    Text,
+    /// As one JSON value.
+    Json,
+}
+
 /// A task as typed, and how its result is printed.
 struct TaskLine {
     task: Option<String>,
@@ -74,16 +89,18 @@ struct TaskLine {
     help: bool,
     /// Events of `fusee run`, or the result of `fusee task`.
     form: JsonOutput,
+    format: ContentFormat,
     /// Whether the workflow text was generated for a named tool.
     direct_tool: bool,
 }
 
 /// Runs the command. With `--json` a result is printed even if the task could not start.
 pub(crate) async fn task(args: TaskArgs, process: &Process) -> Result<ExitStatus, CliError> {
-    let TaskArgs { task, inputs, place, json, dry_run, trace, help, name, model, gates, limits } = args;
+    let TaskArgs { task, inputs, place, json, format, dry_run, trace, help, name, model, gates, limits } =
+        args;
     let named = task.clone().unwrap_or_default();
     let (form, direct_tool) = (JsonOutput::Result, false);
-    let line = TaskLine { task, inputs, dry_run, trace, help, form, direct_tool };
+    let line = TaskLine { task, inputs, dry_run, trace, help, form, format, direct_tool };
     let run = RunArgs { place, json, name, model, gates, limits, ..RunArgs::default() };
     let done = match Project::find(run.place.directory.as_deref(), &process.environment) {
         Ok(project) => begun(line, run, None, project, process).await,
@@ -118,6 +135,7 @@ pub(super) async fn of_run(
         trace: false,
         help: flags.iter().any(|flag| flag != "--dry-run"),
         form: JsonOutput::Events,
+        format: ContentFormat::Text,
         direct_tool: false,
     };
     begun(line, args, earlier, project, process).await
@@ -192,7 +210,7 @@ async fn begun(
         Err(message) => return messages::wrong_inputs(json, &message),
     };
     if line.dry_run {
-        return dry_run::show(&checked, &inputs, json);
+        return dry_run::show(&checked, &inputs, json, &loaded, &project).await;
     }
     if let Err(problems) = Machine::start(&checked.program, &inputs, EvaluationLimits::default()) {
         let messages: Vec<String> = problems.into_iter().map(|problem| problem.message).collect();
@@ -221,13 +239,15 @@ impl TaskLine {
 
 async fn run_task(
     line: &TaskLine,
-    args: RunArgs,
+    mut args: RunArgs,
     task: ReadyTask,
     earlier: Option<ContinuedRun>,
     project: Project,
     process: &Process,
 ) -> Result<ExitStatus, CliError> {
     let json = args.json && line.form == JsonOutput::Result;
+    // Stdout carries nothing but the value.
+    args.json |= line.format == ContentFormat::Json;
     let target = RunTarget::Task(Box::new(task));
     let Launched { started, show } =
         Box::pin(run::launch(args, target, earlier, line.form, project, process)).await?;
@@ -240,6 +260,10 @@ async fn run_task(
             result.note("execution_path", ExecutionPath::Tool);
         }
         print_result(result)?;
+    } else if line.format == ContentFormat::Json && exit == ExitStatus::Completed {
+        let result = result_of(outcome);
+        let value = result.parsed_content.unwrap_or(Json::String(result.content));
+        stdio::print_json(&format!("{value:#}\n"))?;
     }
     if exit == ExitStatus::Cancelled {
         stdio::error(&format!("run `fusee resume {id}` to continue it\n"));

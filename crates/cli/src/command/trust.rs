@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use clap::Args;
+use fusee::engine::journal::Ownership;
 use fusee::engine::run::ExitStatus;
 use fusee::engine::tools::workspace::bounded_read;
 
@@ -20,10 +21,11 @@ use crate::ui::approval_prompt;
 /// An untrusted project can configure how a task runs, but not where requests and keys are sent, which MCP
 /// servers are started, how commands are sandboxed, or when you are asked for approval. `fusee trust` lists
 /// everything it would enable (settings, rules, models, MCP servers, commands, agent files and their prompts) and
-/// asks at a terminal. When any of these change, the project is no longer trusted, and a run says so.
+/// asks; without a terminal, `--yes` is required. When any of these change, the project is no longer trusted, and
+/// a run says so.
 ///
 /// A journal that came with the project is trusted as well: its runs can then be resumed, continued and
-/// undone.
+/// undone. `--revoke` takes both back; the journal of your own runs stays yours.
 #[derive(Args)]
 pub(crate) struct TrustArgs {
     /// Do not ask; what is enabled is still listed
@@ -45,9 +47,11 @@ pub(crate) fn trust(args: &TrustArgs, process: &Process) -> Result<ExitStatus, C
     let ownership = project.ownership();
     if args.revoke {
         let was = trust.revoke(&file).map_err(|error| unsaved(&error))?;
-        ownership.remove(&project.journal).map_err(|error| unsaved(&error))?;
         let words = if was { "is no longer trusted" } else { "was not trusted" };
         stdio::print(&format!("{} {words}\n", file.display()))?;
+        if ownership.revoke(&project.journal)? {
+            stdio::print(&format!("{} is no longer trusted\n", project.journal.display()))?;
+        }
         return Ok(ExitStatus::Completed);
     }
     let report = trust_report::report(&file, approval_prompt::describe)?;
@@ -59,12 +63,16 @@ pub(crate) fn trust(args: &TrustArgs, process: &Process) -> Result<ExitStatus, C
     }
     stdio::print(&described(&project, &report, is_foreign))?;
     let terminals = process.environment.terminals();
-    if terminals.stdin && terminals.stderr && !args.yes && !stdio::confirm("trust it? [y/n] ")? {
+    if !args.yes && !(terminals.stdin && terminals.stderr) {
+        return Err(CliError::usage("nothing was trusted: there is no terminal to confirm it on")
+            .help("read the list above, then pass --yes to trust without a question"));
+    }
+    if !args.yes && !stdio::confirm("trust it? [y/n] ")? {
         stdio::error("nothing was trusted\n");
         return Ok(ExitStatus::Cancelled);
     }
     if is_foreign {
-        ownership.add(&project.journal).map_err(|error| unsaved(&error))?;
+        ownership.add(&project.journal, Ownership::Trusted)?;
         stdio::print(&format!(
             "{} is now trusted: its runs can be resumed, continued and undone\n",
             project.journal.display()

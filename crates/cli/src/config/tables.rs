@@ -22,6 +22,9 @@ pub(crate) const TABLES: &[ConfigTable] = &[
 asks, `deny` refuses it. Of several rules that fit, the one with the longest beginning decides. A line of several commands is \
 allowed only if each of them is. `examples` must match the rule and `not_examples` must not; both are checked when the file is \
 read. In the project's `fusee.toml` they need trust.\n\n\
+A rule that denies a program by its name alone, such as `curl`, also keeps the sandbox from executing it, whatever starts it, \
+unless another rule mentions it. A rule that denies a program with certain arguments, such as `git push`, looks at the command \
+line only: a script or another program can still run it, so such a rule is advisory.\n\n\
 ```toml\n[[rules]]\ncommand = \"cargo test\"\nthen = \"allow\"\nexamples = [\"cargo test --lib\"]\nnot_examples = [\"cargo run\"]\n\n\
 [[rules]]\ncommand = \"git push\"\nthen = \"deny\"\n```\n\n\
 | key | type | |\n|---|---|---|\n| `command` | text | The first words of the command. |\n\

@@ -199,7 +199,7 @@ fn what_confined_commands_may_use_and_reach_comes_from_the_users_file() {
     let (read, write) = (vec!["/opt/x".into()], vec!["/home/me/y".into()]);
     assert_eq!(
         confine,
-        SandboxOptions { network: Network::Machine, read, write, allowance, untrusted_flow: false }
+        SandboxOptions { network: Network::Machine, read, write, allowance, ..SandboxOptions::default() }
     );
 }
 

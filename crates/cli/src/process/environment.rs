@@ -18,6 +18,15 @@ pub(crate) struct Environment {
     terminals: Terminals,
 }
 
+/// Columns of the terminal on stdout, or those that the variable COLUMNS says; `None` if there is neither.
+#[expect(clippy::disallowed_methods, reason = "the only place that may read the environment")]
+pub(crate) fn columns() -> Option<usize> {
+    let said =
+        std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|columns| *columns > 0);
+    let size = || rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col));
+    said.or_else(|| size().filter(|columns| *columns > 0))
+}
+
 /// Which of the standard streams are terminals.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Terminals {

@@ -4,7 +4,7 @@ use std::io::{self, Read as _};
 use std::os::fd::AsFd as _;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{FileType, fstat};
+use rustix::fs::{FileType, fstat, tell};
 
 use crate::process::environment::Environment;
 use crate::process::error::CliError;
@@ -20,6 +20,13 @@ const IDLE: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 /// The text on stdin, if it is a file or a pipe with data. A terminal and an idle pipe are not waited for.
 pub(crate) fn read(environment: &Environment) -> Result<Option<String>, CliError> {
     if environment.terminals().stdin || !has_data() {
+        return Ok(None);
+    }
+    if is_shared_file() {
+        stdio::error(
+            "note: stdin is a file that another program has begun to read, such as a loop in a shell, and is left to \
+             it; `</dev/null` avoids this note\n",
+        );
         return Ok(None);
     }
     let mut bytes = Vec::new();
@@ -45,6 +52,15 @@ pub(crate) fn read(environment: &Environment) -> Result<Option<String>, CliError
     let note = if is_cut { "\n[the rest is left out]" } else { "" };
     let text = text.trim_end();
     Ok((!text.is_empty()).then(|| format!("Standard input:\n\n{text}{note}")))
+}
+
+/// Whether stdin is a file that is being read by someone else, as in `while read -r line; do fusee run …; done < list`:
+/// to read the rest would take it away from the loop. In a pipe this cannot be seen.
+fn is_shared_file() -> bool {
+    let stdin = io::stdin();
+    let is_file = fstat(stdin.as_fd())
+        .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::RegularFile);
+    is_file && tell(stdin.as_fd()).is_ok_and(|position| position > 0)
 }
 
 fn has_data() -> bool {

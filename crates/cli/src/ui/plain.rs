@@ -71,6 +71,7 @@ impl<O: Write + Send, E: Write + Send> Ui for PlainUi<O, E> {
     }
 
     fn show(&mut self, stamped: &EventRecord) -> io::Result<()> {
+        self.tally.note(stamped);
         match &stamped.event {
             // Tasks of a flow are shown as stages, tasks of a workflow by their request.
             Event::TaskStarted(started) if stamped.task != Branch::main() => {
@@ -121,7 +122,6 @@ impl<O: Write + Send, E: Write + Send> Ui for PlainUi<O, E> {
                 changes.iter().try_for_each(|change| self.line(change))
             }
             Event::FileChanged { path, change } => {
-                self.tally.changed(path, *change);
                 self.changes.push(format!("    {} {path}", format::change(*change)));
                 Ok(())
             }
@@ -149,7 +149,6 @@ impl<O: Write + Send, E: Write + Send> Ui for PlainUi<O, E> {
             }
             Event::ApprovalResolved { approved: true, .. } => self.line("    allowed"),
             Event::ApprovalResolved { approved: false, reason, .. } => {
-                self.tally.answered(false, reason.as_deref());
                 let reason = reason.as_deref().unwrap_or("no");
                 self.line(&format!("    denied: {}", format::one_line(reason, 160)))
             }
@@ -172,10 +171,6 @@ impl<O: Write + Send, E: Write + Send> Ui for PlainUi<O, E> {
                 self.describe_sandbox()?;
                 format::flow_text(&stamped.event).map_or(Ok(()), |text| self.line(&text))
             }
-            Event::TaskReport(report) if stamped.task == Branch::main() => {
-                self.tally.verified(report.verify.as_ref());
-                Ok(())
-            }
             Event::TaskComplete(complete) if stamped.task == Branch::main() => {
                 self.complete(stamped.run.as_str(), complete)
             }
@@ -193,10 +188,9 @@ impl<O: Write + Send, E: Write + Send> Ui for PlainUi<O, E> {
     }
 
     fn note_rendered(&mut self, stamped: &EventRecord) {
-        match &stamped.event {
-            Event::FileChanged { path, change } => self.tally.changed(path, *change),
-            Event::ToolCall { name, arguments, .. } => self.open = Some(call(name, arguments)),
-            _ => {}
+        self.tally.note(stamped);
+        if let Event::ToolCall { name, arguments, .. } = &stamped.event {
+            self.open = Some(call(name, arguments));
         }
     }
 

@@ -1,14 +1,19 @@
-//! The closing summary of a run: one to three lines, derived from its events alone.
+//! The closing summary of a run: one to four lines, derived from its events alone.
 
 use std::collections::BTreeMap;
 
-use fusee::engine::journal::event::{ChangeKind, ErrorCode, TaskComplete, TaskStatus, Verification};
+use fusee::engine::journal::event::{ChangeKind, ErrorCode, Event, TaskComplete, TaskStatus};
+use fusee::engine::journal::{Branch, EventRecord};
+use fusee::engine::tools::NETWORK_BLOCKED;
 
 use super::format;
 use super::line::{Style, StyledLine};
 
 /// Maximum number of changed files that are named; more are only counted.
 const NAMED_FILES: usize = 3;
+
+/// Maximum number of changed files that tools run that are named.
+const NAMED_CONVENTIONS: usize = 8;
 
 /// How the reason of a refusal begins if nobody could be asked.
 const UNASKED: &str = "nobody is there to approve it";
@@ -22,37 +27,47 @@ pub(crate) struct RunTally {
     /// Whether the summary is a single line.
     brief: bool,
     files: BTreeMap<String, ChangeKind>,
+    /// Changed files that tools run by convention.
+    run_by_convention: Vec<String>,
     /// Whether the verification command passed the last time it ran.
     verified: Option<bool>,
     /// Calls that were refused because nobody could be asked.
     refused_unasked: u64,
+    /// Whether a command failed because the sandbox blocks the network.
+    network_blocked: bool,
 }
 
 impl RunTally {
-    /// Creates an empty tally; with `brief`, the summary is a single line.
+    /// Creates an empty tally; with `brief`, the summary is a single line, and one for files to review.
     pub(crate) fn new(brief: bool) -> Self {
         Self { brief, ..Self::default() }
     }
 
-    /// Records a changed file.
-    pub(crate) fn changed(&mut self, path: &str, change: ChangeKind) {
+    /// Takes what the summary needs from an event.
+    pub(crate) fn note(&mut self, stamped: &EventRecord) {
+        match &stamped.event {
+            Event::FileChanged { path, change } => self.changed(path, *change),
+            Event::ApprovalResolved { approved: false, reason: Some(reason), .. } => {
+                self.refused_unasked += u64::from(reason.starts_with(UNASKED));
+            }
+            Event::ToolResult(result) => {
+                self.network_blocked |= !result.ok && result.content.contains(NETWORK_BLOCKED);
+            }
+            Event::TaskReport(report) if stamped.task == Branch::main() => {
+                self.verified = report.verify.as_ref().map(|verification| verification.passed);
+                self.run_by_convention.clone_from(&report.files_run_by_convention);
+            }
+            _ => {}
+        }
+    }
+
+    fn changed(&mut self, path: &str, change: ChangeKind) {
         let change = match (self.files.get(path), change) {
             // A file created by this run stays "created", whatever happens to it later.
             (Some(ChangeKind::Created), ChangeKind::Modified) => ChangeKind::Created,
             (_, change) => change,
         };
         self.files.insert(path.to_owned(), change);
-    }
-
-    /// Records the verification result from the task report.
-    pub(crate) fn verified(&mut self, verification: Option<&Verification>) {
-        self.verified = verification.map(|verification| verification.passed);
-    }
-
-    /// Records the answer to an approval question.
-    pub(crate) fn answered(&mut self, approved: bool, reason: Option<&str>) {
-        let unasked = !approved && reason.is_some_and(|reason| reason.starts_with(UNASKED));
-        self.refused_unasked += u64::from(unasked);
     }
 
     fn files(&self) -> Option<String> {
@@ -62,6 +77,18 @@ impl RunTally {
             1..=NAMED_FILES => Some(format!("changed {}", names.join(", "))),
             more => Some(format!("{} changed", format::count(more as u64, "file"))),
         }
+    }
+
+    /// Names the changed files that run with the user's rights as soon as a tool is used.
+    fn run_later(&self) -> Option<StyledLine> {
+        let shown = self.run_by_convention.iter().take(NAMED_CONVENTIONS).map(String::as_str);
+        let mut names = shown.collect::<Vec<_>>().join(", ");
+        match self.run_by_convention.len().saturating_sub(NAMED_CONVENTIONS) {
+            0 => {}
+            more => names.push_str(&format!(" and {more} more")),
+        }
+        let line = StyledLine::of(Style::Warning, "review first: ");
+        (!names.is_empty()).then(|| line.and(Style::Plain, &format!("tools run {names}")))
     }
 
     /// Renders the summary of a finished run.
@@ -98,6 +125,12 @@ impl RunTally {
                     .and(Style::Warning, &format!("{calls} refused because nobody could be asked"))
             }
         };
+        let first = match self.network_blocked {
+            false => first,
+            true => first
+                .and(Style::Plain, " · ")
+                .and(Style::Warning, "the sandbox blocked the network (--allow-net allows it)"),
+        };
         let error = complete.error.as_ref().filter(|_| complete.status == TaskStatus::Failed);
         let second =
             error.map(|error| StyledLine::of(Style::Bad, "error: ").and(Style::Plain, &error.message));
@@ -122,9 +155,9 @@ impl RunTally {
         };
         let last = StyledLine::of(Style::Dim, &format!("run {run}{next}"));
         if self.brief {
-            return vec![first];
+            return [Some(first), self.run_later()].into_iter().flatten().collect();
         }
-        [Some(first), second, Some(last)].into_iter().flatten().collect()
+        [Some(first), self.run_later(), second, Some(last)].into_iter().flatten().collect()
     }
 }
 

@@ -88,6 +88,7 @@ impl<W: Write> Transcript<W> {
 
 impl<W: Write + Send> Ui for Transcript<W> {
     fn show(&mut self, stamped: &EventRecord) -> io::Result<()> {
+        self.tally.note(stamped);
         match &stamped.event {
             // Tasks below the main one are shown as stages.
             Event::TaskStarted(_) if stamped.task != fusee::engine::journal::Branch::main() => Ok(()),
@@ -131,7 +132,6 @@ impl<W: Write + Send> Ui for Transcript<W> {
             }
             Event::ToolResult(result) => self.result(result),
             Event::FileChanged { path, change } => {
-                self.tally.changed(path, *change);
                 self.changes.push(format!("{} {path}", format::change(*change)));
                 Ok(())
             }
@@ -153,7 +153,6 @@ impl<W: Write + Send> Ui for Transcript<W> {
             }
             Event::ApprovalRequested { name, reason, .. } => self.line(&format!("? {name}: {reason}")),
             Event::ApprovalResolved { approved, reason, .. } => {
-                self.tally.answered(*approved, reason.as_deref());
                 let word = if *approved { "allowed" } else { "denied" };
                 let reason = reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
                 self.line(&format!("  {word}{reason}"))

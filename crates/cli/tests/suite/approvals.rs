@@ -232,4 +232,40 @@ fn changes_that_nothing_verified_are_marked() {
     assert!(verified.contains(" · verified\n") && !verified.contains("unverified"), "{verified}");
     let nothing = said(&[], &[Line::text("Done.")]);
     assert!(!nothing.contains("unverified"), "{nothing}");
+
+    let states: Vec<(String, Value)> = {
+        let list = fusee(&project).args(["runs"]).run().exits(0).stdout;
+        let words = list.lines().skip(1).map(|line| line.split_whitespace().nth(1).unwrap().to_owned());
+        let json = fusee(&project).args(["runs", "--json"]).run().exits(0).stdout;
+        let json: Vec<Value> = serde_json::from_str(&json).unwrap();
+        words.zip(json.into_iter().map(|run| run["verified"].clone())).collect()
+    };
+    let expected = [("completed", Value::Null), ("completed", json!(true)), ("unverified", json!(false))];
+    assert_eq!(states, expected.map(|(status, verified)| (status.to_owned(), verified)));
+    let events = fusee(&project).args(["show", "last~2", "--json"]).run().exits(0).events();
+    assert_eq!(of_type(&events, "task_report")[0]["verified"], json!(false));
+    assert!(fusee(&project).args(["show", "last~2"]).run().exits(0).stdout.contains(" · unverified\n"));
+    assert!(fusee(&project).args(["show", "last~1"]).run().exits(0).stdout.contains(" · verified\n"));
+    fusee(&project).args(["replay", "last~2"]).run().exits(0);
+}
+
+/// A rule for a program alone holds for whatever starts it; one with arguments looks at the command line only.
+#[test]
+fn a_denied_program_is_not_executed_by_a_script_either() {
+    let project = with_user_settings("[[rules]]\ncommand = \"id\"\nthen = \"deny\"\n");
+    project.write("build.sh", "#!/bin/sh\nid -u || echo refused\n");
+    let place = project.dir().join("build.sh");
+    std::fs::set_permissions(&place, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let script =
+        project.script(&[Line::call("shell", json!({"command": "./build.sh"})), Line::text("Done.")]);
+    let events = fusee(&project)
+        .args(["run", "x", "--json", "--approve", "auto", "--model", &script])
+        .run()
+        .exits(0)
+        .events();
+    if events[0]["sandbox"] == "none" {
+        return;
+    }
+    let content = of_type(&events, "tool_result")[0]["content"].as_str().unwrap().to_owned();
+    assert!(content.contains("refused"), "{content}");
 }

@@ -67,7 +67,7 @@ fn no_command_sends_a_control_character_from_a_file_a_model_or_the_journal() {
         &["runs", "diff", "r", "r"],
         &["config"],
         &["config", "--json"],
-        &["trust"],
+        &["trust", "--yes"],
         &["approvals"],
         &["check"],
         &["check", "--format", "json"],

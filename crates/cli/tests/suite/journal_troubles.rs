@@ -267,7 +267,7 @@ fn a_journal_removed_during_a_run_ends_it_and_is_saved() {
         .collect();
     fs::create_dir_all(project.journal().parent().unwrap()).unwrap();
     fs::copy(&rescued[0], project.journal()).unwrap();
-    fusee(&project).args(["trust"]).run().exits(0);
+    fusee(&project).args(["trust", "--yes"]).run().exits(0);
     fusee(&project).args(["resume", "gone", "--json"]).run().exits(0);
     assert!(project.dir().join("second").exists());
 }

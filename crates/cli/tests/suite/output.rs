@@ -140,3 +140,48 @@ fn piped_text_is_bounded_and_must_be_text() {
         request.len()
     );
 }
+
+/// What a task leaves behind that runs later, outside of the sandbox.
+#[test]
+fn changed_files_that_tools_run_are_named_at_the_end_and_in_the_report() {
+    let project = Project::new().with("package.json", "{}\n").with("Rakefile", "task :x\n");
+    let calls = Line::call("write_file", json!({"path": "Makefile", "content": "all:\n"}))
+        .and_call("write_file", json!({"path": "src/main.rs", "content": "fn main() {}\n"}));
+    let command = "echo x > .envrc; mkdir .vscode; echo {} > .vscode/tasks.json; echo '{ }' > package.json; rm Rakefile";
+    let lines = [calls, Line::call("shell", json!({ "command": command })), Line::text("Done.")];
+    let model = project.script(&lines);
+    let ran = fusee(&project).args(["run", "x", "--model", &model, "--sandbox", "off"]).run().exits(0);
+    let line = "review first: tools run .envrc, .vscode/tasks.json, Makefile, package.json\n";
+    assert!(ran.stderr.contains(line), "{}", ran.stderr);
+    let shown = fusee(&project).args(["show", "--json"]).run().exits(0).stdout;
+    let report = shown.lines().find(|line| line.contains("\"task_report\"")).unwrap();
+    let report: serde_json::Value = serde_json::from_str(report).unwrap();
+    assert_eq!(
+        report["files_run_by_convention"],
+        json!([".envrc", ".vscode/tasks.json", "Makefile", "package.json"])
+    );
+}
+
+/// The list belongs to the loop: with stdin taken from it, only the first word would be asked about.
+#[test]
+fn a_loop_that_reads_a_file_keeps_its_lines() {
+    let project = Project::new().with("list", "one\ntwo\nthree\n");
+    let model = project.script(&[Line::text("Done.")]);
+    let line = "while read -r word; do \"$BINARY\" run \"about $word\" --model \"$MODEL\"; done < list";
+    let ran = project.command("bash").args(["-c", line]).env("BINARY", crate::support::binary());
+    let ran = ran.env("MODEL", &model).run().exits(0);
+    assert_eq!(ran.stdout, "Done.\nDone.\nDone.\n");
+    assert!(
+        ran.stderr.contains("note: stdin is a file that another program has begun to read"),
+        "{}",
+        ran.stderr
+    );
+    let listed = fusee(&project).args(["runs"]).run().exits(0).stdout;
+    assert!(["about one", "about two", "about three"].iter().all(|title| listed.contains(title)), "{listed}");
+    // A whole file is background.
+    let line = "\"$BINARY\" run about --run-id whole --model \"$MODEL\" < list && \"$BINARY\" show whole";
+    let ran = project.command("bash").args(["-c", line]).env("BINARY", crate::support::binary());
+    let shown = ran.env("MODEL", &model).run().exits(0);
+    assert!(shown.stdout.contains("Standard input:") && shown.stdout.contains("three"), "{}", shown.stdout);
+    assert!(!shown.stderr.contains("note: stdin"), "{}", shown.stderr);
+}

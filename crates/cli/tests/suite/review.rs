@@ -147,6 +147,47 @@ fn what_changed_since_a_revision_is_shown_and_a_wrong_one_is_usage() {
     review(&project, &script).args(["nowhere.py"]).run().exits(2);
 }
 
+/// Nothing differs: no model is asked, and the answer has the requested form.
+#[test]
+fn a_review_of_changes_that_are_not_there_spends_nothing() {
+    let project = project();
+    let git = project.command("sh").env("GIT_CONFIG_GLOBAL", "/dev/null");
+    git.args(["-c", "git add . && git -c user.name=a -c user.email=a@b commit -qm one"]).run().exits(0);
+    let script = project.script(&[Line::text("never asked")]);
+    let on = |args: &[&str]| review(&project, &script).args(["--base", "HEAD"]).args(args).run();
+    let said = "Nothing changed since `HEAD`: there is nothing to review.";
+    let text = on(&["--fail-on", "info", "--run-id", "clean"]).exits(0);
+    assert_eq!(text.stdout, format!("{said}\n\nno findings\n"));
+    assert!(text.stderr.contains("0 turns · 0 tokens"), "{}", text.stderr);
+    let json: Value = serde_json::from_str(&on(&["--format", "json"]).exits(0).stdout).unwrap();
+    assert_eq!(json, json!({ "summary": said, "findings": [] }));
+    let sarif: Value = serde_json::from_str(&on(&["--format", "sarif"]).exits(0).stdout).unwrap();
+    assert_eq!(sarif["runs"][0]["results"], json!([]));
+    let events = on(&["--json"]).exits(0).events();
+    assert_eq!(
+        (of_type(&events, "turn_start").len(), events.last().unwrap()["total_tokens"].as_u64()),
+        (0, Some(0))
+    );
+    fusee(&project).args(["replay", "clean"]).run().exits(0);
+    assert_eq!(fusee(&project).args(["resume", "clean"]).run().exits(0).stdout, text.stdout);
+
+    // A question is answered, and a new file is a change although no diff shows it.
+    let answer = json!({ "summary": "Two lines.", "findings": [] }).to_string();
+    let asked = project.script(&[Line::text(&answer)]);
+    let asked =
+        review(&project, &asked).args(["--base", "HEAD", "--ask", "How long is a.py?"]).run().exits(0);
+    assert_eq!(asked.stdout, "Two lines.\n\nno findings\n");
+    project.write("src/new.py", "y = 1\n");
+    let server = Server::start(Message::text(&findings(2, "minor")));
+    let command = review(&project, "openai:scripted").args(["--base", "HEAD"]);
+    with_key(command.args(["--api", "chat", "--base-url", &server.base_url()])).run().exits(0);
+    let body = server.requests()[0].arrived.json();
+    let system = body["messages"][0]["content"].as_str().unwrap();
+    let expected =
+        "## 3. Changes\n\nNothing differs.\n\nNew files that git does not track yet:\n\n```\nsrc/new.py\n```";
+    assert!(system.contains(expected), "{system}");
+}
+
 #[test]
 fn the_demo_reviews_for_real() {
     let project = Project::new();

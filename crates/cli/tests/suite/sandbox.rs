@@ -66,6 +66,34 @@ fn the_network_and_more_of_the_machine_can_be_allowed() {
     assert!(more.join("made").exists());
 }
 
+/// The programs themselves only say that a name cannot be resolved.
+#[test]
+fn a_command_that_needs_the_network_is_told_what_blocks_it() {
+    let project = Project::new();
+    let lookup = "python3 -c 'import socket; socket.create_connection((\"example.invalid\", 80), 5)'";
+    let script = |command: &str| {
+        project.script(&[Line::call("shell", json!({"command": command})), Line::text("Done.")])
+    };
+    let told = "[the sandbox blocks the network: only the command's own loopback can be reached; only the user can \
+        allow more, with sandbox.network = \"on\"]";
+    let ran = fusee(&project).args(["run", "x", "--run-id", "r", "--model", &script(lookup)]).run().exits(0);
+    let events = fusee(&project).args(["show", "r", "--json"]).run().exits(0).events();
+    if events[0]["sandbox"] == "none" {
+        return;
+    }
+    let content = of_type(&events, "tool_result")[0]["content"].as_str().unwrap().to_owned();
+    assert!(content.ends_with(told), "{content}");
+    let hint = " · the sandbox blocked the network (--allow-net allows it)\n";
+    assert!(ran.stderr.contains(hint), "{}", ran.stderr);
+    assert!(fusee(&project).args(["show", "r"]).run().exits(0).stdout.contains(hint));
+    let other = format!("echo getaddrinfo; {lookup} 2>/dev/null; true");
+    for (command, flag) in [(other.as_str(), "--sandbox=on"), (lookup, "--allow-net")] {
+        let ran =
+            fusee(&project).args(["run", "x", flag, "--json", "--model", &script(command)]).run().exits(0);
+        assert!(!ran.stdout.contains("blocks the network"), "{}", ran.stdout);
+    }
+}
+
 #[test]
 fn a_command_that_uses_too_much_is_ended_and_the_model_is_told() {
     let project = Project::new();

@@ -4,7 +4,7 @@ use fusee_testkit::project::Project;
 use fusee_testkit::script::Line;
 use serde_json::{Value, json};
 
-use crate::support::{binary, fusee};
+use crate::support::fusee;
 
 fn template(name: &str, description: &str) -> String {
     format!(
@@ -87,26 +87,6 @@ fn a_new_template_is_valid_and_never_overwrites() {
     assert!(shown.stdout.contains("<task name=\"mine\""), "{}", shown.stdout);
     let missing = fusee(&project).args(["templates", "show", "mien"]).run().exits(2);
     assert!(missing.stderr.contains("did you mean `mine`?"), "{}", missing.stderr);
-}
-
-#[test]
-fn a_shell_completes_names_of_tasks_and_then_their_inputs() {
-    let text =
-        template("greet-all", "Greets").replace("<instr", "<inputs><input name=\"who\"/></inputs><instr");
-    let project = Project::new().with(".fusee/templates/greet.xml", &text.replace("Do it", "Greet {{who}}"));
-    let completed = |words: &str| {
-        let script = format!(
-            "fusee() {{ \"$BINARY\" \"$@\"; }}\nsource <(fusee completions bash)\nCOMP_WORDS=(fusee {words})\n\
-             COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))\n_fusee_task fusee \"${{COMP_WORDS[COMP_CWORD]}}\" \
-             \"${{COMP_WORDS[COMP_CWORD - 1]}}\" 2>/dev/null\necho \"${{COMPREPLY[*]}}\"\n"
-        );
-        let shell = project.command("bash").args(["--norc", "-c", &script]);
-        shell.env("BINARY", binary()).run().exits(0).stdout
-    };
-    assert_eq!(completed("task gre"), "greet-all\n");
-    assert_eq!(completed("task greet-all w"), "who=\n");
-    assert_eq!(completed("task --dry-run greet-all ''"), "who=\n");
-    assert_eq!(completed("templ"), "templates\n");
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn a_hostile_repository_gets_neither_key_nor_free_commands_before_it_is_trusted(
     with_key(fusee(&project).args(["run", "x", "--model", "mine"])).run().exits(2);
     assert_eq!(server.requests().len(), 0, "a stranger's server was asked");
 
-    let said = fusee(&project).args(["trust"]).run().exits(0).stdout;
+    let said = fusee(&project).args(["trust", "--yes"]).run().exits(0).stdout;
     for line in
         ["  sandbox = off\n", "  approve = auto\n", "  models.mine = openai:x at ", "key in OPENAI_API_KEY"]
     {
@@ -54,7 +54,7 @@ fn a_hostile_repository_gets_neither_key_nor_free_commands_before_it_is_trusted(
 #[test]
 fn trust_is_taken_back_and_survives_what_a_command_does() {
     let project = Project::new().with("fusee.toml", "sandbox = \"off\"\n");
-    fusee(&project).args(["trust"]).run().exits(0);
+    fusee(&project).args(["trust", "--yes"]).run().exits(0);
     let state = project.home().join(".local/state/fusee/trust.json");
     assert!(state.exists());
     let said = fusee(&project).args(["trust", "--revoke"]).run().exits(0).stdout;
@@ -172,15 +172,74 @@ fn a_journal_that_came_with_a_project_is_not_acted_by_before_it_is_trusted() {
         }
     }
     fusee(&project).args(["runs"]).run().exits(0);
-    let said = fusee(&project).args(["trust"]).run().exits(0).stdout;
+    let said = fusee(&project).args(["trust", "--yes"]).run().exits(0).stdout;
     assert!(said.contains("is now trusted"), "{said}");
     fusee(&project).args(["trust", "--revoke"]).run();
     fusee(&project).args(["resume"]).run().exits(2);
-    fusee(&project).args(["trust"]).run().exits(0);
+    fusee(&project).args(["trust", "--yes"]).run().exits(0);
     fusee(&project).args(["resume", "--sandbox", "auto"]).run();
     assert!(!fusee(&project).args(["resume"]).run().stderr.contains("was not created by your own runs"));
     // A user's own journal needs no trust.
     fusee(&theirs).args(["resume"]).run().exits(0);
+}
+
+/// A finished run in a project, with the home directory of another one.
+fn run_once(project: &Project, home: &Project) {
+    let model = project.script(&[Line::text("Done.")]);
+    fusee(project).args(["run", "x", "--model", &model]).env("HOME", home.home()).run().exits(0);
+}
+
+#[test]
+fn a_journal_stays_the_users_own_when_its_project_moves_and_a_copy_is_not() {
+    let (project, other) = (Project::new(), Project::new());
+    run_once(&project, &project);
+    let moved = project.scratch("moved");
+    std::fs::rename(project.dir(), &moved).unwrap();
+    fusee(&other).args(["resume", "last"]).in_directory(&moved).env("HOME", project.home()).run().exits(0);
+    let copied = project.scratch("copied");
+    let copy = std::process::Command::new("cp").arg("-a").arg(&moved).arg(&copied).status();
+    assert!(copy.unwrap().success());
+    let words = fusee(&other).args(["resume", "last"]).in_directory(&copied);
+    let refused = words.clone().env("HOME", project.home()).run().exits(2);
+    assert!(refused.stderr.contains("was not created by your own runs"), "{}", refused.stderr);
+    // The key decides, not the file: for another user even the original is someone else's.
+    fusee(&other).args(["resume", "last"]).in_directory(&moved).run().exits(2);
+}
+
+#[test]
+fn a_journal_on_the_list_of_an_earlier_version_stays_the_users_own() {
+    use std::os::unix::fs::MetadataExt as _;
+    let (project, theirs) = (Project::new(), Project::new());
+    // Signed with another key, which is as good as not signed.
+    run_once(&project, &theirs);
+    fusee(&project).args(["resume", "last"]).run().exits(2);
+    let found = std::fs::metadata(project.journal()).unwrap();
+    let made = found.created().ok().and_then(|made| made.duration_since(std::time::UNIX_EPOCH).ok());
+    let state = project.home().join(".local/state/fusee");
+    std::fs::create_dir_all(&state).unwrap();
+    let line = format!("{} {}\n", found.ino(), made.map_or(0, |made| made.as_nanos()));
+    std::fs::write(state.join("own-runs"), line).unwrap();
+    fusee(&project).args(["resume", "last"]).run().exits(0);
+    std::fs::remove_file(state.join("own-runs")).unwrap();
+    fusee(&project).args(["resume", "last"]).run().exits(0);
+}
+
+#[test]
+fn the_key_of_the_journals_is_private_and_revoking_trust_does_not_take_own_journals_away() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let project = Project::new().with("fusee.toml", "max_turns = 3\n");
+    run_once(&project, &project);
+    let key = project.home().join(".local/state/fusee/journal-key");
+    assert_eq!(std::fs::metadata(&key).unwrap().permissions().mode() & 0o777, 0o600);
+    fusee(&project).args(["trust", "--yes"]).run().exits(0);
+    fusee(&project).args(["trust", "--revoke"]).run().exits(0);
+    fusee(&project).args(["resume", "last"]).run().exits(0);
+    // A sandboxed command cannot read it.
+    let command = format!("cat {} | wc -c", key.display());
+    let model = project.script(&[Line::call("shell", json!({"command": command})), Line::text("Done.")]);
+    let events = fusee(&project).args(["run", "x", "--json", "--model", &model]).run().exits(0).events();
+    let result = events.iter().find(|event| event["type"] == "tool_result").unwrap();
+    assert!(!result["content"].as_str().unwrap().contains("32"), "{result}");
 }
 
 #[test]
@@ -274,7 +333,7 @@ fn trust_ends_when_anything_it_enables_changes() {
     let ignored = |project: &Project| fusee(project).args(["config", "base_url"]).run().exits(0);
     for (file, text) in changes {
         let project = demanding();
-        fusee(&project).args(["trust"]).run().exits(0);
+        fusee(&project).args(["trust", "--yes"]).run().exits(0);
         assert!(!ignored(&project).stderr.contains("is ignored"));
         project.write(file, text);
         let told = ignored(&project);
@@ -286,7 +345,7 @@ fn trust_ends_when_anything_it_enables_changes() {
     }
     // What needs no trust may change.
     let project = demanding();
-    fusee(&project).args(["trust"]).run().exits(0);
+    fusee(&project).args(["trust", "--yes"]).run().exits(0);
     project.write(".fusee/workflows/add.fusee", "(+ 1 3)\n");
     project.write("src/main.rs", "fn main() {}\n");
     assert!(!ignored(&project).stderr.contains("is ignored"));
@@ -302,6 +361,30 @@ fn trust_asks_at_a_terminal_and_no_leaves_everything_as_it_was() {
     assert!(said.stdout.contains("mcp.files: starts serve-files /"), "{}", said.stdout);
     assert!(said.stdout.contains("nothing was trusted"), "{}", said.stdout);
     assert!(fusee(&project).args(["config"]).run().stderr.contains("`base_url` is ignored"));
+}
+
+#[test]
+fn trust_without_a_terminal_needs_a_yes() {
+    let project = demanding();
+    let refused = fusee(&project).args(["trust"]).run().exits(2);
+    assert!(refused.stdout.contains("mcp.files: starts serve-files /"), "{}", refused.stdout);
+    assert_eq!(
+        refused.stderr,
+        "error: nothing was trusted: there is no terminal to confirm it on\n  \
+         help: read the list above, then pass --yes to trust without a question\n"
+    );
+    assert!(fusee(&project).args(["config"]).run().stderr.contains("`base_url` is ignored"));
+}
+
+#[test]
+fn revoking_trust_leaves_the_users_own_journal_alone() {
+    let project = Project::new().with("fusee.toml", "max_turns = 5\n");
+    let script = project.script(&[Line::text("Done.")]);
+    fusee(&project).args(["run", "x", "--model", &script]).run().exits(0);
+    fusee(&project).args(["trust", "--yes"]).run().exits(0);
+    let said = fusee(&project).args(["trust", "--revoke"]).run().exits(0).stdout;
+    assert!(said.ends_with("fusee.toml is no longer trusted\n") && said.lines().count() == 1, "{said}");
+    fusee(&project).args(["resume", "last"]).run().exits(0);
 }
 
 #[test]

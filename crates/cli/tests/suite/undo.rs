@@ -9,7 +9,7 @@ use fusee_testkit::script::Line;
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::support::{fusee, run_json};
+use crate::support::{at_terminal, fusee, run_json};
 
 /// A run that changes, creates and deletes files, some of them twice.
 fn changed() -> Project {
@@ -312,12 +312,15 @@ fn directories_that_the_run_made_go_and_those_it_took_away_come_back() {
     assert_eq!(state(&project), before);
 }
 
-/// A file that the user writes while a command runs cannot be told from one that the command writes.
-#[test]
-fn what_the_user_wrote_while_a_command_ran_is_kept() {
+/// A run whose tool writes `tool.txt`; the user then changes that and `notes.txt` while a command runs.
+fn changed_by_the_user_during_a_command() -> Project {
     let project = Project::new().with("notes.txt", "before\n");
     let command = "touch started; while ! [ -e go ]; do sleep 0.01; done; echo by the command > made.txt";
-    let model = project.script(&[Line::call("shell", json!({"command": command})), Line::text("Done.")]);
+    let model = project.script(&[
+        Line::call("write_file", json!({"path": "tool.txt", "content": "by the tool\n"})),
+        Line::call("shell", json!({"command": command})),
+        Line::text("Done."),
+    ]);
     let running = run_json(&project, &model).args(["--run-id", "r"]).start();
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     while !project.dir().join("started").exists() {
@@ -325,11 +328,43 @@ fn what_the_user_wrote_while_a_command_ran_is_kept() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     project.write("notes.txt", "by the user\n");
+    project.write("tool.txt", "by the user\n");
     project.write("go", "");
     running.wait().exits(0);
+    project
+}
+
+/// A file that the user writes while a command runs cannot be told from one that the command writes.
+#[test]
+fn what_the_user_wrote_while_a_command_ran_is_kept() {
+    let project = changed_by_the_user_during_a_command();
     let undone = fusee(&project).args(["runs", "undo", "r", "--yes"]).run().exits(0);
     assert_eq!(project.read("notes.txt"), "before\n");
     let copies = project.journal().with_file_name("undone").join("r");
-    assert_eq!(std::fs::read_to_string(copies.join("notes.txt")).unwrap(), "by the user\n");
+    for name in ["notes.txt", "tool.txt"] {
+        assert_eq!(std::fs::read_to_string(copies.join(name)).unwrap(), "by the user\n");
+    }
     assert!(undone.stderr.contains(&copies.display().to_string()), "{undone:#?}");
+    let kept = fusee(&project).args(["runs", "gc"]).run().exits(0).stdout;
+    assert!(!kept.contains("copies") && copies.exists(), "the run is kept: {kept}");
+    let removed = fusee(&project).args(["runs", "gc", "--keep", "0"]).run().exits(0).stdout;
+    assert!(removed.ends_with("removed the copies of files of 1 undone run\n"), "{removed}");
+    assert!(!copies.parent().unwrap().exists());
+}
+
+#[test]
+fn at_a_terminal_files_that_changed_during_a_command_are_asked_about() {
+    let project = changed_by_the_user_during_a_command();
+    let mut asked = at_terminal(&project, "runs undo r");
+    asked.wait_for_stdout("question", |out| out.contains("undo them as well?"));
+    asked.type_in("n\n");
+    let said = asked.wait();
+    assert!(
+        said.stdout.contains("you may have changed them yourself:\r\n  go\r\n  made.txt\r\n  notes.txt"),
+        "{}",
+        said.stdout
+    );
+    assert!(said.stdout.contains("left as it is  notes.txt: changed while a command ran"), "{}", said.stdout);
+    let names = ["notes.txt", "tool.txt", "made.txt"].map(|name| project.read(name));
+    assert_eq!(names, ["by the user\n", "by the user\n", "by the command\n"]);
 }

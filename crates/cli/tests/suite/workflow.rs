@@ -190,6 +190,71 @@ fn a_dry_run_shows_the_plan_with_the_size_of_each_prompt() {
     assert!(!project.journal().exists(), "a dry run writes nothing");
 }
 
+/// Text is for people, and exact; programs ask for JSON.
+#[test]
+fn a_value_is_printed_as_json_on_request() {
+    let template = "<task name=\"ask\" type=\"atomic\"><description>Ask</description>\
+        <instructions>Ask.</instructions><output_format type=\"json\"/></task>";
+    let project = Project::new().with(".fusee/templates/ask.xml", template);
+    let json = |text: &str| task(&project, text).args(["--format", "json"]).run();
+    let list = json("(list 1 \"two\" (dict \"k\" nil))").exits(0).stdout;
+    assert_eq!(list, "[\n  1,\n  \"two\",\n  {\n    \"k\": null\n  }\n]\n");
+    assert_eq!(json("(string-append \"a\" \"b\")").exits(0).stdout, "\"ab\"\n");
+    assert_eq!(json("(progn nil)").exits(0).stdout, "null\n");
+    let failed = json("(raise \"no\")").exits(1);
+    assert!(failed.stdout.is_empty() && failed.stderr.contains("no"), "{failed:#?}");
+    let script = project.script(&[Line::text("{\"a\": 1}")]);
+    let answer = json("ask").exits(2);
+    assert!(answer.stdout.is_empty(), "{answer:#?}");
+    let answer = task(&project, "ask").args(["--format", "json", "-m", &script]).run().exits(0);
+    assert_eq!(answer.stdout, "{\n  \"a\": 1\n}\n");
+}
+
+/// The number of elements and calls is exact where no result decides it; otherwise the plan says that it is not known.
+#[test]
+fn a_dry_run_counts_the_calls_of_a_pmap_or_says_that_it_cannot_know() {
+    let template = "<task name=\"ask\" type=\"atomic\" params=\"n\"><description>Ask</description>\
+        <instructions>Number {{n}}.</instructions></task>";
+    let project = Project::new().with(".fusee/templates/ask.xml", template);
+    let plan = |text: &str| task(&project, text).args(["--dry-run"]).run().exits(0).stdout;
+    let one: usize = {
+        let text = fusee(&project).args(["task", "ask", "n=1", "--dry-run", "--json"]).run().exits(0).stdout;
+        let tokens = &serde_json::from_str::<Value>(&text).unwrap()["tokens"];
+        usize::try_from(tokens["system"].as_u64().unwrap() + tokens["request"].as_u64().unwrap()).unwrap()
+    };
+    let certain = plan("(pmap (lambda (n) (retry 3 (content (ask (n (format \"{}\" n)))))) (range 0 9))");
+    let (least, most) = (9 * one, 27 * one);
+    assert_eq!(
+        certain,
+        format!(
+            "workflow:1:37  ask (n …)\n\
+             workflow: 1 call in the text, 0 tasks of its own, 0 known prompt tokens; nothing was run\n\
+             workflow:1:1  pmap over 9 elements\n\
+             certain: 9 to 27 calls of ask, {least} to {most} prompt tokens in the first turn of each; the higher number \
+             if every task fails and is retried\n\
+             not known before the run: what follows from the result of ask at workflow:1:37\n"
+        )
+    );
+    let unknown = plan(
+        "(pmap (lambda (n) (ask (n n))) (string-split (get-field (run_script (command \"ls\")) \"stdout\") \"\\n\"))",
+    );
+    assert!(
+        unknown.ends_with(
+            "certain: 1 call of run_script\n\
+             not known before the run: what follows from the result of run_script at workflow:1:57\n"
+        ),
+        "{unknown}"
+    );
+    let json =
+        task(&project, "(pmap (lambda (n) (ask (n \"x\"))) '(1 2))").args(["--dry-run", "--json"]).run();
+    let forecast = serde_json::from_str::<Value>(&json.exits(0).stdout).unwrap()["forecast"].clone();
+    assert_eq!(
+        (&forecast["calls"], &forecast["pmaps"]),
+        (&json!({ "least": 2, "with_retries": 2 }), &json!([{ "at": "workflow:1:1", "elements": 2 }]))
+    );
+    assert!(!project.journal().exists(), "a dry run writes nothing");
+}
+
 #[test]
 fn elements_run_side_by_side_in_order_and_the_first_failure_stops_the_others() {
     let project = Project::new();

@@ -6,6 +6,8 @@ use fusee_journal::Branch;
 use fusee_journal::event::{ChangeKind, ReadCache, TaskReport, TaskStatus, Verification};
 use fusee_tools::{ContentHash, FileChange, ToolOutput};
 
+use super::conventions::is_run_by_convention;
+
 /// Maximum characters of an error in a report.
 const ERROR_CHARACTERS: usize = 500;
 
@@ -210,6 +212,13 @@ impl Facts {
             .filter_map(|change| change_of(change).map(|kind| (change.path.as_str(), kind)))
     }
 
+    /// Changed files that tools will run.
+    fn run_by_convention(&self) -> Vec<String> {
+        let stays =
+            |(path, kind): &(&str, ChangeKind)| *kind != ChangeKind::Deleted && is_run_by_convention(path);
+        self.changed().filter(stays).map(|(path, _)| path.to_owned()).collect()
+    }
+
     /// Builds the report.
     pub(crate) fn report(&self, task: &Branch, description: &str, end: ReportedEnd<'_>) -> TaskReport {
         TaskReport {
@@ -219,6 +228,7 @@ impl Facts {
             attempts: end.attempts,
             replan_max: end.replan_max,
             files_changed: self.changed().map(|(path, _)| path.to_owned()).collect(),
+            files_run_by_convention: self.run_by_convention(),
             files_read: self.files_read.iter().cloned().collect(),
             plan_steps: end.plan_steps,
             tool_calls_total: self.calls.values().sum(),
@@ -229,6 +239,10 @@ impl Facts {
             feedback_counts: self.feedback.clone(),
             error: end.error.map(|error| error.chars().take(ERROR_CHARACTERS).collect()),
             verify: self.verification.clone(),
+            verified: match &self.verification {
+                Some(verification) => Some(verification.passed),
+                None => self.changed().next().map(|_| false),
+            },
             read_cache: (self.reads > 0).then(|| ReadCache::of(self.reads, self.rereads)),
         }
     }

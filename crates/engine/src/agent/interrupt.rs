@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::conversation::Conversation;
 use super::execution::Execution;
-use crate::approval::{ASK_USER, UserWait};
+use crate::approval::{AFTER_STOP, ASK_USER, UserWait};
 
 /// Reason shown with the question.
 const REASON: &str = "the turn was stopped";
@@ -112,7 +112,7 @@ async fn ask_how_to_continue(run: &mut Execution<'_>) -> Result<Option<String>, 
     };
     let approver = &run.session().approval.approver;
     let ask = async { approver.after_stop(QUESTION).await };
-    let words = wait.text("after_stop", Value::Null, ask).await?.ok().flatten();
+    let words = wait.text(AFTER_STOP, Value::Null, ask).await?.ok().flatten();
     let reason = match words.as_deref().map(str::trim) {
         None => Some("the run ends".to_owned()),
         Some("") => None,

@@ -24,6 +24,9 @@ pub(crate) const EMPTY_REPLY: &str =
 pub(crate) const EMPTY_TOO_EARLY: &str = "Your last reply was empty. Call a tool to go on.";
 /// Reason of a task that the model gave up with `finish`.
 const BLOCKED: &str = "blocked";
+
+/// Start of the error message if the model declined.
+pub(crate) const DECLINED: &str = "the model declined";
 const TOO_LONG: &str = "Your last reply was cut off: it was too long. Send it again in smaller parts.";
 
 /// Maximum number of expansions per task; each one invalidates the server's prefix cache.
@@ -162,6 +165,7 @@ impl TurnMachine {
             TurnEvent::CannotStart(message) => {
                 Action::End(fail(ErrorCode::InitFailed, "configuration_error", message))
             }
+            TurnEvent::NothingToDo(answer) => Action::End(TaskEnd::Completed { answer }),
             TurnEvent::Ready | TurnEvent::Waited => self.ask(usage, warnings),
             TurnEvent::Replied(reply) => self.replied(reply),
             TurnEvent::Failed { error, after_ms } => self.failed(error, after_ms, usage),
@@ -278,7 +282,7 @@ impl TurnMachine {
         }
         let problem = match reply.stop {
             StopReason::Refusal => {
-                let message = format!("the model declined: {}", reply.text);
+                let message = format!("{DECLINED}: {}", reply.text);
                 return Action::End(fail(ErrorCode::TurnFailed, "llm_error", message));
             }
             // Another answer to the same request is worth more than the rest of this one.

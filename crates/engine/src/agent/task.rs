@@ -40,7 +40,7 @@ pub struct AgentTask {
     pub(crate) check: Option<Arc<dyn AnswerCheck>>,
     /// Form of the answer that the check demands, as the model is told.
     pub(crate) answer_form: Option<String>,
-    pub(crate) start_error: Option<String>,
+    pub(crate) preset_end: Option<PresetEnd>,
     pub(crate) request: String,
     warnings: Vec<String>,
     pub(crate) cancel: CancellationToken,
@@ -52,6 +52,15 @@ pub struct AgentTask {
     announced: bool,
     /// Resources used for the task before it started.
     spent_before: Spent,
+}
+
+/// The end of a task that needs no turn.
+#[derive(Clone, Debug)]
+pub(crate) enum PresetEnd {
+    /// It cannot start, with the reason.
+    Failure(String),
+    /// There is nothing to do; the answer says so.
+    Answer(String),
 }
 
 /// Progress of a task, readable while it runs.
@@ -202,7 +211,7 @@ impl AgentTask {
             sectioned_prompt: None,
             check: None,
             answer_form: None,
-            start_error: None,
+            preset_end: None,
             request,
             warnings: Vec::new(),
             cancel,
@@ -230,7 +239,13 @@ impl AgentTask {
     /// Makes the task fail immediately with this message.
     #[must_use]
     pub(crate) fn with_failure(self, why: String) -> Self {
-        Self { start_error: Some(why), ..self }
+        Self { preset_end: Some(PresetEnd::Failure(why)), ..self }
+    }
+
+    /// Completes the task immediately with this answer, without a model request.
+    #[must_use]
+    pub(crate) fn with_answer(self, answer: String) -> Self {
+        Self { preset_end: Some(PresetEnd::Answer(answer)), ..self }
     }
 
     /// Requires the answer to pass a check.
@@ -358,7 +373,8 @@ impl AgentTask {
         Ok(runner.finish(outcome, missing))
     }
 
-    /// Runs the task up to its end, which is left to [`Self::end`]. Also returns the unmet requirements.
+    /// Runs the task up to its end, which is left to [`Self::end`]; also returns the requirements that it does not
+    /// meet.
     pub(crate) async fn drive(
         &self,
         started_ms: i64,

@@ -23,7 +23,7 @@ use super::model_request::attempt::ServerLoading;
 use super::model_request::grammar_constraints::OpenCalls;
 use super::model_request::{self, TurnContext};
 use super::phase_tracker::PhaseTracker;
-use super::task::{AgentTask, FinishedTask, TaskOutcome};
+use super::task::{AgentTask, FinishedTask, PresetEnd, TaskOutcome};
 use super::task_report;
 
 /// Executes the turns of a running task.
@@ -61,8 +61,9 @@ impl<'t> TurnManager<'t> {
 
     /// Runs the loop until the task ends.
     pub(crate) async fn drive(&mut self) -> Result<TaskEnd, RunAborted> {
-        let mut event = match &self.run.task.start_error {
-            Some(message) => TurnEvent::CannotStart(message.clone()),
+        let mut event = match &self.run.task.preset_end {
+            Some(PresetEnd::Failure(message)) => TurnEvent::CannotStart(message.clone()),
+            Some(PresetEnd::Answer(answer)) => TurnEvent::NothingToDo(answer.clone()),
             None => self.prepare().await?,
         };
         loop {
@@ -166,7 +167,7 @@ impl<'t> TurnManager<'t> {
     /// Usage to compare with the limits, after bringing those up to date.
     async fn measure(&mut self) -> Result<LimitUsage, RunAborted> {
         self.refresh_policy();
-        if self.run.task.start_error.is_none() && self.conversation.probe_context_size(&self.run).await? {
+        if self.run.task.preset_end.is_none() && self.conversation.probe_context_size(&self.run).await? {
             self.machine.set_limits(self.limits());
         }
         Ok(self.run.meter.usage(self.conversation.tokens()))

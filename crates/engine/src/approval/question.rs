@@ -15,6 +15,9 @@ pub(crate) const UNANSWERED_ADVICE: &str = "; go on without it, or finish as blo
 /// Step name of a question whose answer is text.
 pub(crate) const ASK_USER: &str = "ask_user";
 
+/// Step name of the question how to continue after a turn was stopped.
+pub(crate) const AFTER_STOP: &str = "after_stop";
+
 /// Step name of an approval question.
 const APPROVAL: &str = "approval";
 
@@ -36,11 +39,11 @@ pub enum OutsideAnswer {
 }
 
 impl OutsideAnswer {
-    /// Step name of the questions that it answers.
-    pub(crate) fn question(&self) -> &'static str {
+    /// Whether it answers the questions of this step name.
+    pub(crate) fn answers(&self, question: &str) -> bool {
         match self {
-            Self::Approval(_) => APPROVAL,
-            Self::Text(_) => ASK_USER,
+            Self::Approval(_) => question == APPROVAL,
+            Self::Text(_) => question == ASK_USER || question == AFTER_STOP,
         }
     }
 }

@@ -206,6 +206,25 @@ impl ApprovalRules {
     }
 }
 
+/// Programs that a rule denies whatever their arguments, and that no other rule mentions. The sandbox does not execute
+/// them either, so that it does not matter what starts them.
+#[must_use]
+pub fn denied_programs(rules: &[ApprovalRule]) -> Vec<String> {
+    let denied = rules.iter().filter(|rule| rule.then == RuleDecision::Deny);
+    let programs = denied.filter_map(|rule| match &rule.about {
+        RuleSubject::Prefix(words) if words.len() == 1 => words.first(),
+        _ => None,
+    });
+    let is_mentioned = |program: &&String| {
+        rules.iter().filter(|rule| rule.then != RuleDecision::Deny).any(|rule| match &rule.about {
+            RuleSubject::Prefix(words) => words.iter().any(|word| word.ends_with(program.as_str())),
+            RuleSubject::Line(line) => line.contains(program.as_str()),
+            RuleSubject::Tool(_) | RuleSubject::File { .. } | RuleSubject::Call { .. } => false,
+        })
+    };
+    programs.filter(|program| !is_mentioned(program)).cloned().collect()
+}
+
 /// Whether a command begins with these words. A rule that does not allow also matches the program by its full
 /// path, and its further words behind options: `git -C . push` is a `git push`.
 fn begins(command: &[String], prefix: &[String], then: RuleDecision) -> bool {

@@ -69,6 +69,12 @@ impl EnvironmentSnapshot {
         }
     }
 
+    /// Names the directory by the path at which commands see it.
+    #[must_use]
+    pub(crate) fn shown_at(self, directory: &Path) -> Self {
+        Self { directory: directory.display().to_string(), ..self }
+    }
+
     /// Adds the project digest, cached in the file `kept` if one is given.
     #[must_use]
     pub fn with_digest(self, directory: &Path, kept: Option<&Path>) -> Self {

@@ -66,11 +66,14 @@ fn prompt(
         .section(PromptSection::literal("guidance", "Review Guidance", guidance))
         .section(PromptSection::literal("workspace-digest", "Workspace Digest", material.digest.clone()));
     if let Some(diff) = &material.diff {
-        let body = if diff.trim().is_empty() {
+        let mut body = if diff.trim().is_empty() {
             "Nothing differs.".to_owned()
         } else {
             format!("```diff\n{diff}\n```")
         };
+        if let Some(untracked) = &material.untracked {
+            body.push_str(&format!("\n\nNew files that git does not track yet:\n\n```\n{untracked}\n```"));
+        }
         builder = builder.section(PromptSection::literal("changes", "Changes", body));
     }
     if !material.references.is_empty() {

@@ -27,6 +27,9 @@ pub(crate) struct ReviewContext {
     pub(crate) references: Vec<Document>,
     #[serde(default)]
     pub(crate) diff: Option<String>,
+    /// Files that git does not track, which no diff shows; listed only beside a diff.
+    #[serde(default)]
+    pub(crate) untracked: Option<String>,
     /// Why the review cannot be done.
     #[serde(default)]
     pub(crate) problem: Option<String>,
@@ -68,6 +71,10 @@ impl ReviewContext {
                 }
             },
         };
+        let untracked = match &diff {
+            None => None,
+            Some(_) => place.git(&untracked_arguments(&review.paths)).await.ok().map(first_lines),
+        };
         let changed = match &place.branch {
             Some(_) => place.git("status --porcelain").await.ok(),
             None => None,
@@ -85,8 +92,14 @@ impl ReviewContext {
             ),
             references: prompt::references(&folders),
             diff,
+            untracked: untracked.filter(|listed| !listed.is_empty()),
             problem: None,
         }
+    }
+
+    /// Whether the review is of changes and there are none.
+    pub(crate) fn is_unchanged(&self) -> bool {
+        self.diff.as_ref().is_some_and(|diff| diff.trim().is_empty()) && self.untracked.is_none()
     }
 }
 
@@ -109,6 +122,8 @@ impl ReviewSources {
         let text = output.content;
         let said =
             text.rsplit_once("[exit code").map_or(text.as_str(), |(said, _)| said).trim_end().to_owned();
+        // What the tool says of a command without output.
+        let said = if said == "(no output)" { String::new() } else { said };
         if output.exit_code == Some(0) { Ok(said) } else { Err(first_lines(said).trim_end().to_owned()) }
     }
 }
@@ -116,6 +131,11 @@ impl ReviewSources {
 fn diff_arguments(base: &str, paths: &[String]) -> String {
     let paths: String = paths.iter().map(|path| format!(" {}", quoted(path))).collect();
     format!("diff --no-ext-diff --no-textconv --end-of-options {} --{paths}", quoted(base))
+}
+
+fn untracked_arguments(paths: &[String]) -> String {
+    let paths: String = paths.iter().map(|path| format!(" {}", quoted(path))).collect();
+    format!("ls-files --others --exclude-standard --{paths}")
 }
 
 /// Quotes one word for a shell.

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fusee_tools::sandbox::{
-    self, CgroupLimits, LandlockSandbox, Network, Policy, ResourceLimits, SandboxInputs, SandboxStrength,
+    self, CgroupLimits, LandlockSandbox, MovedFolder, Network, Policy, ResourceLimits, SandboxInputs,
+    SandboxStrength,
 };
 use fusee_tools::{CommandSettings, ForkServer, Sandbox};
 
@@ -86,19 +87,39 @@ async fn strongest(
     let workspace = workspace.canonicalize().map_err(|error| error.to_string())?;
     let (environment, network) = (&commands.environment, options.network);
     let inputs = SandboxInputs { workspace: &workspace, environment, own, network };
-    let policy = Policy::defaults(&inputs)
+    let plain = Policy::defaults(&inputs)
         .and_then(|policy| policy.with(&options.read, &options.write))
         .map_err(|error| error.to_string())?;
+    let policy = plain
+        .clone()
+        .without_programs(&options.denied_programs, environment)
+        .with_moved(&moved(&workspace, options));
     limit_all(fork_server.clone(), options.allowance);
     let Some(promise) = probed.landlock_guarantees() else {
         return Ok((Sandbox::namespaces(policy), None));
     };
-    let landlock = LandlockSandbox::new(policy);
+    let mut landlock = LandlockSandbox::new(policy);
     // The Landlock sandbox reports what it cannot enforce when it is created: better now than at the first
     // command.
-    landlock.prepare().await.map_err(|error| format!("{problem}; {error}"))?;
+    let mut prepared = landlock.prepare().await;
+    if prepared.is_err() && !options.denied_programs.is_empty() {
+        // A directory of programs may be too large to grant all but a few of them.
+        landlock = LandlockSandbox::new(plain);
+        prepared = landlock.prepare().await;
+    }
+    prepared.map_err(|error| format!("{problem}; {error}"))?;
     let weaker = format!("namespaces are not available here ({problem}), using Landlock: {promise}");
     Ok((Sandbox::Landlock(Arc::new(landlock)), Some(weaker)))
+}
+
+/// The folders that appear at another path: the workspace, if it is to, and those of the options.
+fn moved(workspace: &Path, options: &SandboxOptions) -> Vec<MovedFolder> {
+    let workspace = options.workspace_at.iter().map(|target| MovedFolder {
+        source: workspace.to_owned(),
+        target: target.clone(),
+        writable: true,
+    });
+    workspace.chain(options.moved.iter().cloned()).collect()
 }
 
 /// Limits what all commands use together with a cgroup, where the system allows it. Runs concurrently with

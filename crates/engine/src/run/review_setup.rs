@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::RunSpec;
 use crate::agent::AgentTask;
 use crate::prompt::EnvironmentSnapshot;
-use crate::review::{self, CodeReview, FindingsCheck, ReviewContext, ReviewSources};
+use crate::review::{self, CodeReview, Findings, FindingsCheck, ReviewContext, ReviewSources};
 
 /// Collects the context of a code review; `None` if the run is not one.
 pub(super) async fn material(
@@ -58,6 +58,12 @@ pub(super) fn configure_prompt(
 ) -> Result<AgentTask, String> {
     if let Some(problem) = material.problem {
         return Ok(task.with_failure(problem));
+    }
+    // A question about the project can be answered without a change; a review of nothing needs no model.
+    if material.is_unchanged() && settings.request == review.request() {
+        let base = review.base.as_deref().unwrap_or_default();
+        let summary = format!("Nothing changed since `{base}`: there is nothing to review.");
+        return Ok(task.with_answer(review.format.write(&Findings { summary, ..Findings::default() })));
     }
     let background = settings.background.as_deref();
     let (sectioned_prompt, notices) =

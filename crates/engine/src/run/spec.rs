@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use fusee_journal::RunId;
 use fusee_model::{Message, ModelTraits, Price, RequestOptions, ResolvedModel, Wire};
 use fusee_tools::mcp::OfferedTool;
-use fusee_tools::sandbox::{Network, ResourceLimits};
+use fusee_tools::sandbox::{MovedFolder, Network, ResourceLimits};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -168,10 +168,19 @@ pub struct SandboxOptions {
     pub write: Vec<PathBuf>,
     /// Resource limits.
     pub allowance: ResourceLimits,
+    /// Path at which the model and its commands see the workspace, where the sandbox can do that [default: its own].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_at: Option<PathBuf>,
+    /// Further folders that appear at another path.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moved: Vec<MovedFolder>,
     /// Whether the commands of the flow (verify, before, after) come from a project that the user has not
     /// trusted. They are sandboxed even if the sandbox is off.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub untrusted_flow: bool,
+    /// Programs that commands may not execute, however they get to them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied_programs: Vec<String>,
 }
 
 /// Sandbox mode chosen by the user.
@@ -269,6 +278,13 @@ impl RunSpec {
     pub(crate) fn set_policy(&mut self, policy: RunPolicy) {
         let RunPolicy { limits, approve, commands_preapproved } = policy;
         (self.limits, self.approve, self.commands_preapproved) = (limits, approve, commands_preapproved);
+    }
+
+    /// The path at which the model and its commands see the workspace.
+    pub(crate) fn shown_workspace(&self) -> &Path {
+        let moved = self.sandbox_options.workspace_at.as_deref();
+        // Only a sandbox with its own mounts can show it elsewhere.
+        moved.filter(|_| self.sandbox_state.starts_with("namespaces")).unwrap_or(&self.workspace)
     }
 
     /// Returns the request on one line, truncated.

@@ -15,6 +15,7 @@ mod kit;
 mod locking;
 mod many_runs;
 mod numbers;
+mod ownership;
 mod readers;
 mod replaying;
 mod resuming;

@@ -194,6 +194,7 @@ fn report(error: Option<String>) -> TaskReport {
         attempts: 1,
         replan_max: 0,
         files_changed: vec!["a".to_owned()],
+        files_run_by_convention: vec!["Makefile".to_owned()],
         files_read: vec![],
         plan_steps: 0,
         tool_calls_total: 2,
@@ -203,6 +204,7 @@ fn report(error: Option<String>) -> TaskReport {
         analysis_retries: 0,
         feedback_counts: counts,
         read_cache: error.is_none().then(|| ReadCache::of(3, 1)),
+        verified: Some(false),
         verify: error.is_some().then(|| Verification { command: "make".to_owned(), passed: false, runs: 2 }),
         error,
     }

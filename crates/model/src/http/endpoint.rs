@@ -31,6 +31,8 @@ pub(crate) struct Endpoint {
     secrets: Vec<Secret>,
     /// Address for display, without password and query.
     pub(super) shown: String,
+    /// The proxy that requests go through, without its password.
+    proxy: Option<String>,
     pub(super) silence: Duration,
     pub(super) gate: RateGate,
     pub(super) clock: WallClock,
@@ -53,6 +55,7 @@ impl Endpoint {
         Ok(Endpoint {
             client: client(&base, settings)?,
             headers: headers(settings)?,
+            proxy: shown_proxy(&base, settings),
             base,
             secrets,
             shown: shown.as_str().trim_end_matches('/').to_owned(),
@@ -93,7 +96,15 @@ impl Endpoint {
     pub(super) fn unsent(&self, error: &reqwest::Error) -> ModelError {
         let cause = root_cause(error);
         let (kind, message) = if error.is_connect() {
-            (ErrorKind::Connect, format!("cannot reach {}: {cause}", self.shown))
+            let message = match &self.proxy {
+                None => format!("cannot reach {}: {cause}", self.shown),
+                Some(proxy) => format!(
+                    "cannot reach {} through the proxy {proxy}: {cause}; the proxy comes from HTTPS_PROXY, HTTP_PROXY or \
+                     ALL_PROXY, and NO_PROXY lists the hosts to reach without it",
+                    self.shown
+                ),
+            };
+            (ErrorKind::Connect, message)
         } else if error.is_timeout() {
             (ErrorKind::Timeout, format!("{} took too long: {cause}", self.shown))
         } else if error.is_builder() {
@@ -138,6 +149,22 @@ impl Endpoint {
         }
         reply
     }
+}
+
+/// The proxy for requests to this address, as shown to the user.
+fn shown_proxy(base: &Url, settings: &Connection) -> Option<String> {
+    let mut proxy = Url::parse(settings.proxy.as_deref()?).ok()?;
+    let host = base.host_str().unwrap_or_default();
+    let is_direct = |entry: &str| {
+        let entry = entry.trim().trim_start_matches('.');
+        entry == "*" || entry == host || (!entry.is_empty() && host.ends_with(&format!(".{entry}")))
+    };
+    if settings.no_proxy.as_deref().unwrap_or_default().split(',').any(is_direct) {
+        return None;
+    }
+    // These fail only for addresses without a host.
+    let _ = proxy.set_username("").and_then(|()| proxy.set_password(None));
+    Some(proxy.as_str().trim_end_matches('/').to_owned())
 }
 
 fn parse_base(base_url: &str, wire: Wire) -> Result<Url, OpenError> {

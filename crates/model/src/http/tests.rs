@@ -439,6 +439,36 @@ async fn a_proxy_is_used_unless_the_host_is_excepted() {
     assert_eq!((server.requests().len(), proxy.requests().len()), (1, 1));
 }
 
+#[tokio::test]
+async fn a_proxy_that_refuses_is_named_without_its_password() {
+    // Bound and dropped: nothing listens on this port.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let settings = |base_url: &str, proxy: String| Connection {
+        base_url: Some(base_url.to_owned()),
+        proxy: Some(proxy),
+        no_proxy: Some("localhost, .direct.invalid".into()),
+        ..Connection::default()
+    };
+    let proxy = format!("http://me:hidden@127.0.0.1:{port}");
+    let refused = settings("http://model.invalid/v1", proxy.clone());
+    let error = send(&*open(&refused)).await.0.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Connect);
+    let expected =
+        format!("cannot reach http://model.invalid/v1 through the proxy http://127.0.0.1:{port}: ");
+    assert!(error.message.starts_with(&expected) && !error.message.contains("hidden"), "{}", error.message);
+    assert!(error.message.contains("NO_PROXY"), "{}", error.message);
+    let direct = send(&*open(&settings("http://a.direct.invalid/v1", proxy))).await.0.unwrap_err();
+    assert!(!direct.message.contains("proxy"), "{}", direct.message);
+
+    // A proxy that answers a tunnel with a refusal.
+    let proxy = Server::start(vec![response("403 Forbidden", "", "no")]).await;
+    let refused = settings("https://model.invalid/v1", format!("http://127.0.0.1:{}", proxy.port));
+    let error = send(&*open(&refused)).await.0.unwrap_err();
+    let expected =
+        format!("cannot reach https://model.invalid/v1 through the proxy http://127.0.0.1:{}: ", proxy.port);
+    assert!(error.message.starts_with(&expected), "{}", error.message);
+}
+
 async fn context(answers: &[(&str, &str)]) -> (Option<u64>, Vec<String>) {
     let answers = answers.iter().map(|(status, body)| response(status, "", body)).collect();
     let server = Server::start(answers).await;

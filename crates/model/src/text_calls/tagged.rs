@@ -98,7 +98,7 @@ fn parameters(mut text: &str) -> String {
 }
 
 /// Parses a call as JSON; invalid arguments are left to the caller to repair or reject.
-fn json_call(text: &str) -> Option<TextCall> {
+pub(super) fn json_call(text: &str) -> Option<TextCall> {
     if let Ok(value) = serde_json::from_str::<Value>(text) {
         return call_in(&value);
     }

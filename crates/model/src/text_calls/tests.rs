@@ -79,6 +79,44 @@ fn fenced_and_bare_json() {
     assert_eq!(read(&format!("{call}\n{call}")), "read_file {\"path\":\"a\"}\nread_file {\"path\":\"a\"}");
 }
 
+/// Taken from replies of small models that used to end a task as its answer.
+#[test]
+fn a_reply_that_is_a_call_is_never_the_answer() {
+    let call = "{\"name\": \"read_file\", \"arguments\": {\"path\": \"a\"}}";
+    for text in [
+        format!("```json\n{call}\n"),
+        format!("```json\n{call}```"),
+        format!("```json {call} ```"),
+        format!("```xml\n<tool_call>{call}</tool_call>\n```"),
+        format!("```\n<tool_call>{call}</tool_call>\n```"),
+        "```json\n{\"name\": \"read_file\", \"reason\": \"to see\", \"arguments\": {\"path\": \"a\"}}\n```"
+            .to_owned(),
+        "```json\n{\"read_file\": {\"path\": \"a\"}}\n```".to_owned(),
+    ] {
+        assert_eq!(read(&text), "read_file {\"path\":\"a\"}", "{text}");
+    }
+    assert_eq!(
+        read(&format!("```json\n{call}\n```\nThis reads the file.")),
+        "read_file {\"path\":\"a\"}\ntext: This reads the file."
+    );
+    assert_eq!(
+        read(&format!("First:\n```json\n{call}\n```\nthen:\n```json\n{call}\n```")),
+        "read_file {\"path\":\"a\"}\nread_file {\"path\":\"a\"}\ntext: First:\n\nthen:"
+    );
+    assert_eq!(
+        read(
+            "```json\n{\"name\": \"write_file\", \"arguments\": {\"path\": \"a\", \"content\": \"one\ntwo\"}}\n```"
+        ),
+        "write_file {\"path\": \"a\", \"content\": \"one\ntwo\"}",
+        "a line break in a string is no JSON; what is broken goes on to whoever repairs it"
+    );
+    assert_eq!(
+        read("```json\n{\"name\": \"list_files\", \"arguments\": {\"path\": \".\"}}\n```"),
+        "list_files {\"path\":\".\"}",
+        "the model is told that there is no such tool"
+    );
+}
+
 #[test]
 fn channels() {
     let text = "<|channel|>analysis<|message|>I need the file.<|end|><|start|>assistant<|channel|>commentary \
@@ -101,7 +139,9 @@ fn what_only_speaks_about_calls_is_text() {
         format!("```xml\n<tool_call>{call}</tool_call>\n```\nis how it is written."),
         format!("Write `<tool_call>{call}</tool_call>` to read."),
         format!("The line {call} is a call."),
-        "```json\n{\"name\": \"package\", \"arguments\": {}}\n```".to_owned(),
+        "```json\n{\"name\": \"package\", \"input\": {}}\n```".to_owned(),
+        "It is {\"name\": \"package\", \"arguments\": {}}".to_owned(),
+        "```json\n{\"package\": {\"name\": \"read_file\"}}\n```".to_owned(),
         "```json\n{\"name\": \"read_file\", \"version\": \"1.0\"}\n```".to_owned(),
         "```json\n{\"name\": \"read_file\"}\n```".to_owned(),
         format!("```python\nx = 1\n```\n{call} and more"),

@@ -214,14 +214,20 @@ impl ForkServer {
             }),
             Sandbox::Namespaces(room) => {
                 let standing = room.built(self).await?;
+                let absent: Vec<_> = room
+                    .missing_protected_paths(standing)
+                    .into_iter()
+                    .map(|(path, made)| (room.policy().inside(path), made))
+                    .collect();
+                let absent: Vec<_> = absent.iter().map(|(path, made)| (path.as_path(), *made)).collect();
                 let way = EncodedConfinement::Namespaces(NamespaceJoin {
                     users: standing.users(),
                     layers: standing.layers(),
                     network: room.policy().network,
                     owner: room.policy().owner,
                     substituted: room.policy().substitute.is_some(),
-                    directory: &path_of(&request.directory)?,
-                    absent: &room.missing_protected_paths(standing),
+                    directory: &room.policy().inside(&path_of(&request.directory)?),
+                    absent: &absent,
                 });
                 Ok(EncodedRequest {
                     message: words(way, request.environment)?,

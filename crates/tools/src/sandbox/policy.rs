@@ -4,6 +4,7 @@
 //! A policy only describes; `view` turns it into mounts. A path that is not named does not exist for a
 //! command. `toolchains` finds the programs of this machine and what they need, `repository` what git needs.
 
+mod denied_programs;
 mod owner;
 mod private_files;
 mod repository;
@@ -110,6 +111,9 @@ pub struct Policy {
     pub hidden: Vec<PathBuf>,
     /// Paths inside writable trees that can be neither changed nor created.
     pub guarded: Vec<ProtectedPath>,
+    /// Folders that appear at another path, instead of their own.
+    #[serde(default)]
+    pub moved: Vec<MovedFolder>,
     /// Private directories: initially empty, shared by the commands of a run, and removed after it.
     pub scratch: Vec<PathBuf>,
     /// Maximum size of each private directory, in bytes.
@@ -143,6 +147,17 @@ pub enum SubstituteSource {
         /// Empty directory on the same file system, for the kernel.
         work: PathBuf,
     },
+}
+
+/// A folder that commands see at another path. Possible in a namespace sandbox only.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MovedFolder {
+    /// Path on the machine, absolute and without symbolic links.
+    pub source: PathBuf,
+    /// Absolute path in the sandbox.
+    pub target: PathBuf,
+    /// Whether commands may change it.
+    pub writable: bool,
 }
 
 /// Owner of the workspace. Root without capabilities could not change the owner's files, and would leave
@@ -281,6 +296,25 @@ impl Policy {
         }
         self.read.extend(read.iter().filter(|path| is_plain(path) || path.parent().is_none()).cloned());
         Ok(self)
+    }
+
+    /// Adds folders that appear at another path.
+    #[must_use]
+    pub fn with_moved(mut self, moved: &[MovedFolder]) -> Self {
+        let fits = |folder: &&MovedFolder| is_plain(&folder.source) && is_plain(&folder.target);
+        self.moved.extend(moved.iter().filter(fits).cloned());
+        self
+    }
+
+    /// The path at which commands see a path of the machine.
+    pub(super) fn inside(&self, path: &Path) -> PathBuf {
+        let moved = |folder: &MovedFolder| {
+            path.strip_prefix(&folder.source).ok().map(|rest| match rest.as_os_str().is_empty() {
+                true => folder.target.clone(),
+                false => folder.target.join(rest),
+            })
+        };
+        self.moved.iter().find_map(moved).unwrap_or_else(|| path.to_owned())
     }
 
     /// The work tree whose repositories are watched.

@@ -5,6 +5,7 @@
 //! that none of them can be moved away and created anew. A missing path cannot be covered; it is watched
 //! while a command runs, and what the command creates there is set aside (`revert`).
 
+mod directory_changes;
 pub(crate) mod entry;
 mod git_references;
 mod git_settings;
@@ -24,6 +25,8 @@ use super::policy::CreatedPathAction;
 use crate::sandbox::namespaces::mount::{self, SymlinkPolicy};
 use crate::sandbox::sys::namespaces::MountUse;
 
+#[doc(hidden)]
+pub use git_settings::has_only_safe_settings as has_only_safe_git_settings;
 pub(super) use nested_repos::sanitize_nested;
 pub(super) use revert::{Watch, check, is_hook, revert_at};
 

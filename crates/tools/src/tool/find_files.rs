@@ -17,7 +17,7 @@ use crate::tool::read_file::explain;
 use crate::tool::read_tool::{ReadTool, ReadToolAdapter};
 use crate::tool::{Access, CallContext, Tool, ToolDefinition, ToolOutput};
 use crate::workspace::glob::NamePattern;
-use crate::workspace::{OpenedPath, WorkspacePath};
+use crate::workspace::{OpenedPath, Workspace, WorkspacePath};
 
 /// Maximum hidden and ignored entries visited when nothing else matched.
 const MAX_IGNORED_ENTRIES: usize = 50_000;
@@ -68,7 +68,7 @@ fn find(arguments: &Arguments, context: &CallContext) -> Result<ToolOutput, Stri
     }
     let start = workspace.real_directory(&start).map_err(|problem| problem.to_string())?;
     let pattern = NamePattern::parse(&arguments.pattern, workspace.root())?;
-    let found = walk(&start, &pattern, context);
+    let found = walk(&start, &pattern, context).confined(workspace);
     if context.cancel.is_cancelled() {
         return Ok(ToolOutput::aborted("Cancelled before the walk was complete."));
     }
@@ -78,10 +78,6 @@ fn find(arguments: &Arguments, context: &CallContext) -> Result<ToolOutput, Stri
     let mut output = ToolOutput::done(String::new());
     let mut shown = 0;
     for path in &found.first {
-        // A directory may be swapped for a symlink during the walk, so each result is checked again.
-        if workspace.stat_no_symlinks(path).is_none() {
-            continue;
-        }
         if output.content.len() + path.as_str().len() > context.limits.answer_bytes {
             break;
         }
@@ -104,6 +100,19 @@ struct FoundFiles {
     /// The first results in path order, up to the limit.
     first: BTreeSet<WorkspacePath>,
     total: usize,
+}
+
+impl FoundFiles {
+    /// Without results that are not in the workspace: a directory may have been swapped for a symlink during the
+    /// walk. Nothing is told about what was found then, not even how much.
+    fn confined(mut self, workspace: &Workspace) -> Self {
+        let before = self.first.len();
+        self.first.retain(|path| workspace.stat_no_symlinks(path).is_some());
+        if self.first.len() < before {
+            self.total = self.first.len();
+        }
+        self
+    }
 }
 
 fn walk(start: &WorkspacePath, pattern: &NamePattern, context: &CallContext) -> FoundFiles {

@@ -6,6 +6,7 @@
 mod candidate;
 mod capture;
 mod job;
+mod network;
 mod settings;
 mod spool;
 
@@ -38,6 +39,7 @@ use crate::workspace::{OpenedPath, WorkspacePath};
 pub use candidate::{CandidateFiles, candidate_shell, copy_kind};
 use capture::{Capture, ReportedOutput};
 pub(crate) use job::{Jobs, shell_kill, shell_poll};
+pub use network::NETWORK_BLOCKED;
 pub use settings::CommandSettings;
 use spool::Spool;
 
@@ -204,6 +206,9 @@ impl Shell {
         drop(run);
         let saved = capture.lock().finish();
         let mut output = answer(result.as_ref(), cause, &capture.lock(), context.workspace.root());
+        if sandbox.blocks_network() && output.exit_code.is_some_and(|code| code != 0) {
+            network::explain_block(&mut output.content);
+        }
         if let Some(saved) = saved.filter(|_| output.truncated) {
             output.content.push_str(&format!("\n[{}]", saved.describe()));
         }

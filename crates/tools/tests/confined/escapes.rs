@@ -5,6 +5,7 @@ use std::os::unix::net::UnixListener;
 
 use fusee_tools::Sandbox;
 
+use crate::influence;
 use crate::poison;
 use crate::stage::{SECRET, SECRET_VARIABLE, Stage, is_root};
 
@@ -146,7 +147,7 @@ impl Attempt {
         self
     }
 
-    fn where_possible(mut self) -> Self {
+    pub(crate) fn where_possible(mut self) -> Self {
         self.without = Without::SandboxWherePossible;
         self
     }
@@ -174,7 +175,7 @@ pub(crate) fn all_fail(stage: &Stage) -> std::process::ExitCode {
 }
 
 pub(crate) fn attempts() -> Vec<Attempt> {
-    [files(), settings(), processes(), sockets(), kernel(), poison::attempts()]
+    [files(), settings(), processes(), sockets(), kernel(), poison::attempts(), influence::attempts()]
         .into_iter()
         .flatten()
         .collect()

@@ -10,6 +10,7 @@ use fusee_tools::sandbox::{CgroupLimits, CommandEnd, ExceededLimit, ResourceLimi
 use crate::stage::{Outcome, Stage, Test, eventually, processes_with};
 
 pub(crate) const TESTS: &[(&str, Test)] = &[
+    ("denied_programs_are_not_executed_whatever_starts_them", denied_programs_are_not_executed),
     ("four_thousand_forks_are_ended", four_thousand_forks_are_ended),
     ("threads_count_as_well", threads_count_as_well),
     ("memory_of_one_process_ends_before_the_machines", memory_of_one_process_ends_before_the_machines),
@@ -190,4 +191,37 @@ fn what_stays_within_its_bounds_is_left_alone(stage: &Stage) {
         assert_eq!(outcome.output, "one\ntwo\n");
         assert_eq!(outcome.result.unwrap().exceeded, None);
     }
+}
+
+fn denied_programs_are_not_executed(stage: &Stage) {
+    let environment = stage.environment();
+    // A shell cannot be denied to itself, and a program of many names stays.
+    let denied = ["id", "sh", "no-such-program", "/usr/bin/env"].map(str::to_owned);
+    let policy = stage.policy(&environment).without_programs(&denied, &environment);
+    stage.write("script.py", "import os\nos.execvp('id', ['id', '-u'])\n");
+    let ways = [
+        "id -u",
+        "/usr/bin/id -u",
+        "env id -u",
+        "python3 script.py",
+        "sh -c 'exec id -u'",
+        "cp /usr/bin/id mine; chmod +x mine; ./mine -u",
+        "ln -s /usr/bin/id other; ./other -u",
+        "find . -maxdepth 0 -exec id -u \\;",
+        "/lib64/ld-linux-x86-64.so.2 /usr/bin/id -u",
+    ];
+    for sandbox in [Sandbox::namespaces(policy.clone()), Sandbox::landlock(policy)] {
+        for way in ways {
+            let ran = stage.run(
+                &sandbox,
+                &format!("({way}) 2>/dev/null | grep -x '[0-9][0-9]*'; rm -f mine other; echo end"),
+            );
+            assert_eq!(ran.output, "end\n", "{way}");
+        }
+        assert_eq!(stage.good(&sandbox, "sh -c 'env true && echo good'"), "good\n");
+    }
+    assert!(
+        stage.good(&stage.sandbox(), "id -u").trim().parse::<u32>().is_ok(),
+        "it runs if it is not denied"
+    );
 }

@@ -2,7 +2,7 @@
 //!
 //! `measure` runs one program once and takes its times. The figures are in `turns` (cost of a turn),
 //! `baseline` (comparison with the bare loop), `tasks` (many in one process), `agent_loop` (the loop's
-//! own table), `processes` (many concurrent processes), `conversation` (the terminal chat), `prompts` (a long
+//! own table), `processes` (many concurrent processes), `trials` (a benchmark with many concurrent trials), `conversation` (the terminal chat), `prompts` (a long
 //! prompt), `tools` (tools and the sandbox), `changes` (change detection), `soak` (no leaks over ten thousand
 //! turns) and `parts` (the index, templates, the language). Because machines are noisy, runs of fusee and of
 //! the bare loop alternate, and a figure is a median. Arguments: the directory of the release binaries, then
@@ -26,6 +26,7 @@ mod prompts;
 mod soak;
 mod tasks;
 mod tools;
+mod trials;
 mod turns;
 
 use std::path::PathBuf;
@@ -79,6 +80,7 @@ const BENCHES: &[Bench] = &[
     ("request", agent_loop::request),
     ("prompts", prompts::rendering),
     ("crowd", processes::ratio),
+    ("trials", trials::throughput),
     ("conversation", conversation::feel),
     ("long-conversation", conversation::memory),
     ("search", tools::search),

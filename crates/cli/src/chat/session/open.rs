@@ -83,6 +83,8 @@ impl<'p> Chat<'p> {
             plan: None,
             plan_draft: None,
             templates: ReloadingTemplates::default(),
+            #[cfg(feature = "serve")]
+            web: super::web_page::WebPage::default(),
         })
     }
 

@@ -70,6 +70,8 @@ impl Chat<'_> {
                 (self.plan, self.plan_draft) = (None, None);
                 vec![StyledLine::of(Style::Dim, "new conversation: the next message starts without history")]
             }
+            #[cfg(feature = "serve")]
+            SlashCommand::Web => self.web_page()?,
             SlashCommand::Export(file) => vec![self.export(file.as_deref())?],
             SlashCommand::Help => commands::help(columns),
             SlashCommand::PlanEdit(Some(file)) => self.change_plan_from(file)?,

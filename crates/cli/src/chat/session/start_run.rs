@@ -86,6 +86,8 @@ impl Chat<'_> {
         builder.spec.approve = self.approve;
         builder.deps.approver = Arc::clone(&self.approver);
         let started = self.setup.start(builder, None).await?;
+        #[cfg(feature = "serve")]
+        self.note_run(&started);
         self.carry = CarryOver::Whole;
         Ok(ChatRun { started, problems })
     }

@@ -56,3 +56,15 @@ fn a_broken_journal_stops_everything() {
     assert!(!report.ok);
     assert_eq!(report.next, ["content: page 3 is damaged"]);
 }
+
+#[test]
+fn details_stay_in_their_column_beside_long_names() {
+    let ready = |name: &str| DoctorCheck::new(name, CheckState::Ready, "DETAIL");
+    let names = ["ollama", "größe:ä", "llama.cpp:unsloth/Qwen3-Coder-30B-A3B-Instruct-GGUF:Q4_K_M"];
+    let models = models::ModelChecks { findings: names.map(ready).to_vec(), usable: true, next: Vec::new() };
+    let report = DoctorReport::new(models, vec![ready("namespaces")], Vec::new(), Vec::new());
+    let text: Vec<String> = report.lines().iter().map(|line| line.paint(false)).collect();
+    let column = |line: &&String| line.find("DETAIL").map(|at| line[..at].chars().count());
+    let columns: Vec<usize> = text.iter().filter_map(|line| column(&line)).collect();
+    assert_eq!(columns, [17, 17, 17, 17], "{}", text.join("\n"));
+}

@@ -56,7 +56,8 @@ pub(crate) fn export(args: &ExportArgs, process: &Process) -> Result<ExitStatus,
 }
 
 fn whole(journal: &Journal, row: &RunRow, lines: &mut LineOutput) -> Result<(), CliError> {
-    lines.add(&json!({ "run": as_json(row) }))?;
+    let report = journal.report(row)?;
+    lines.add(&json!({ "run": as_json(row, report.and_then(|report| report.verified)) }))?;
     for step in journal.steps(&row.id)? {
         lines.add(&json!({ "step": step_as_json(&step) }))?;
     }

@@ -1,8 +1,13 @@
 //! `fusee runs gc`.
 
+use std::path::Path;
+use std::{fs, io};
+
 use clap::Args;
+use fusee::engine::journal::RunId;
 use fusee::engine::run::ExitStatus;
 
+use super::undo;
 use crate::config::Config;
 use crate::config::flags::DirectoryFlag;
 use crate::process::Process;
@@ -14,7 +19,7 @@ use crate::ui::format;
 /// Remove old runs from the journal.
 ///
 /// Keeps the newest finished runs and every open run. Data that only removed runs referred to is deleted as
-/// well, and the file shrinks.
+/// well, and so are the copies of files that `fusee runs undo` kept for them; the file shrinks.
 #[derive(Args)]
 pub(crate) struct GcArgs {
     /// Number of finished runs to keep
@@ -38,5 +43,32 @@ pub(crate) async fn gc(args: &GcArgs, process: &Process) -> Result<ExitStatus, C
         "removed {runs}, freed {freed}; the journal holds {}\n",
         format::bytes(collected.after)
     ))?;
+    let kept: Vec<RunId> = journal.runs()?.into_iter().map(|row| row.id).collect();
+    let copies = remove_copies(&undo::copies_folder(&journal), &kept)
+        .map_err(|error| CliError::failed(format!("cannot remove the copies of undone files: {error}")))?;
+    if copies > 0 {
+        let runs = format::count(copies, "undone run");
+        stdio::print(&format!("removed the copies of files of {runs}\n"))?;
+    }
     Ok(ExitStatus::Completed)
+}
+
+/// Removes the copies kept for runs that are gone; returns their number.
+fn remove_copies(folder: &Path, kept: &[RunId]) -> io::Result<u64> {
+    let is_folder = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_dir());
+    if !is_folder(folder) {
+        return Ok(0);
+    }
+    let mut removed = 0;
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let run = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse::<RunId>().ok());
+        if run.is_some_and(|run| !kept.contains(&run)) && is_folder(&path) {
+            fs::remove_dir_all(&path)?;
+            removed += 1;
+        }
+    }
+    // Fails if something is left in it.
+    let _ = fs::remove_dir(folder);
+    Ok(removed)
 }

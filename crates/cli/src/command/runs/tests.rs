@@ -25,19 +25,22 @@ async fn runs_are_listed_with_what_they_were_asked() {
     };
     begin("first", "Fix the bug").await.finish(RunStatus::Completed).await.unwrap();
     begin("a-longer-name", "Write a very long story about a clock that would not stop").await;
-    let rows = journal.runs().unwrap();
-    assert_snapshot!(table(&rows, find_run::short_length(&rows), 1_000_000 + 3_700_000, 60));
+    let table = |columns| {
+        let rows = journal.runs().unwrap();
+        let length = find_run::short_length(&rows);
+        super::table(&listed(rows, &journal), length, 1_000_000 + 3_700_000, columns)
+    };
+    assert_snapshot!(table(60));
+    let rows = listed(journal.runs().unwrap(), &journal);
     let id = "01a1e34b-0c59-77d6-bf8a-ee7fa834ccf2";
     begin(id, "Say it").await.finish(RunStatus::Failed).await.unwrap();
-    let rows_with_id = journal.runs().unwrap();
-    let narrow = table(&rows_with_id, find_run::short_length(&rows_with_id), 1_000_000 + 3_700_000, 40);
     assert_eq!(
-        narrow,
+        table(40),
         "RUN        AGE  REQUEST\n01a1e34b   1 h  failed: Say it\na-longer   1 h  open: Write a very long…\n\
          first      1 h  Fix the bug\n"
     );
-    let ended = as_json(&rows[1]);
+    let ended = as_json(&rows[1].row, rows[1].verified);
     assert_eq!(ended["status"], "completed");
     assert_eq!(ended["started"], "1970-01-01T00:16:40.000Z");
-    assert_eq!(as_json(&rows[0])["ended"], serde_json::Value::Null);
+    assert_eq!(as_json(&rows[0].row, None)["ended"], serde_json::Value::Null);
 }

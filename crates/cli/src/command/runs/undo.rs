@@ -24,8 +24,8 @@ const SHOWN_COMMANDS: usize = 10;
 /// Restores every file that the run's tools and commands changed to its content before the run: changed files
 /// are restored, new ones removed, deleted ones created again. The content comes from the journal, or from
 /// git if git had that version. Directories created by the run are removed if they are empty. A file that was
-/// changed again since is left alone. It cannot be told who changed a file while a command ran: of such files
-/// a copy is kept beside the journal.
+/// changed again since is left alone. It cannot be told who changed a file while a command ran: at a terminal you are
+/// asked whether to undo those as well, and a copy of each is kept beside the journal.
 ///
 /// What cannot be undone is listed first: files that git did not have and that were too large to be saved,
 /// and the commands that were run, since their changes to ignored files, .git, permissions or files outside
@@ -51,14 +51,20 @@ pub(crate) fn undo(args: &UndoArgs, process: &Process) -> Result<ExitStatus, Cli
     let journal = project.journal_with_runs()?;
     project.check_owner()?;
     let row = find_run::named_or_newest(&journal, args.run.run.as_deref())?;
-    let undoing = PreparedUndo::plan(&journal, &row)?;
+    let mut undoing = PreparedUndo::plan(&journal, &row)?;
+    let terminals = process.environment.terminals();
+    let can_ask = terminals.stdin && terminals.stderr;
+    if can_ask && !args.yes && !args.dry_run && !undoing.undo.uncertain.is_empty() {
+        stdio::print(&undoing.describe_uncertain())?;
+        if !stdio::confirm("undo them as well? a copy of each is kept [y/n] ")? {
+            undoing.undo.leave_uncertain();
+        }
+    }
     stdio::print(&undoing.describe(if args.dry_run { "would be" } else { "will be" }))?;
     let exit = undoing.exit();
     if args.dry_run || undoing.is_empty() {
         return Ok(exit);
     }
-    let terminals = process.environment.terminals();
-    let can_ask = terminals.stdin && terminals.stderr;
     if !args.yes && !can_ask {
         return Err(CliError::usage("nothing was undone: there is no terminal to confirm it on")
             .help("pass --yes to undo without a question, or --dry-run to only list the changes"));
@@ -75,6 +81,11 @@ pub(crate) fn undo(args: &UndoArgs, process: &Process) -> Result<ExitStatus, Cli
         ));
     }
     stdio::print(&format!("{done}\n")).map(|()| exit)
+}
+
+/// Where copies of undone files are kept, by run, until `fusee runs gc` removes the run.
+pub(super) fn copies_folder(journal: &Journal) -> PathBuf {
+    journal.path().with_file_name("undone")
 }
 
 /// The planned undo of a run.
@@ -101,7 +112,7 @@ impl PreparedUndo {
             CliError::usage(format!("{error}; undo needs the directory that the run worked in"))
         })?;
         let undo = UndoPlan::plan(journal, &row.id, &workspace)?;
-        let copies = journal.path().with_file_name("undone").join(row.id.as_str());
+        let copies = copies_folder(journal).join(row.id.as_str());
         Ok(Self { undo, workspace, run: row.id.clone(), copies })
     }
 
@@ -127,6 +138,14 @@ impl PreparedUndo {
             done.push_str(&format!(", {directories} {many}"));
         }
         Ok(done)
+    }
+
+    /// Lists the files that the user may have changed.
+    fn describe_uncertain(&self) -> String {
+        let mut text =
+            "These files changed while a command ran; you may have changed them yourself:\n".to_owned();
+        text.extend(self.undo.uncertain.iter().map(|path| format!("  {path}\n")));
+        text
     }
 
     /// Describes the planned changes, after what cannot be undone.

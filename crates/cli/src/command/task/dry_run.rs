@@ -6,12 +6,15 @@ use std::fmt::Write as _;
 use fusee::engine::lang::{Atom, PlannedCall};
 use fusee::engine::model::tokens;
 use fusee::engine::run::ExitStatus;
-use fusee::engine::template::fill;
+use fusee::engine::template::{LoadedTemplates, fill};
 use serde_json::{Map, Value, json};
 
+use super::forecast::Forecast;
 use super::workflow_source::CheckedWorkflow;
 use crate::process::error::CliError;
 use crate::process::stdio;
+use crate::project::Project;
+use crate::ui::format;
 
 /// Maximum number of characters of an argument shown.
 const SHOWN: usize = 60;
@@ -26,13 +29,21 @@ struct DryRunEntry {
 }
 
 /// Prints the plan.
-pub(super) fn show(
+pub(super) async fn show(
     checked: &CheckedWorkflow,
     inputs: &Map<String, Value>,
     json: bool,
+    loaded: &LoadedTemplates,
+    project: &Project,
 ) -> Result<ExitStatus, CliError> {
     let entries: Vec<DryRunEntry> = checked.program.calls().map(|call| entry(&call)).collect();
-    let text = if json { as_json(&entries, inputs) } else { as_text(checked, &entries) };
+    // `None` if inputs are missing; the plan can be shown without them.
+    let forecast = Forecast::of(checked, inputs, loaded, project).await;
+    let text = if json {
+        as_json(&entries, inputs, forecast.as_ref())
+    } else {
+        as_text(checked, &entries, forecast.as_ref())
+    };
     stdio::print_as(json, &text).map(|()| ExitStatus::Completed)
 }
 
@@ -49,7 +60,7 @@ fn entry(call: &PlannedCall<'_>) -> DryRunEntry {
 }
 
 /// Counts the known tokens of a prompt; computed values are left out.
-fn prompt_of(atom: &Atom, arguments: &[(String, Option<Value>)]) -> (usize, bool) {
+pub(super) fn prompt_of(atom: &Atom, arguments: &[(String, Option<Value>)]) -> (usize, bool) {
     let defaults = atom.params.iter().filter_map(|param| Some((param.name.clone(), param.default.clone()?)));
     let mut inputs: Map<String, Value> = defaults.collect();
     for (key, literal) in arguments {
@@ -68,7 +79,7 @@ fn prompt_of(atom: &Atom, arguments: &[(String, Option<Value>)]) -> (usize, bool
     (count, missing.is_empty())
 }
 
-fn as_text(checked: &CheckedWorkflow, entries: &[DryRunEntry]) -> String {
+fn as_text(checked: &CheckedWorkflow, entries: &[DryRunEntry], forecast: Option<&Forecast>) -> String {
     let mut text = String::new();
     for entry in entries {
         let _ = write!(text, "{}  {}", entry.at, entry.callee);
@@ -90,15 +101,16 @@ fn as_text(checked: &CheckedWorkflow, entries: &[DryRunEntry]) -> String {
     let prompts: usize = entries.iter().filter_map(|entry| entry.prompt).map(|(count, _)| count).sum();
     let _ = writeln!(
         text,
-        "{}: {} calls, {} tasks of its own, {prompts} known prompt tokens; nothing was run",
+        "{}: {} in the text, {} of its own, {prompts} known prompt tokens; nothing was run",
         checked.workflow.name,
-        entries.len(),
-        checked.program.atoms().len(),
+        format::count(entries.len() as u64, "call"),
+        format::count(checked.program.atoms().len() as u64, "task"),
     );
+    text.push_str(&forecast.map(Forecast::as_text).unwrap_or_default());
     text
 }
 
-fn as_json(entries: &[DryRunEntry], inputs: &Map<String, Value>) -> String {
+fn as_json(entries: &[DryRunEntry], inputs: &Map<String, Value>, forecast: Option<&Forecast>) -> String {
     let calls: Vec<Value> = entries
         .iter()
         .map(|entry| {
@@ -115,7 +127,8 @@ fn as_json(entries: &[DryRunEntry], inputs: &Map<String, Value>) -> String {
             call
         })
         .collect();
-    format!("{}\n", json!({ "inputs": inputs, "calls": calls }))
+    let forecast = forecast.map(Forecast::as_json);
+    format!("{}\n", json!({ "inputs": inputs, "calls": calls, "forecast": forecast }))
 }
 
 fn cut(text: &str) -> String {

@@ -9,14 +9,15 @@ use fusee::engine::prompt;
 use fusee::engine::run::{ExitStatus, RunKind, TemplateRun};
 use fusee::engine::task_system::file_reader;
 use fusee::engine::task_system::{
-    ErrorType, ExecutionPath, Reason, ResourceMetrics, SubtaskRequest, TaskError, check_tools, preview, ready,
+    ErrorType, ExecutionPath, Preview, Reason, ResourceMetrics, SubtaskRequest, TaskError, check_tools,
+    preview, ready,
 };
-use fusee::engine::template::{LoadedTemplates, RegisteredTemplate, TemplateMatch};
+use fusee::engine::template::{LoadedTemplates, RegisteredTemplate, Template, TemplateMatch};
 use fusee::engine::text::{Severity, Source, xml};
 use fusee::engine::tools::Workspace;
 use fusee::engine::workflow::standard_tools;
 use fusee::system::SystemClock;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::tool;
 use crate::command::templates::inputs_help;
@@ -262,6 +263,38 @@ pub(crate) fn work(found: &RegisteredTemplate, words: &[String]) -> Result<RunKi
     }
 }
 
+/// Tokens of the first prompt of a template with these inputs, as far as it is known before a run; `None` if there is
+/// no such template or it cannot be rendered.
+pub(super) async fn prompt_tokens(
+    name: &str,
+    inputs: &Map<String, Value>,
+    loaded: &LoadedTemplates,
+    project: &Project,
+) -> Option<usize> {
+    let found = loaded.registry.find_template(name).ok()?;
+    let request = SubtaskRequest::named(name, inputs.clone());
+    let shown = render(&found.template, &request, project).await.ok()?.ok()?;
+    Some(count_tokens(shown.composed.system.text()) + count_tokens(&shown.composed.request))
+}
+
+/// The prompt of a template as a run in this project would send it.
+async fn render(
+    template: &Template,
+    request: &SubtaskRequest,
+    project: &Project,
+) -> Result<Result<Preview, TaskError>, CliError> {
+    let workspace =
+        Workspace::open(&project.directory).map_err(|error| CliError::usage(error.to_string()))?;
+    let workspace = Arc::new(workspace);
+    let memory = file_reader::memory(&workspace, None);
+    let environment = prompt::EnvironmentSnapshot::look(&project.directory, SystemClock.now_ms());
+    Ok(preview(template, request, &workspace, &memory, &environment).await)
+}
+
+fn count_tokens(text: &str) -> usize {
+    tokens::exact_count(text).unwrap_or(text.len() / 4)
+}
+
 /// Prints the prompt a model would get, without running anything.
 pub(super) async fn dry_run(
     found: &RegisteredTemplate,
@@ -271,19 +304,12 @@ pub(super) async fn dry_run(
 ) -> Result<ExitStatus, CliError> {
     let RunKind::Template(task) = work else { return Ok(ExitStatus::Completed) };
     let request = SubtaskRequest::named(task.name.as_str(), task.inputs.clone());
-    let workspace =
-        Workspace::open(&project.directory).map_err(|error| CliError::usage(error.to_string()))?;
-    let workspace = Arc::new(workspace);
-    let memory = file_reader::memory(&workspace, None);
-    let environment = prompt::EnvironmentSnapshot::look(&project.directory, SystemClock.now_ms());
-    let shown = preview(&found.template, &request, &workspace, &memory, &environment).await;
-    let shown = match shown {
+    let shown = match render(&found.template, &request, project).await? {
         Ok(shown) => shown,
         Err(error) => return refuse(json, &error, &task.name, ExecutionPath::Template),
     };
     let (system, asked) = (shown.composed.system.text(), &shown.composed.request);
-    let count = |text: &str| tokens::exact_count(text).unwrap_or(text.len() / 4);
-    let (system_tokens, asked_tokens) = (count(system), count(asked));
+    let (system_tokens, asked_tokens) = (count_tokens(system), count_tokens(asked));
     let text = if json {
         let plan = json!({
             "template": task.name,

@@ -150,6 +150,7 @@ impl View {
     pub(crate) fn take(&mut self, stamped: &EventRecord, now: Duration) {
         self.dirty = true;
         self.status.take(&stamped.event);
+        self.tally.note(stamped);
         match &stamped.event {
             Event::TaskStarted(_) if stamped.task != Branch::main() => {}
             Event::TaskStarted(started) => self.started(started),
@@ -183,7 +184,6 @@ impl View {
             Event::ToolCall { name, arguments, .. } => self.call(name, arguments, now),
             Event::ToolResult(result) => self.result(result),
             Event::FileChanged { path, change } => {
-                self.tally.changed(path, *change);
                 let line = StyledLine::of(Style::Dim, "    ").and(Style::Plain, path);
                 self.changes.push(line.and(Style::Dim, &format!(" {}", format::change(*change))));
             }
@@ -214,8 +214,7 @@ impl View {
             Event::ApprovalRequested { call_id, name, arguments, reason } => {
                 self.question(call_id, name, arguments, reason)
             }
-            Event::ApprovalResolved { approved, reason, .. } => {
-                self.tally.answered(*approved, reason.as_deref());
+            Event::ApprovalResolved { .. } => {
                 self.asking = None;
                 if let Some(call) = &mut self.call {
                     call.since = now;
@@ -247,9 +246,6 @@ impl View {
                     self.line(StyledLine::of(Style::Accent, &format!("  {text}")));
                 }
             }
-            Event::TaskReport(report) if stamped.task == Branch::main() => {
-                self.tally.verified(report.verify.as_ref());
-            }
             Event::TaskComplete(complete) if stamped.task == Branch::main() => {
                 self.complete(complete, stamped.run.as_str());
             }
@@ -264,8 +260,8 @@ impl View {
 
     /// Takes note of an event that an earlier process rendered.
     pub(crate) fn note_rendered(&mut self, stamped: &EventRecord) {
+        self.tally.note(stamped);
         match &stamped.event {
-            Event::FileChanged { path, change } => self.tally.changed(path, *change),
             Event::ToolCall { name, arguments, .. } => self.call(name, arguments, Duration::ZERO),
             Event::ApprovalRequested { call_id, name, arguments, reason } => {
                 self.question(call_id, name, arguments, reason);

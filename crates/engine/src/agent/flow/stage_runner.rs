@@ -348,7 +348,11 @@ impl<'a> StageRunner<'a> {
             };
             ErrorDetail { message, ..error }
         });
-        TaskOutcome { status: outcome.status, error, ..base }
+        let status = match outcome.status {
+            TaskStatus::Cancelled => TaskStatus::Cancelled,
+            TaskStatus::Completed | TaskStatus::Failed => TaskStatus::Failed,
+        };
+        TaskOutcome { status, error, ..base }
     }
 
     /// Reports on the entire task and ends it.

@@ -13,6 +13,8 @@ use crate::agent::limits::cost::Cost;
 pub(crate) enum TurnEvent {
     /// The task cannot start, with the reason.
     CannotStart(String),
+    /// There is nothing to do; the answer is known without a model.
+    NothingToDo(String),
     /// The conversation is set up.
     Ready,
     /// The model replied.

@@ -114,6 +114,7 @@ fn every_end_is_decided_by_what_happened() {
             vec![TurnEvent::CannotStart("no such file".to_owned())],
             "InitFailed configuration_error: no such file",
         ),
+        (vec![TurnEvent::NothingToDo("Nothing changed.".to_owned())], "completed: Nothing changed."),
         (vec![words()], "Review"),
         (vec![words(), passed()], "check My words. false"),
         (vec![words(), passed(), checked(Ok("Form."))], "completed: Form."),

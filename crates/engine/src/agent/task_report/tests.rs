@@ -12,6 +12,7 @@ fn report() -> TaskReport {
         attempts: 1,
         replan_max: 0,
         files_changed: vec!["a".to_owned()],
+        files_run_by_convention: vec![],
         files_read: vec!["a".to_owned(), "b".to_owned()],
         plan_steps: 0,
         tool_calls_total: 3,
@@ -23,6 +24,7 @@ fn report() -> TaskReport {
         error: None,
         read_cache: None,
         verify: None,
+        verified: Some(false),
     }
 }
 

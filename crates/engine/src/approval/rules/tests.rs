@@ -138,3 +138,21 @@ fn a_prefix_is_the_beginning_of_one_plain_command() {
         assert_eq!(ApprovalRule::of_prefix(odd, RuleDecision::Allow), None, "{odd}");
     }
 }
+
+#[test]
+fn a_program_is_denied_at_execution_if_it_is_denied_whatever_its_arguments() {
+    let rules: Vec<ApprovalRule> = [
+        ("curl", RuleDecision::Deny),
+        ("git push", RuleDecision::Deny),
+        ("rm", RuleDecision::Deny),
+        ("rm build", RuleDecision::Allow),
+        ("env node", RuleDecision::Ask),
+        ("node", RuleDecision::Deny),
+        ("ls", RuleDecision::Allow),
+    ]
+    .into_iter()
+    .filter_map(|(command, then)| ApprovalRule::of_prefix(command, then))
+    .collect();
+    assert_eq!(rules.len(), 7);
+    assert_eq!(denied_programs(&rules), ["curl"]);
+}

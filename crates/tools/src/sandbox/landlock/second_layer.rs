@@ -3,7 +3,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 
@@ -26,7 +26,9 @@ pub(crate) fn around_room(policy: &Policy) -> io::Result<Option<OwnedFd>> {
         Network::Machine => LandlockScope::FilesAndSignals,
     };
     let ruleset = Ruleset::new(version, scope)?;
-    let writable = policy.write.iter().chain(&policy.scratch).map(|path| (path.as_path(), PathGrant::Write));
+    let moved = policy.moved.iter().filter(|folder| folder.writable).map(|folder| folder.target.clone());
+    let writable: Vec<PathBuf> = policy.write.iter().chain(&policy.scratch).cloned().chain(moved).collect();
+    let writable = writable.iter().map(|path| (path.as_path(), PathGrant::Write));
     let own = OWN.iter().map(|(path, grant)| (Path::new(*path), *grant));
     let devices = DEVICES.iter().map(|path| (Path::new(*path), PathGrant::Device));
     for (path, grant) in own.chain(writable).chain(devices) {

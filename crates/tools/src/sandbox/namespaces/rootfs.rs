@@ -59,8 +59,8 @@ pub(crate) fn build(policy: &Policy) -> Result<Vec<usize>, SandboxError> {
     let mut absent = Vec::new();
     for (number, guarded) in policy.guarded.iter().enumerate() {
         let fault = SetupStep::Guard.failed_at(&guarded.path);
-        if protected_paths::protect(view.new.as_fd(), &guarded.path, guarded.made).map_err(fault)?
-            == Presence::Absent
+        let path = policy.inside(&guarded.path);
+        if protected_paths::protect(view.new.as_fd(), &path, guarded.made).map_err(fault)? == Presence::Absent
         {
             absent.push(number);
         }
@@ -129,9 +129,9 @@ impl Rootfs {
         }
     }
 
-    /// Mounts a part of the machine's tree at the same path.
+    /// Mounts a part of the machine's tree, at the same path unless it is moved.
     fn show(&self, entry: &PlannedMount<'_>, to: MountUse) -> io::Result<()> {
-        let source = match mount::held(self.old.as_fd(), entry.path, entry.links) {
+        let source = match mount::held(self.old.as_fd(), entry.source, entry.links) {
             Ok(source) => source,
             // A readable path may have been removed since the policy was made; a writable one must exist.
             Err(error)
@@ -143,6 +143,7 @@ impl Rootfs {
             Err(error) => return Err(error),
         };
         if entry.links == SymlinkPolicy::Followed
+            && entry.path == entry.source
             && let Some(target) = self.link_at(entry.path)
         {
             return self.make_link(entry.path, &target);
@@ -256,6 +257,7 @@ impl Rootfs {
             }
             let memory = PlannedMount {
                 path: Path::new("/dev/shm"),
+                source: Path::new("/dev/shm"),
                 kind: MountKind::Scratch,
                 links: SymlinkPolicy::Refused,
             };

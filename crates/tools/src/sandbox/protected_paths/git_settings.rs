@@ -29,7 +29,7 @@ pub(super) const PLAIN_SETTINGS: &str =
     "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n";
 
 /// Whether a settings file contains nothing else.
-pub(super) fn has_only_safe_settings(text: &[u8]) -> bool {
+pub fn has_only_safe_settings(text: &[u8]) -> bool {
     let mut section: Option<&[&str]> = None;
     text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).all(|line| match line.first() {
         None | Some(b'#' | b';') => true,

@@ -6,10 +6,11 @@
 //! same holds for files in the workspace that the settings of its own repository execute or include
 //! (`git_references`).
 //!
-//! A search looks at every directory, and lists those that changed since the last one.
+//! The first search looks at every directory. After that, `directory_changes` tells which ones changed; where it
+//! cannot, a search looks at every directory again, and lists those that changed since the last one.
 #![deny(clippy::let_underscore_must_use, clippy::unused_result_ok)]
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
 
+use super::directory_changes::{ChangedDirectories, DirectoryChanges};
 use super::entry::Entry;
 use super::report::ProtectionReport;
 use super::{git_references, revert_at, submodules};
@@ -52,15 +54,20 @@ struct State {
     /// Number of commands that are running.
     running: usize,
     /// What was found by the last search; `None` before the first.
-    tree: Option<HashMap<PathBuf, Directory>>,
+    tree: Option<Tree>,
+    /// Tells what changed since then; `None` if it cannot be told.
+    changes: Option<DirectoryChanges>,
     /// The git directories and pointers to them, and their settings.
     known: BTreeMap<PathBuf, SettingsBackup>,
     /// Files that the settings of the workspace's repository refer to.
     referenced: SettingsBackup,
 }
 
+/// The directories of a workspace, each before what is in it.
+type Tree = BTreeMap<PathBuf, Directory>;
+
 /// A directory when it was last listed.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Directory {
     /// `None` if it may change without this moving.
     changed_ns: Option<i128>,
@@ -93,15 +100,13 @@ impl RepositoryWatch {
 
     fn record(&self) {
         let mut state = self.state.lock();
-        if state.tree.is_none() {
-            let tree = self.search(&HashMap::new());
-            state.known = found(&tree).map(|path| (path.clone(), backup(&path))).collect();
-            state.tree = Some(tree);
-        } else if state.running == 0 {
-            // What changed since the last command was changed by the user.
-            state.known.iter_mut().for_each(|(path, kept)| *kept = backup(path));
-        }
         if state.running == 0 {
+            // What changed since the last command was changed by the user.
+            if state.tree.is_none() || state.changes.is_some() {
+                self.search(&mut state);
+            }
+            let found: BTreeSet<PathBuf> = state.tree.iter().flat_map(found).collect();
+            state.known = found.into_iter().map(|path| (path.clone(), backup(&path))).collect();
             state.referenced = git_references::backup(&self.root);
         }
         state.running += 1;
@@ -110,8 +115,9 @@ impl RepositoryWatch {
     fn check(&self) -> ProtectionReport {
         let mut report = ProtectionReport::default();
         let mut state = self.state.lock();
-        let tree = self.search(&state.tree.take().unwrap_or_default());
-        for path in found(&tree) {
+        self.search(&mut state);
+        let found: Vec<PathBuf> = state.tree.iter().flat_map(found).collect();
+        for path in found {
             match state.known.get(&path) {
                 Some(kept) => report.add(kept.restore()),
                 None => {
@@ -122,7 +128,6 @@ impl RepositoryWatch {
         }
         report.add(state.referenced.restore());
         state.known.retain(|path, _| path.symlink_metadata().is_ok());
-        state.tree = Some(tree);
         report
     }
 
@@ -159,16 +164,33 @@ impl RepositoryWatch {
         path.parent() == Some(&*own) && common.is_ok_and(|text| text.trim() == "../..")
     }
 
-    /// Searches the workspace; directories that have not changed since `before` are not listed again.
-    fn search(&self, before: &HashMap<PathBuf, Directory>) -> HashMap<PathBuf, Directory> {
-        let mut tree = HashMap::with_capacity(before.len());
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        if let Ok(root) = rustix::fs::openat(CWD, &self.root, flags, Mode::empty()) {
-            visit(&root, &self.root, 0, before, &mut tree);
+    /// Brings the known tree up to date.
+    fn search(&self, state: &mut State) {
+        let changed = state.changes.as_mut().and_then(DirectoryChanges::take);
+        let (before, changed) = match (state.tree.take(), changed) {
+            (Some(mut tree), Some(changed)) => {
+                let mut search = Search { before: &Tree::new(), changes: state.changes.take() };
+                search.update(&mut tree, &self.root, changed);
+                state.changes = search.changes;
+                state.tree = Some(tree);
+                return;
+            }
+            (Some(tree), None) => (tree, state.changes.take()),
+            (None, _) => (Tree::new(), DirectoryChanges::new()),
+        };
+        let mut search = Search { before: &before, changes: changed };
+        let mut tree = Tree::new();
+        if let Ok(root) = rustix::fs::openat(CWD, &self.root, DIRECTORY, Mode::empty()) {
+            search.visit(&root, &self.root, 0, &mut tree);
         }
-        tree
+        state.changes = search.changes;
+        state.tree = Some(tree);
     }
 }
+
+/// Opens a directory without permission to list it.
+const DIRECTORY: OFlags =
+    OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// A command between the recording of the state and its check.
 pub(crate) struct WatchedCommand(Arc<RepositoryWatch>);
@@ -188,7 +210,7 @@ impl Drop for WatchedCommand {
 }
 
 /// The git directories and pointers in a tree. The workspace's own repository is protected separately.
-fn found(tree: &HashMap<PathBuf, Directory>) -> impl Iterator<Item = PathBuf> + '_ {
+fn found(tree: &Tree) -> impl Iterator<Item = PathBuf> + '_ {
     tree.iter().flat_map(|(path, directory)| {
         let repository = directory.is_repository.then(|| path.clone());
         let pointer = directory.has_pointer.then(|| path.join(".git"));
@@ -210,44 +232,80 @@ fn backup(path: &Path) -> SettingsBackup {
     SettingsBackup::of(&paths).unwrap_or_default()
 }
 
-fn visit(
-    directory: &OwnedFd,
-    path: &Path,
-    depth: usize,
-    before: &HashMap<PathBuf, Directory>,
-    tree: &mut HashMap<PathBuf, Directory>,
-) {
-    if depth > MAX_DEPTH || tree.len() >= MAX_DIRECTORIES {
-        return;
-    }
-    let Ok(status) = rustix::fs::fstat(directory) else { return };
-    let changed_ns = i128::from(status.st_ctime) * 1_000_000_000 + i128::from(status.st_ctime_nsec);
-    let listed = match before.get(path) {
-        Some(known) if known.changed_ns == Some(changed_ns) => Directory {
-            changed_ns: known.changed_ns,
-            inner: known.inner.clone(),
-            is_repository: known.is_repository,
-            has_pointer: known.has_pointer,
-        },
-        _ => {
-            let listed = list(directory.as_fd(), depth == 0).or_else(|_| {
-                // Made unreadable, but git needs no permission to list it.
-                Entry::at(path)?.map_or(Ok(Vec::new()), |entry| entry.names())?;
-                list(directory.as_fd(), depth == 0)
-            });
-            let listed = listed.unwrap_or_default();
-            let fresh = (now_ns() - changed_ns).abs() < FRESH_NS;
-            Directory { changed_ns: (!fresh).then_some(changed_ns), ..listed }
-        }
-    };
-    let inner = listed.inner.clone();
-    tree.insert(path.to_owned(), listed);
-    for name in inner {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        if let Ok(opened) = rustix::fs::openat(directory, &name, flags, Mode::empty()) {
-            visit(&opened, &path.join(&name), depth + 1, before, tree);
+/// A search in progress.
+struct Search<'s> {
+    /// Directories that have not changed since are not listed again.
+    before: &'s Tree,
+    /// Where the directories are watched that are found; `None` once one could not be.
+    changes: Option<DirectoryChanges>,
+}
+
+impl Search<'_> {
+    /// Looks at the directories that changed.
+    fn update(&mut self, tree: &mut Tree, root: &Path, changed: ChangedDirectories) {
+        for (path, new) in changed {
+            // One that is gone was removed with the directory it was in.
+            let Some(known) = tree.get(&path).map(|known| known.inner.clone()) else { continue };
+            let Ok(opened) = rustix::fs::openat(CWD, &path, DIRECTORY, Mode::empty()) else {
+                remove_below(tree, &path);
+                continue;
+            };
+            let depth = path.strip_prefix(root).map_or(0, |below| below.components().count());
+            let listed = listed(&opened, &path, depth);
+            let inner = listed.inner.clone();
+            tree.insert(path.clone(), listed);
+            let is_same = |name: &OsString| inner.contains(name) && !new.contains(name);
+            known.iter().filter(|name| !is_same(name)).for_each(|name| remove_below(tree, &path.join(name)));
+            for name in inner.iter().filter(|name| new.contains(*name) || !known.contains(name)) {
+                if let Ok(inner) = rustix::fs::openat(&opened, name, DIRECTORY, Mode::empty()) {
+                    self.visit(&inner, &path.join(name), depth + 1, tree);
+                }
+            }
         }
     }
+
+    /// Adds a directory and everything in it to the tree.
+    fn visit(&mut self, directory: &OwnedFd, path: &Path, depth: usize, tree: &mut Tree) {
+        if depth > MAX_DEPTH || tree.len() >= MAX_DIRECTORIES {
+            return;
+        }
+        // Before it is listed, so that nothing can come in between.
+        if !self.changes.as_mut().is_none_or(|changes| changes.watch(directory, path)) {
+            self.changes = None;
+        }
+        let Ok(status) = rustix::fs::fstat(directory) else { return };
+        let changed_ns = i128::from(status.st_ctime) * 1_000_000_000 + i128::from(status.st_ctime_nsec);
+        let listed = match self.before.get(path) {
+            Some(known) if known.changed_ns == Some(changed_ns) => known.clone(),
+            _ => {
+                let fresh = (now_ns() - changed_ns).abs() < FRESH_NS;
+                Directory { changed_ns: (!fresh).then_some(changed_ns), ..listed(directory, path, depth) }
+            }
+        };
+        let inner = listed.inner.clone();
+        tree.insert(path.to_owned(), listed);
+        for name in inner {
+            if let Ok(opened) = rustix::fs::openat(directory, &name, DIRECTORY, Mode::empty()) {
+                self.visit(&opened, &path.join(&name), depth + 1, tree);
+            }
+        }
+    }
+}
+
+/// Removes a directory and everything in it from the tree.
+fn remove_below(tree: &mut Tree, path: &Path) {
+    let below = tree.range(path.to_owned()..).map(|(path, _)| path.clone());
+    let gone: Vec<PathBuf> = below.take_while(|inner| inner.starts_with(path)).collect();
+    gone.iter().for_each(|path| drop(tree.remove(path)));
+}
+
+fn listed(directory: &OwnedFd, path: &Path, depth: usize) -> Directory {
+    let listed = list(directory.as_fd(), depth == 0).or_else(|_| {
+        // Made unreadable, but git needs no permission to list it.
+        Entry::at(path)?.map_or(Ok(Vec::new()), |entry| entry.names())?;
+        list(directory.as_fd(), depth == 0)
+    });
+    listed.unwrap_or_default()
 }
 
 fn list(directory: BorrowedFd<'_>, is_root: bool) -> io::Result<Directory> {

@@ -1,6 +1,7 @@
 //! The mounts planned for a policy.
 
 use super::*;
+use crate::sandbox::policy::MovedFolder;
 
 fn policy(read: &[&str], write: &[&str], hidden: &[&str], scratch: &[&str]) -> Policy {
     let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect();
@@ -77,4 +78,23 @@ fn a_workspace_around_a_home_keeps_toolchains_from_being_changed() {
             "Scratch /tmp",
         ]
     );
+}
+
+#[test]
+fn a_moved_folder_is_mounted_at_its_new_path_only() {
+    let moved = MovedFolder { source: "/tmp/copy".into(), target: "/workspace".into(), writable: true };
+    let policy = Policy { moved: vec![moved], ..policy(&["/usr"], &["/tmp/copy"], &[], &["/tmp"]) };
+    let mounts: Vec<(&Path, &Path, MountKind)> =
+        plan(&policy).iter().map(|mount| (mount.path, mount.source, mount.kind)).collect();
+    assert_eq!(
+        mounts,
+        [
+            (Path::new("/tmp"), Path::new("/tmp"), MountKind::Scratch),
+            (Path::new("/usr"), Path::new("/usr"), MountKind::Read),
+            (Path::new("/workspace"), Path::new("/tmp/copy"), MountKind::Write),
+        ]
+    );
+    assert_eq!(policy.inside(Path::new("/tmp/copy/a/b")), Path::new("/workspace/a/b"));
+    assert_eq!(policy.inside(Path::new("/tmp/copy")), Path::new("/workspace"));
+    assert_eq!(policy.inside(Path::new("/tmp/copyist")), Path::new("/tmp/copyist"));
 }

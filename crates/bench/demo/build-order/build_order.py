@@ -1,0 +1,2 @@
+def build_order(needs):
+    pass

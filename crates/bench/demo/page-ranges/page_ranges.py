@@ -1,0 +1,2 @@
+def normalise(text):
+    pass

@@ -1,0 +1,2 @@
+def columns(rows):
+    pass

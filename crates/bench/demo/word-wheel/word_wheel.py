@@ -1,0 +1,2 @@
+def word_wheel(words, letters, centre):
+    pass

@@ -1,0 +1,36 @@
+//! `fusee bench resume`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use fusee::engine::run::ExitStatus;
+use fusee_bench::job::Job;
+
+use super::run::{self, ExecutionFlags};
+use crate::config::flags::DirectoryFlag;
+use crate::process::Process;
+use crate::process::error::CliError;
+
+/// Continue a job that was stopped or killed.
+///
+/// Trials that have a result are not run again, those that were interrupted go on where they stopped, and the rest is
+/// started. Exits like `fusee bench run`.
+#[derive(Args)]
+pub(crate) struct ResumeJobArgs {
+    /// Folder of the job
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    #[command(flatten)]
+    execution: ExecutionFlags,
+    #[command(flatten)]
+    place: DirectoryFlag,
+}
+
+/// Runs the command.
+pub(super) async fn resume(args: ResumeJobArgs, process: &Process) -> Result<ExitStatus, CliError> {
+    let folder = process.environment.directory().join(&args.folder);
+    let setup = args.execution.setup(process).await?;
+    let job = Job::open(&folder, &setup.scratch, &setup.machine)?;
+    run::tell_problems(&job);
+    run::perform(&job, &folder, setup, &args.execution, args.place.directory.as_deref(), process).await
+}

@@ -1,0 +1,60 @@
+//! Control of a run in progress: its events, its questions, and stopping it. Unlike [`super::RunHandle`], which waits for the
+//! outcome, it can be cloned, so that several user interfaces control one run.
+
+use std::sync::Arc;
+
+use fusee_journal::{DurableRun as _, EventStream, RunId, SqliteRun};
+use fusee_model::CancellationToken;
+use tokio::task::AbortHandle;
+
+use crate::agent::{TaskProgress, TurnInterrupt};
+use crate::approval::OutsideAnswer;
+
+/// Control of a run in progress.
+#[derive(Clone)]
+pub struct RunControl {
+    pub(super) embedded: Arc<SqliteRun>,
+    pub(super) cancel: CancellationToken,
+    pub(super) progress: Arc<TaskProgress>,
+    pub(super) work: AbortHandle,
+}
+
+impl RunControl {
+    /// Returns the run's id.
+    pub fn id(&self) -> &RunId {
+        self.embedded.run()
+    }
+
+    /// Subscribes to the events after number `seq`.
+    pub fn events_after(&self, seq: u64) -> EventStream {
+        self.embedded.events_after(seq)
+    }
+
+    /// Whether the run has ended, or has stopped and can be resumed.
+    pub fn is_ended(&self) -> bool {
+        self.work.is_finished()
+    }
+
+    /// Cancels the run.
+    pub fn cancel(&self) {
+        self.cancel.cancel();
+    }
+
+    /// Returns the handle that interrupts single turns: the current work ends, and the user is asked what to
+    /// do next.
+    pub fn turn_stop(&self) -> TurnInterrupt {
+        self.progress.turn_stop.clone()
+    }
+
+    /// Answers the oldest open question of its kind, or the one about this call. Returns false if there is none.
+    pub fn answer(&self, call_id: Option<&str>, answer: &OutsideAnswer) -> bool {
+        let about = |signal: &str| match call_id {
+            Some(id) => signal.strip_suffix(id).is_some_and(|task| task.ends_with(' ')),
+            None => true,
+        };
+        let open = self.embedded.waiting();
+        let question = open.iter().find(|wait| answer.answers(&wait.callee) && about(&wait.signal));
+        let value = serde_json::to_value(answer).unwrap_or_default();
+        question.map(|wait| self.embedded.signal(&wait.signal, value)).is_some()
+    }
+}

@@ -1,0 +1,222 @@
+//! Changing a run: a message, stopping a turn, cancelling, resuming, undoing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use fusee::approval::OutsideAnswer;
+use fusee::engine::run::{self, RunControl};
+use fusee::journal::RunStatus;
+use fusee::launch::{LaunchRequest, LaunchWork};
+use fusee::tools::Workspace;
+use fusee::undo::UndoPlan;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::extract::{Input, Params};
+use super::runs::RunQuery;
+use super::start::{StartedRun, begin};
+use crate::problem::Problem;
+use crate::site::{FoundRun, Site};
+
+/// How long a stopped turn is waited for.
+const STOPPING: Duration = Duration::from_secs(10);
+
+/// Interval at which it is waited for.
+const INTERVAL: Duration = Duration::from_millis(20);
+
+/// A message to a run.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewMessage {
+    /// Text of the message.
+    text: String,
+}
+
+/// What to undo.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct UndoQuery {
+    /// Whether only the plan is wanted [default: false].
+    #[serde(default)]
+    dry_run: Option<bool>,
+    /// Directory of the project, if several have a run of this id.
+    #[serde(default)]
+    project: Option<String>,
+}
+
+/// What was undone, or would be.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct UndoView {
+    /// Whether it was done.
+    done: bool,
+    /// Files that are restored, removed or recreated.
+    files: Vec<String>,
+    /// Files that are left as they are, and why.
+    left: Vec<LeftFile>,
+    /// Commands whose further effects are not undone.
+    commands: Vec<String>,
+}
+
+/// A file that is not restored.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct LeftFile {
+    /// Path of the file.
+    path: String,
+    /// Why it is left.
+    reason: String,
+}
+
+pub(super) async fn message(
+    State(site): State<Site>,
+    Path(run): Path<String>,
+    Params(query): Params<RunQuery>,
+    headers: HeaderMap,
+    Input(message): Input<NewMessage>,
+) -> Result<(StatusCode, Json<StartedRun>), Problem> {
+    if message.text.trim().is_empty() {
+        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "the message is empty"));
+    }
+    let key = format!("message {run}");
+    let found = site.read(move |site| site.find(&run, query.project.as_deref())).await?;
+    let work = async {
+        match site.live.get(found.journal.path(), found.id()) {
+            Some(handle) => say(&handle, message.text).await.map(|()| found.id().to_string()),
+            None => carry_on(&site, &found, message.text).await,
+        }
+    };
+    let run = Box::pin(site.keys.once(&key, &headers, work)).await?;
+    Ok((StatusCode::CREATED, Json(StartedRun { run })))
+}
+
+/// Gives a running model a message: stops its turn, unless it waits for a text already.
+async fn say(handle: &RunControl, text: String) -> Result<(), Problem> {
+    let answer = OutsideAnswer::Text(text);
+    if handle.answer(None, &answer) {
+        return Ok(());
+    }
+    if !handle.turn_stop().stop() {
+        return Err(Problem::conflict("no turn is running that a message could follow"));
+    }
+    let asked = async {
+        while !handle.answer(None, &answer) && !handle.is_ended() {
+            tokio::time::sleep(INTERVAL).await;
+        }
+    };
+    match tokio::time::timeout(STOPPING, asked).await {
+        Ok(()) if !handle.is_ended() => Ok(()),
+        Ok(()) => Err(Problem::conflict("the run ended before the message reached it")),
+        Err(_) => Err(Problem::conflict("the turn could not be stopped in time")),
+    }
+}
+
+/// Continues the conversation of an ended run with a new one.
+async fn carry_on(site: &Site, earlier: &FoundRun, text: String) -> Result<String, Problem> {
+    if earlier.row.status == RunStatus::Open {
+        return Err(match earlier.is_worked_on() {
+            true => Problem::conflict("another process works on this run; send the message there"),
+            false => Problem::conflict("this run is interrupted").help("resume it first"),
+        });
+    }
+    let found = earlier.clone();
+    let workspace = site.read(move |_| Ok(run::settings_of(&found.journal, found.id())?.workspace)).await?;
+    let request = LaunchRequest {
+        work: LaunchWork::Request(text),
+        directory: Some(workspace),
+        continues: Some(earlier.id().clone()),
+        ..LaunchRequest::default()
+    };
+    begin(site, request).await
+}
+
+pub(super) async fn stop(
+    State(site): State<Site>,
+    Path(run): Path<String>,
+    Params(query): Params<RunQuery>,
+) -> Result<Json<StartedRun>, Problem> {
+    let handle = here(&site, run, query).await?;
+    match handle.turn_stop().stop() {
+        true => Ok(Json(StartedRun { run: handle.id().to_string() })),
+        false => Err(Problem::conflict("no turn is running")),
+    }
+}
+
+pub(super) async fn cancel(
+    State(site): State<Site>,
+    Path(run): Path<String>,
+    Params(query): Params<RunQuery>,
+) -> Result<Json<StartedRun>, Problem> {
+    let handle = here(&site, run, query).await?;
+    handle.cancel();
+    Ok(Json(StartedRun { run: handle.id().to_string() }))
+}
+
+/// The handle of a run that this server works on.
+async fn here(site: &Site, run: String, query: RunQuery) -> Result<Arc<RunControl>, Problem> {
+    let found = site.read(move |site| site.find(&run, query.project.as_deref())).await?;
+    site.live.get(found.journal.path(), found.id()).ok_or_else(|| match found.row.status {
+        RunStatus::Open if found.is_worked_on() => {
+            Problem::conflict("another process works on this run; stop it there")
+        }
+        RunStatus::Open => Problem::conflict("nobody works on this run"),
+        _ => Problem::conflict("this run has ended"),
+    })
+}
+
+pub(super) async fn resume(
+    State(site): State<Site>,
+    Path(run): Path<String>,
+    Params(query): Params<RunQuery>,
+    headers: HeaderMap,
+) -> Result<Json<StartedRun>, Problem> {
+    let key = format!("resume {run}");
+    let found = site.read(move |site| site.find(&run, query.project.as_deref())).await?;
+    let work = async {
+        if found.row.status != RunStatus::Open {
+            return Err(Problem::conflict("this run has ended"));
+        }
+        if found.is_worked_on() {
+            return Err(Problem::conflict("this run is being worked on"));
+        }
+        let run = site.launcher.resume(&found.project, found.id(), None).await?.control();
+        let id = run.id().to_string();
+        site.live.add(found.journal.path(), run);
+        Ok(id)
+    };
+    let run = Box::pin(site.keys.once(&key, &headers, work)).await?;
+    Ok(Json(StartedRun { run }))
+}
+
+pub(super) async fn undo(
+    State(site): State<Site>,
+    Path(run): Path<String>,
+    Params(query): Params<UndoQuery>,
+) -> Result<Json<UndoView>, Problem> {
+    site.read(move |site| {
+        let found = site.find(&run, query.project.as_deref())?;
+        if found.is_worked_on() {
+            return Err(Problem::conflict("the run is in progress").help("stop it first, then undo"));
+        }
+        // Only the user's own journals may say what is written to their files.
+        site.launcher.open_journal(&found.project)?;
+        let settings = run::settings_of(&found.journal, found.id())?;
+        let workspace =
+            Workspace::open(&settings.workspace).map_err(|error| Problem::conflict(error.to_string()))?;
+        let plan = UndoPlan::plan(&found.journal, found.id(), &workspace)?;
+        let done = !query.dry_run.unwrap_or(false) && !plan.is_empty();
+        if done {
+            let copies = found.journal.path().with_file_name("undone").join(found.id().as_str());
+            plan.carry_out(&workspace, found.id(), &copies)
+                .map_err(|problem| Problem::conflict(format!("nothing was undone: {problem}")))?;
+        }
+        Ok(Json(UndoView {
+            done,
+            files: plan.files.iter().map(|file| file.path.clone()).collect(),
+            left: plan.left.into_iter().map(|(path, reason)| LeftFile { path, reason }).collect(),
+            commands: plan.commands,
+        }))
+    })
+    .await
+}

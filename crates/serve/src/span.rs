@@ -1,0 +1,115 @@
+//! Spans of a timeline: what a run spent its time on, to scale. Their number is bounded: in a long run, short neighbours
+//! of one kind are merged, first the shortest.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Maximum number of spans of a timeline.
+pub(crate) const MOST_SPANS: usize = 2_000;
+
+/// What time was spent on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SpanKind {
+    /// From a request to the complete reply.
+    Model,
+    /// A tool call.
+    Tool,
+    /// The delay before a request is sent again.
+    Retry,
+    /// Waiting for the user.
+    User,
+    /// The conversation was shortened.
+    Compaction,
+    /// A stage of a flow.
+    Stage,
+}
+
+/// A part of a timeline.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct Span {
+    /// Index of the lane.
+    pub(crate) lane: usize,
+    /// What the time was spent on.
+    pub(crate) kind: SpanKind,
+    /// Start, in milliseconds since the run started.
+    pub(crate) start: i64,
+    /// End, in milliseconds since the run started.
+    pub(crate) end: i64,
+    /// Number of the event that shows it.
+    pub(crate) seq: u64,
+    /// Tool, stage or turn.
+    pub(crate) label: String,
+    /// Whether it failed.
+    #[serde(skip_serializing_if = "is_false")]
+    pub(crate) failed: bool,
+    /// How many spans were merged into this one.
+    #[serde(skip_serializing_if = "is_one")]
+    pub(crate) count: u32,
+}
+
+/// Spans in the order in which they ended.
+#[derive(Debug, Default)]
+pub(crate) struct SpanList {
+    spans: Vec<Span>,
+    /// Neighbours within this many milliseconds are merged.
+    resolution: i64,
+}
+
+impl SpanList {
+    /// Adds a span; merges neighbours if there are too many.
+    pub(crate) fn push(&mut self, span: Span) {
+        self.spans.push(span);
+        while self.spans.len() > MOST_SPANS {
+            self.resolution = (self.resolution * 2).max(1);
+            self.merge();
+        }
+    }
+
+    /// All spans.
+    pub(crate) fn all(&self) -> &[Span] {
+        &self.spans
+    }
+
+    fn merge(&mut self) {
+        let mut merged: Vec<Span> = Vec::with_capacity(self.spans.len());
+        // The newest span of each lane and kind, so that interleaved kinds merge as well.
+        let mut newest: Vec<((usize, SpanKind), usize)> = Vec::new();
+        for span in self.spans.drain(..) {
+            let key = (span.lane, span.kind);
+            let last = newest.iter_mut().find(|(other, _)| *other == key);
+            let fits =
+                |other: &Span| span.end - other.start <= self.resolution && other.failed == span.failed;
+            match last {
+                Some((_, at)) if merged.get(*at).is_some_and(fits) => {
+                    if let Some(other) = merged.get_mut(*at) {
+                        other.end = other.end.max(span.end);
+                        other.count += span.count;
+                    }
+                }
+                Some((_, at)) => {
+                    *at = merged.len();
+                    merged.push(span);
+                }
+                None => {
+                    newest.push((key, merged.len()));
+                    merged.push(span);
+                }
+            }
+        }
+        self.spans = merged;
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_one(value: &u32) -> bool {
+    *value == 1
+}
+
+#[cfg(test)]
+mod tests;

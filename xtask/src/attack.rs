@@ -1,0 +1,27 @@
+//! `cargo xtask attack`: builds the binary and starts the test kit's `attack` program, a random campaign against it.
+//! `cargo xtask test` runs two minutes of it.
+
+use crate::{Outcome, prerequisites, step, target_dir};
+
+/// Length of the campaign that is part of the tests, in minutes.
+const MINUTES_IN_TESTS: &str = "2";
+
+/// Starts a campaign with these arguments.
+pub(crate) fn run(args: &[String]) -> Outcome {
+    prerequisites::ensure(prerequisites::ATTACK)?;
+    step::run("build", step::cargo(), ["build", "--quiet", "--locked", "-p", "fusee-cli"])?;
+    let has_binary = args.iter().any(|arg| arg == "--fusee" || arg.starts_with("--fusee="));
+    let own = target_dir().join("debug/fusee").to_string_lossy().into_owned();
+    let fixed = ["run", "--quiet", "--locked", "-p", "fusee-testkit", "--bin", "attack", "--"];
+    let binary = (!has_binary).then(|| ["--fusee".to_owned(), own]).into_iter().flatten();
+    step::run(
+        "attack",
+        step::cargo(),
+        fixed.map(str::to_owned).into_iter().chain(binary).chain(args.iter().cloned()),
+    )
+}
+
+/// The campaign that is part of the tests.
+pub(crate) fn test() -> Outcome {
+    run(&["--minutes".to_owned(), MINUTES_IN_TESTS.to_owned()])
+}

@@ -1,0 +1,91 @@
+//! `cargo xtask web`: builds the page of `fusee serve` into `crates/serve/page/dist`, which is committed so that building the
+//! crate needs no node. With `--check`, fails if the committed result is not what the sources give. `test` runs the page in a
+//! real Chromium, and the API against schemathesis.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::{Outcome, prerequisites, root, step, target_dir};
+
+/// Files of the build.
+const BUILT: [&str; 2] = ["index.html.gz", "policy.txt"];
+
+/// Maximum size of the compressed page in bytes.
+const MOST_BYTES: usize = 150_000;
+
+/// What the tests need from npm.
+const PACKAGES: [&str; 2] = ["playwright-core@1.65.1", "axe-core@4.14.0"];
+
+/// What the tests need from PyPI.
+const SCHEMATHESIS: &str = "schemathesis==4.32.5";
+
+/// Builds the page, or checks the committed build.
+pub(crate) fn run(args: &[String]) -> Outcome {
+    let check = match args {
+        [] => false,
+        [flag] if flag == "--check" => true,
+        _ => return Err("Usage: cargo xtask web [--check]".to_owned()),
+    };
+    let page = root().join("crates/serve/page");
+    let dist = page.join("dist");
+    let before = BUILT.map(|file| std::fs::read(dist.join(file)).ok());
+    npm(&page, &["ci", "--no-audit", "--no-fund", "--ignore-scripts"])?;
+    npm(&page, &["run", "build"])?;
+    let after = BUILT.map(|file| std::fs::read(dist.join(file)).ok());
+    let size = after[0].as_ref().map_or(0, Vec::len);
+    println!("the page has {size} bytes, compressed; at most {MOST_BYTES} are allowed");
+    if size > MOST_BYTES {
+        return Err("the page is too large".to_owned());
+    }
+    match check && before != after {
+        true => Err("crates/serve/page/dist is not current: run `cargo xtask web` and commit it".to_owned()),
+        false => Ok(()),
+    }
+}
+
+fn npm(page: &Path, args: &[&str]) -> Outcome {
+    let place = page.display().to_string();
+    let args: Vec<&str> = ["--prefix", &place].into_iter().chain(args.iter().copied()).collect();
+    step::run("npm", "npm", args)
+}
+
+fn folder() -> PathBuf {
+    target_dir().join("browser")
+}
+
+/// Installs what the tests need, unless it is there. Chromium itself comes from the system.
+pub(crate) fn install() -> Outcome {
+    let (folder, wanted) = (folder(), [PACKAGES.join("\n"), SCHEMATHESIS.to_owned()].join("\n"));
+    let installed = folder.join("installed");
+    if std::fs::read_to_string(&installed).is_ok_and(|known| known == wanted) {
+        return Ok(());
+    }
+    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
+    std::fs::create_dir_all(&folder).map_err(failed)?;
+    let place = folder.display().to_string();
+    let settings = ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", &place];
+    step::run("browser driver", "npm", settings.into_iter().chain(PACKAGES))?;
+    let python = folder.join("python");
+    step::run("python", "python3", ["-m", "venv", &python.display().to_string()])?;
+    step::run("schemathesis", python.join("bin/pip"), ["install", "--quiet", SCHEMATHESIS])?;
+    std::fs::write(&installed, wanted).map_err(failed)
+}
+
+/// Runs the tests in a browser, then schemathesis.
+pub(crate) fn test() -> Outcome {
+    prerequisites::ensure(prerequisites::BROWSER)?;
+    step::run("binary", step::cargo(), ["build", "--quiet", "--locked", "--package", "fusee-cli"])?;
+    step::timed("tests in Chromium", || {
+        let status = Command::new("node")
+            .args(["--test", "--test-concurrency=1"])
+            .arg(root().join("crates/serve/page/test/browser.test.mjs"))
+            .arg(root().join("crates/serve/page/test/schemathesis.test.mjs"))
+            .env("FUSEE", target_dir().join("debug/fusee"))
+            .env("BROWSER_MODULES", folder())
+            .env("SCHEMATHESIS", folder().join("python/bin/schemathesis"))
+            .current_dir(root())
+            .status()
+            .map_err(|error| format!("node: {error}"))?;
+        if status.success() { Ok(()) } else { Err(format!("tests in Chromium failed ({status})")) }
+    })
+}
