@@ -121,7 +121,7 @@ fn the_best_answer_is_kept_when_a_limit_ends_the_run() {
     let project = project();
     let slow = answer("9", "9").after(std::time::Duration::from_secs(600));
     let server = Server::start([answer("1", "0"), slow]);
-    let events = run(&project, &server).args(["--timeout", "20"]).run().exits(3).events();
+    let events = run(&project, &server).args(["--timeout", "30"]).run().exits(3).events();
     assert_eq!(events.last().unwrap()["error"]["code"], "TIMEOUT");
     let message = events.last().unwrap()["error"]["message"].as_str().unwrap();
     assert!(message.contains("the files are those of answer 1, which passes 1 of 2 tests"), "{message}");
