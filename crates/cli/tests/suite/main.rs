@@ -12,6 +12,7 @@
 
 mod agents;
 mod answers;
+mod answers_of_small_models;
 mod approval_and_command_faults;
 mod approvals;
 mod architecture;
@@ -82,6 +83,7 @@ mod task_system;
 mod template_tasks;
 mod templates;
 mod terminal;
+mod test_runners;
 mod trust;
 mod undo;
 mod wire_formats;

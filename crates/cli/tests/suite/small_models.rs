@@ -11,19 +11,19 @@ const TESTS: &str = "import unittest\nimport leap\n\n\nclass LeapTest(unittest.T
     \x20   def test_one(self):\n        self.assertEqual(leap.one(), 1)\n\n\
     \x20   def test_two(self):\n        self.assertEqual(leap.two(), 2)\n";
 
-fn project() -> Project {
+pub(crate) fn project() -> Project {
     Project::new()
         .with("leap.py", "def one():\n    pass\n\n\ndef two():\n    pass\n")
         .with("test_leap.py", TESTS)
 }
 
 /// An answer with the new file.
-fn answer(one: &str, two: &str) -> Reply {
+pub(crate) fn answer(one: &str, two: &str) -> Reply {
     let file = format!("def one():\n    return {one}\n\n\ndef two():\n    return {two}\n");
     Message::text(&format!("leap.py\n```python\n{file}```\n")).stream()
 }
 
-fn run<'p>(project: &'p Project, server: &Server) -> Command<'p> {
+pub(crate) fn run<'p>(project: &'p Project, server: &Server) -> Command<'p> {
     fusee(project)
         .args(["run", "Implement leap.py", "--model", "llama.cpp:qwen2.5-coder-1.5b"])
         .args(["--base-url", &server.base_url(), "--json", "--run-id", "small"])
@@ -31,12 +31,12 @@ fn run<'p>(project: &'p Project, server: &Server) -> Command<'p> {
         .env("PYTHONDONTWRITEBYTECODE", "1")
 }
 
-fn of_type<'e>(events: &'e [Value], kind: &str) -> Vec<&'e Value> {
+pub(crate) fn of_type<'e>(events: &'e [Value], kind: &str) -> Vec<&'e Value> {
     events.iter().filter(|event| event["type"] == kind).collect()
 }
 
 /// The judged answers: number, verdict, tests passed and failed.
-fn samples(events: &[Value]) -> Vec<Value> {
+pub(crate) fn samples(events: &[Value]) -> Vec<Value> {
     let fields = |event: &&Value| json!([event["n"], event["verdict"], event["passed"], event["failed"]]);
     of_type(events, "sample").iter().map(fields).collect()
 }

@@ -26,11 +26,12 @@ mod task_rules;
 mod tool_gate;
 
 pub(crate) use answer_edits::edits;
-pub(crate) use auto::{RunTraits, is_unusable, settle};
+pub(crate) use auto::{RunTraits, asks_for_tests, is_unusable, settle};
 pub(crate) use flow_state::{Feedback, FlowState};
 pub(crate) use phases::{PhaseTransition, Phases};
 pub(crate) use preload::{PreloadedFile, read as read_before, read_text, shown as shown_before};
 pub(crate) use protected_tests::{ProtectedTests, answer as protected_answer};
+pub(crate) use request_files::is_test;
 pub(crate) use run_flow::{with_settings, work};
 pub(crate) use samples::{CandidateFiles, SampleResult, Score, Verdict};
 pub(crate) use task_rules::TaskRules;

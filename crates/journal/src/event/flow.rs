@@ -29,8 +29,8 @@ pub struct LocatedFile {
 pub struct Sample {
     /// Number of the answer, from 1.
     pub n: u32,
-    /// Verdict: `passed`, `failed`, `chosen` (without a verification), `duplicate`, `unchanged`, `not_parsed`,
-    /// `no_edit` or `refused`.
+    /// Verdict: `passed`, `failed`, `unverified` (there is no verification), `duplicate`, `unchanged`,
+    /// `not_parsed`, `no_edit`, `stopped` (another passed first) or `refused`.
     pub verdict: String,
     /// Why the answer was dropped, if the verdict alone does not say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

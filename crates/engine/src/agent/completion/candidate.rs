@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::runtime_actions::{FileEffects, RuntimeActions};
-use crate::agent::flow::{CandidateFiles, Feedback, SampleResult, Score, Verdict, edits, read_text};
+use crate::agent::flow::{
+    CandidateFiles, Feedback, SampleResult, Score, Verdict, asks_for_tests, edits, is_test, read_text,
+};
 use crate::agent::tool_calls::call_gate::{self, CallHistory};
 use crate::agent::tool_calls::{emit_call, emit_result};
 use crate::memory;
@@ -66,9 +68,15 @@ impl RuntimeActions<'_, '_> {
             files.extend(text("path").zip(text("content")));
         }
         let protected = task.rules.protected.as_ref();
-        files.retain(|path, _| protected.is_none_or(|protected| !protected.covers(path)));
+        // An answer that changes what verifies it proves nothing.
+        let request = task.rules.request.as_ref().unwrap_or(&task.request);
+        let keeps_tests = task.rules.verify.is_some() && !asks_for_tests(request);
+        files.retain(|path, _| {
+            let is_kept = keeps_tests && is_test(path) || protected.is_some_and(|tests| tests.covers(path));
+            !is_kept
+        });
         if files.is_empty() {
-            let reason = Some("it changes only protected tests".to_owned());
+            let reason = Some("it changes only tests".to_owned());
             return Ok(Err(sample.drop_answer(Verdict::NoEdit, reason, "The tests must not be changed.")));
         }
         if rules.tried.contains(&files) {

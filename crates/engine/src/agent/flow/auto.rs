@@ -2,13 +2,16 @@
 //! verifies the work (`verify = "auto"`), from the project's files. Both are decided once, when a run starts,
 //! and stored in its settings.
 
+use fusee_journal::event::LocatedFile;
 use fusee_text::test_report::TestReport;
 use fusee_tools::Workspace;
 use fusee_tools::test_command::test_commands;
 use serde::{Deserialize, Serialize};
 
 use super::branched::is_read_only_command;
+use super::location::Located;
 use super::preload::{self, Subjects};
+use super::request_files::RequestFiles;
 use super::retry::SecondMethod;
 use super::samples::{SMALL_MODEL_REPAIRS, SMALL_MODEL_SAMPLES};
 use super::settings::{FlowMode, FlowSettings};
@@ -26,6 +29,11 @@ const QUESTION: &str = "what why how when where which who whose is are was were 
 /// Words that begin a request for an action other than a change of files, or no request at all.
 const OTHER: &str = "bench benchmark build check commit compile deploy execute install launch measure profile pull push run \
     start stop test verify hello hey hi thanks thank";
+
+/// Verbs of requests that certainly ask for a change of files.
+const CHANGE: &str = "add adjust change complete convert correct create delete edit extend extract finish fix implement improve \
+    insert make migrate modify move optimise optimize patch port refactor remove rename repair replace resolve rewrite simplify \
+    solve update write";
 
 /// Words before the verb of a request.
 const POLITE: &str = "please kindly now then just";
@@ -62,10 +70,12 @@ pub(crate) fn settle(flow: &mut FlowSettings, run: RunTraits<'_>, workspace: &Wo
         // The ordinary case needs no explanation.
         flow.chosen = Some(choice).filter(|choice| choice.flow != FlowMode::Flat);
     }
-    if flow.is_direct() && run.small {
+    if run.small && flow.stages.is_empty() && matches!(flow.mode, FlowMode::Direct | FlowMode::Branched) {
         flow.take_samples();
-    } else if run.small && !run.needs_session && flow.stages.is_empty() {
-        let change = asks_for_change(run.request);
+    }
+    let one_session = matches!(flow.mode, FlowMode::Flat | FlowMode::Staged);
+    if run.small && one_session && !run.needs_session && flow.stages.is_empty() {
+        let change = asks_for_change(run.request) && begins_with(run.request, CHANGE);
         flow.second_method = Some(if change { SecondMethod::Direct } else { SecondMethod::Answer });
     }
     let wanted = match flow.verify.as_deref() {
@@ -154,14 +164,32 @@ fn choose(flow: &FlowSettings, run: RunTraits<'_>, workspace: &Workspace) -> Flo
 
 /// Whether a request asks for a change rather than for an answer.
 pub(crate) fn asks_for_change(request: &str) -> bool {
-    let request = request.trim();
+    let is_question = request.trim().ends_with('?') || begins_with(request, QUESTION);
+    !is_question && !begins_with(request, OTHER) && is_read_only_command(request).is_none()
+}
+
+/// Whether a request asks for new or other tests, so that an answer may change them: a verb of making, then tests.
+pub(crate) fn asks_for_tests(request: &str) -> bool {
+    const MAKING: &str = "add change cover create extend rename replace rewrite update write";
+    const BETWEEN: &str = "a an the some more new another missing unit regression";
+    const TESTS: &str = "test tests testcase testcases unittest unittests";
+    let is_in =
+        |list: &str, word: &str| list.split_whitespace().any(|known| known.eq_ignore_ascii_case(word));
+    let words: Vec<&str> =
+        request.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty()).collect();
+    (0..words.len()).any(|at| {
+        let is_forbidden = at > 0 && is_in("not don't never", words[at - 1]);
+        let mut rest = words[at + 1..].iter().skip_while(|word| is_in(BETWEEN, word));
+        is_in(MAKING, words[at]) && !is_forbidden && rest.next().is_some_and(|word| is_in(TESTS, word))
+    })
+}
+
+/// Whether the first word of a request, after words of politeness, is one of these.
+fn begins_with(request: &str, list: &str) -> bool {
     let is_in =
         |list: &str, word: &str| list.split_whitespace().any(|known| known.eq_ignore_ascii_case(word));
     let words = request.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    let mut words = words.skip_while(|word| is_in(POLITE, word));
-    let first = words.next().unwrap_or_default();
-    let is_question = request.ends_with('?') || is_in(QUESTION, first);
-    !is_question && !is_in(OTHER, first) && is_read_only_command(request).is_none()
+    words.skip_while(|word| is_in(POLITE, word)).take(1).any(|word| is_in(list, word))
 }
 
 /// The commands that may verify the work, best first.
@@ -170,6 +198,19 @@ fn verify_commands(request: &str, workspace: &Workspace) -> Vec<String> {
     let Subjects { targets, tests } = preload::subjects(request, workspace, &all);
     let read = |path: &str| preload::read_text(workspace, path);
     test_commands(&all, &targets, &tests, read).into_iter().map(|found| found.command).collect()
+}
+
+/// The test command and the files of a request that names a source with tests of its own.
+pub(crate) fn own_tests(request: &str, workspace: &Workspace) -> Option<(String, Located)> {
+    let RequestFiles { named, tests, .. } = RequestFiles::find(request, workspace);
+    if named.is_empty() || tests.is_empty() {
+        return None;
+    }
+    let all = workspace.files(MAX_FILES);
+    let read = |path: &str| preload::read_text(workspace, path);
+    let command = test_commands(&all, &named, &tests, read).into_iter().next()?.command;
+    let target = |path: String| LocatedFile { path, reason: "named in the planned task".to_owned() };
+    Some((command, Located { targets: named.into_iter().map(target).collect(), tests }))
 }
 
 /// Whether the output of a test command means that it cannot run here, or ran no test.

@@ -2,9 +2,12 @@
 
 use fusee_journal::RunAborted;
 
+use super::preparation::{self, Preparation};
+use super::run_flow;
+use super::samples::Sampling;
 use super::settings::{FlowSettings, PlanMode, RuntimeAction};
 use super::stage_notes;
-use super::stage_runner::{StageRunner, StageSpec};
+use super::stage_runner::{StageRunner, StageSpec, is_final};
 use super::task_rules::{FlowShape, StageRequirements, StageSignal, TaskRules};
 use crate::agent::{AgentTask, PlanStatus, PlannedTask, TaskOutcome};
 
@@ -45,11 +48,23 @@ pub(crate) async fn work(
         }
         parts.plan.set_status(&task.id, PlanStatus::InProgress, None);
         let place = PlannedPlace { n, count, last: last == Some(n) };
-        let ended = parts.part(planned(flow, task, &stage, &label, place)).await?;
+        let spec = planned(flow, task, &stage, &label, place);
+        let tested = own_tests(main, flow, task, &parts).await?;
+        let is_tested = tested.is_some();
+        let ended = match tested {
+            Some((sampling, preparation)) => {
+                parts.sampled(answered(flow, spec, preparation), sampling).await?
+            }
+            None => parts.part(spec).await?,
+        };
         let status = if ended.is_ok() { PlanStatus::Completed } else { PlanStatus::Failed };
         parts.plan.set_status(&task.id, status, None);
         if let Err(failed) = ended {
-            return parts.end(*failed).await;
+            // Its tests may need what a later task does; its best answer is kept.
+            let goes_on = is_tested && last != Some(n) && !is_final(&failed);
+            if !goes_on {
+                return parts.end(*failed).await;
+            }
         }
     }
     let done = parts.completed();
@@ -113,6 +128,33 @@ fn planned(
         answers: last,
         attempts: flow.replan_max + 1,
         ..StageSpec::new(stage, words, rules, flow)
+    }
+}
+
+/// How answers to a planned task are verified, if it has tests of its own and the model is to give several.
+async fn own_tests(
+    main: &AgentTask,
+    flow: &FlowSettings,
+    task: &PlannedTask,
+    parts: &StageRunner<'_>,
+) -> Result<Option<(Sampling, Preparation)>, RunAborted> {
+    let Some(sampling) = flow.sampling() else { return Ok(None) };
+    let prepared = preparation::prepare_part(main, &task.description, parts).await?;
+    Ok(prepared.map(|preparation| (sampling, preparation)))
+}
+
+/// A planned task that the model answers with the new files.
+fn answered(flow: &FlowSettings, planned: StageSpec, preparation: Preparation) -> StageSpec {
+    let answer = run_flow::direct(flow, preparation);
+    let words = planned.task.rsplit_once('\n').map_or(planned.task.as_str(), |(words, _)| words);
+    StageSpec {
+        id: planned.id,
+        label: planned.label,
+        description: planned.description,
+        task: format!("{words}\n\n{}", answer.task),
+        again: answer.again.map(|again| format!("{words}\n\n{again}")),
+        window: planned.window,
+        ..answer
     }
 }
 

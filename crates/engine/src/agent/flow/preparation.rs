@@ -9,7 +9,7 @@ use fusee_journal::{RunAborted, StepKind, StepRequest};
 use fusee_text::test_report::TestReport;
 use fusee_tools::copy_kind;
 
-use super::auto::is_unusable;
+use super::auto::{self, is_unusable};
 use super::location::{Located, locate};
 use super::preload;
 use super::run_flow::look;
@@ -84,6 +84,21 @@ pub(crate) async fn prepare(
     }
     found.copies = found.verify.is_none() || can_copy(main, parts).await?;
     Ok(found)
+}
+
+/// Prepares the answers to a planned task that names its files and has tests of its own. `None` for other tasks.
+pub(crate) async fn prepare_part(
+    main: &AgentTask,
+    description: &str,
+    parts: &StageRunner<'_>,
+) -> Result<Option<Preparation>, RunAborted> {
+    let (workspace, wanted) = (Arc::clone(&main.session.workspace), description.to_owned());
+    let found: Option<(String, Located)> =
+        look(main, "part_tests", move || auto::own_tests(&wanted, &workspace)).await?;
+    let Some((command, located)) = found else { return Ok(None) };
+    let located = Some(Arc::new(located));
+    let copies = can_copy(main, parts).await?;
+    Ok(copies.then(|| Preparation { verify: Some(command), located, copies, ..Preparation::default() }))
 }
 
 /// Whether commands can run in copies of the workspace; if not, the user is told why.

@@ -203,7 +203,7 @@ fn staged3(flow: &FlowSettings) -> Vec<StageSpec> {
 }
 
 /// The model answers once with the new file; each retry starts over with the failure.
-fn direct(flow: &FlowSettings, preparation: Preparation) -> StageSpec {
+pub(super) fn direct(flow: &FlowSettings, preparation: Preparation) -> StageSpec {
     let shape = StageRequirements {
         id: "direct".to_owned(),
         signal: StageSignal::None,

@@ -213,7 +213,7 @@ impl StageRunner<'_> {
         let Attempts { count, mut facts, verdicts, last } = attempts;
         let Some(last) = last else { return Ok(Ok(())) };
         let passed = last.sample.verdict == Verdict::Passed;
-        let (mut missing, unmet) = (failures(&last), !last.missing.is_empty());
+        let mut missing = failures(&last);
         let mut outcome = last.outcome;
         let cancelled = outcome.status == TaskStatus::Cancelled;
         let winner = candidates.winner().filter(|_| !cancelled);
@@ -254,7 +254,10 @@ impl StageRunner<'_> {
             self.set_answer(outcome.answer);
             return Ok(Ok(()));
         }
-        Ok(Err(Box::new(self.failed(&part.id, outcome, &missing, unmet))))
+        if outcome.status == TaskStatus::Completed {
+            outcome.status = TaskStatus::Failed;
+        }
+        Ok(Err(Box::new(self.failed(&part.id, outcome, &missing, false))))
     }
 
     /// Writes the files of a candidate to the workspace, and runs the command that follows.

@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use fusee_journal::event::Sample;
+use fusee_journal::event::{Sample, TaskStatus};
 use fusee_text::test_report::TestReport;
 
 use crate::agent::FinishedTask;
@@ -318,9 +318,10 @@ pub(crate) fn judged(n: u32, rules: &SampleRules, ended: &FinishedTask) -> Sampl
     let SampleResult { verdict, reason, score, .. } = &ended.sample;
     let (passed, failed) = score.and_then(Score::counts).unzip();
     let usage = ended.outcome.usage();
+    let stopped = ended.outcome.status == TaskStatus::Cancelled;
     Sample {
         n,
-        verdict: verdict.name().to_owned(),
+        verdict: if stopped { "stopped" } else { verdict.name() }.to_owned(),
         reason: reason.clone(),
         repairs: rules.repaired.as_ref().map(|repaired| repaired.n),
         passed,
@@ -337,9 +338,9 @@ fn is_better(score: Score, best: Option<&Candidate>) -> bool {
 
 /// Files without blank lines and spaces at line ends.
 fn normalised(files: &CandidateFiles) -> BTreeMap<&str, Vec<&str>> {
-    let lines = |text: &'_ str| -> Vec<&'_ str> {
+    fn lines(text: &str) -> Vec<&str> {
         text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect()
-    };
+    }
     files.iter().map(|(path, text)| (path.as_str(), lines(text))).collect()
 }
 

@@ -88,3 +88,12 @@ fn a_command_that_ran_no_test_is_unusable() {
     ));
     assert!(!is_unusable("1 failed, 2 passed in 0.1s\n[exit code 1]"));
 }
+
+#[test]
+fn only_some_requests_are_for_tests() {
+    assert!(asks_for_tests("Add a test for leap years") && asks_for_tests("rewrite test_leap.py"));
+    assert!(!asks_for_tests("fix the failing test") && !asks_for_tests("Change leap.py"));
+    assert!(!asks_for_tests(
+        "Change leap.py so that the tests in test_leap.py pass. Do not change the tests."
+    ));
+}

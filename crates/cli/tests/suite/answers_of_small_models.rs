@@ -1,0 +1,182 @@
+//! Several answers of a small model: dropped without a test, at the same time, voted on, escalated, and kept when a
+//! limit ends the run.
+
+use std::sync::Mutex;
+
+use fusee_testkit::project::Project;
+use fusee_testkit::server::{Message, Reply, Server};
+use serde_json::{Value, json};
+
+use crate::small_models::{answer, of_type, project, run, samples};
+use crate::support::fusee;
+
+#[test]
+fn answers_that_cannot_pass_are_dropped_before_a_test_runs() {
+    let project = project();
+    let file = |text: &str| Message::text(&format!("leap.py\n```python\n{text}```\n")).stream();
+    let server = Server::start([
+        file("def one():\n    return (1\n\n\ndef two():\n    return 2\n"),
+        file("def one():\n    pass\n\n\ndef two():\n    pass\n"),
+        answer("1", "2"),
+    ]);
+    let events = run(&project, &server).run().exits(0).events();
+    assert_eq!(
+        samples(&events),
+        [
+            json!([1, "not_parsed", null, null]),
+            json!([2, "unchanged", null, null]),
+            json!([3, "passed", 2, 0])
+        ]
+    );
+    let first = of_type(&events, "sample")[0];
+    assert_eq!(first["reason"], "leap.py: line 2 does not parse");
+    assert!(first["tokens"].as_u64().unwrap() > 0);
+    let verified =
+        of_type(&events, "tool_call").into_iter().filter(|call| call["call_id"] == "verify-1").count();
+    assert_eq!(verified, 1);
+    let report = of_type(&events, "flow_stage_report")[0];
+    assert_eq!(report["payload"]["kept"], json!({ "n": 3, "why": "it passes" }));
+    assert_eq!(report["payload"]["samples"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn answers_after_the_first_run_at_once_on_a_server_with_slots() {
+    let project = project();
+    let replies = Mutex::new(0);
+    let server = Server::with_metadata(move |arrived| {
+        if arrived.path.ends_with("/props") {
+            return Reply::json(200, &json!({ "total_slots": 3 }));
+        }
+        if arrived.method != "POST" {
+            return Reply::error(404, "not here");
+        }
+        let mut count = replies.lock().unwrap();
+        *count += 1;
+        match *count {
+            1 => answer("0", "0"),
+            2 => answer("1", "0"),
+            3 => answer("1", "2"),
+            n => answer("0", &n.to_string()),
+        }
+    });
+    let events = run(&project, &server).env("FUSEE_SAMPLES", "4").run().exits(0).events();
+    assert!(project.read("leap.py").contains("return 1") && project.read("leap.py").contains("return 2"));
+    let started: Vec<&Value> = of_type(&events, "stage_started");
+    assert_eq!(started.len(), 4, "one alone, then three at once");
+    let passed: Vec<&Value> =
+        of_type(&events, "sample").into_iter().filter(|sample| sample["verdict"] == "passed").collect();
+    assert_eq!(passed.len(), 1);
+    fusee(&project).args(["replay", "small"]).run().exits(0);
+}
+
+#[test]
+fn without_tests_answers_vote_and_the_run_says_so() {
+    let project = Project::new().with("leap.py", "def one():\n    pass\n");
+    let file =
+        |n: u32| Message::text(&format!("leap.py\n```python\ndef one():\n    return {n}\n```\n")).stream();
+    let server = Server::start([file(1), file(2), file(2)]);
+    let outcome = run(&project, &server).run().exits(0);
+    let events = outcome.events();
+    assert_eq!(project.read("leap.py"), "def one():\n    return 2\n");
+    let verdicts: Vec<&str> =
+        of_type(&events, "sample").iter().map(|sample| sample["verdict"].as_str().unwrap()).collect();
+    assert_eq!(verdicts, ["unverified", "unverified", "unverified"]);
+    let said = events.last().unwrap()["answer"].as_str().unwrap();
+    assert!(said.ends_with("Nothing verified this change: two answers agree."), "{said}");
+}
+
+#[test]
+fn the_model_chooses_among_answers_that_differ() {
+    let project = Project::new().with("leap.py", "def one():\n    pass\n");
+    let file =
+        |n: u32| Message::text(&format!("leap.py\n```python\ndef one():\n    return {n}\n```\n")).stream();
+    let server = Server::start([file(1), file(2), file(3), Message::text("Answer 2 is right.").stream()]);
+    let events = run(&project, &server).run().exits(0).events();
+    assert_eq!(project.read("leap.py"), "def one():\n    return 2\n");
+    let asked = server.requests()[3].arrived.json().to_string();
+    assert!(asked.contains("Which of these answers is right?"), "{asked}");
+    let report = of_type(&events, "flow_stage_report")[0];
+    assert_eq!(report["payload"]["kept"], json!({ "n": 2, "why": "the model chose it" }));
+}
+
+#[test]
+fn a_larger_model_gets_one_attempt_if_configured() {
+    let project = project();
+    let server = Server::start([answer("1", "0"), answer("1", "2")]);
+    let events = run(&project, &server)
+        .env("FUSEE_SAMPLES", "1")
+        .env("FUSEE_REPAIRS", "0")
+        .env("FUSEE_ESCALATE", "llama.cpp:large")
+        .run()
+        .exits(0)
+        .events();
+    assert_eq!(samples(&events), [json!([1, "failed", 1, 1]), json!([2, "passed", 2, 0])]);
+    let requests = server.requests();
+    assert_eq!(requests[1].arrived.json()["model"], "large");
+    assert!(requests[1].arrived.json().to_string().contains("test_two"), "it is told what failed");
+}
+
+#[test]
+fn the_best_answer_is_kept_when_a_limit_ends_the_run() {
+    let project = project();
+    let slow = answer("9", "9").after(std::time::Duration::from_secs(600));
+    let server = Server::start([answer("1", "0"), slow]);
+    let events = run(&project, &server).args(["--timeout", "30"]).run().exits(3).events();
+    assert_eq!(events.last().unwrap()["error"]["code"], "TIMEOUT");
+    let message = events.last().unwrap()["error"]["message"].as_str().unwrap();
+    assert!(message.contains("the files are those of answer 1, which passes 1 of 2 tests"), "{message}");
+    assert_eq!(project.read("leap.py"), "def one():\n    return 1\n\n\ndef two():\n    return 0\n");
+}
+
+#[test]
+fn doctor_tests_a_model_and_writes_its_profile() {
+    let project = Project::new();
+    let replies = Mutex::new(0);
+    let server = Server::with_metadata(move |arrived| {
+        if arrived.path.ends_with("/props") {
+            return Reply::json(
+                200,
+                &json!({ "total_slots": 2, "default_generation_settings": { "n_ctx": 4096 } }),
+            );
+        }
+        if arrived.method != "POST" {
+            let list = json!({ "data": [{ "id": "tiny", "meta": { "n_ctx_train": 32768 } }] });
+            return Reply::json(200, &list);
+        }
+        let mut count = replies.lock().unwrap();
+        *count += 1;
+        let text = match *count {
+            1 => "I would call ping.".to_owned(),
+            2 => "greet.py\n```python\ndef greet(name):\n    return \"Goodbye, \" + name\n```".to_owned(),
+            3 => "{\"kind\": \"pun\", \"lines\": 2}".to_owned(),
+            _ => (1..=150).map(|n| format!("{n}\n")).collect(),
+        };
+        Message::text(&text).stream()
+    });
+    let doctor = |flags: &[&str]| {
+        fusee(&project)
+            .args(["doctor", "llama.cpp:tiny", "--base-url", &server.base_url()])
+            .args(flags.iter().copied())
+            .run()
+            .exits(0)
+            .stdout
+    };
+    let shown = doctor(&["--write"]);
+    for line in [
+        "tool call",
+        "makes no tool call",
+        "answers with the whole file",
+        "the server constrains replies to a schema",
+        "ends by itself",
+        "4096 tokens",
+        "2 requests at once",
+        "tool_format = \"schema\"",
+        "small = true",
+        "edit_format = \"whole\"",
+        "written to ",
+    ] {
+        assert!(shown.contains(line), "{line}: {shown}");
+    }
+    let config = fusee(&project).args(["config", "-m", "llama.cpp:tiny"]).run();
+    assert_eq!(config.code, Some(0), "the written profile is valid: {}", config.stderr);
+}
