@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use fusee::journal::{EventRecord, EventStream, RunStatus};
+use futures_util::FutureExt as _;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::journal_watch::JournalWatch;
@@ -22,6 +23,9 @@ const EVENTS_PER_SECOND: u32 = 2_000;
 /// Interval of comments on a quiet stream, so that a lost client is noticed.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
+/// Events within this time are sent together.
+const TOGETHER: Duration = Duration::from_millis(25);
+
 /// Bytes of one chunk, approximately.
 const CHUNK: usize = 64 << 10;
 
@@ -35,6 +39,8 @@ pub(crate) struct EventFeed {
     watch: JournalWatch,
     ready: VecDeque<String>,
     pace: Pace,
+    /// When the newest chunk was sent.
+    sent: Instant,
     ended: bool,
     _slot: OwnedSemaphorePermit,
 }
@@ -43,8 +49,8 @@ impl EventFeed {
     /// The events after number `cursor`.
     pub(crate) fn new(site: Site, run: FoundRun, cursor: u64, slot: OwnedSemaphorePermit) -> Self {
         let watch = site.watch(&run.journal);
-        let (ready, pace) = (VecDeque::new(), Pace::default());
-        Self { site, run, cursor, live: None, watch, ready, pace, ended: false, _slot: slot }
+        let (ready, pace, sent) = (VecDeque::new(), Pace::default(), Instant::now());
+        Self { site, run, cursor, live: None, watch, ready, pace, sent, ended: false, _slot: slot }
     }
 
     /// The next bytes of the stream; `None` at its end.
@@ -80,6 +86,7 @@ impl EventFeed {
             events += 1;
         }
         self.pace.wait(events).await;
+        self.sent = Instant::now();
         Some(chunk.into())
     }
 
@@ -90,9 +97,20 @@ impl EventFeed {
             self.live = handle.map(|handle| handle.events_after(self.cursor));
         }
         if let Some(live) = &mut self.live {
-            match live.next().await? {
-                Some(event) => self.push(&event),
-                None => self.live = None,
+            let Some(event) = live.next().await? else {
+                self.live = None;
+                return Ok(());
+            };
+            push(&event, &mut self.cursor, &mut self.ready);
+            // What arrives shortly after goes along, so that many watchers of a fast run cost it little.
+            tokio::time::sleep(TOGETHER.saturating_sub(self.sent.elapsed())).await;
+            while self.ready.len() < PAGE
+                && let Some(next) = live.next().now_or_never()
+            {
+                match next? {
+                    Some(event) => push(&event, &mut self.cursor, &mut self.ready),
+                    None => break,
+                }
             }
             return Ok(());
         }
@@ -105,7 +123,7 @@ impl EventFeed {
                 Ok((run.journal.events(run.id(), cursor, u64::MAX, PAGE)?, status))
             })
             .await?;
-        events.iter().for_each(|event| self.push(event));
+        events.iter().for_each(|event| push(event, &mut self.cursor, &mut self.ready));
         if events.is_empty() && status != RunStatus::Open {
             self.ended = true;
             self.ready.push_back("event: end\ndata: {}\n\n".to_owned());
@@ -114,15 +132,16 @@ impl EventFeed {
         }
         Ok(())
     }
+}
 
-    fn push(&mut self, event: &EventRecord) {
-        // The numbers that a live stream skips while it catches up are deltas, and were never sent.
-        self.cursor = self.cursor.max(event.seq);
-        let mut text = format!("id: {}\ndata: ", event.seq);
-        // One line: JSON has no bare line ends.
-        let _ = writeln!(text, "{}\n", serde_json::to_string(event).unwrap_or_default());
-        self.ready.push_back(text);
-    }
+/// Makes an event ready to be sent.
+fn push(event: &EventRecord, cursor: &mut u64, ready: &mut VecDeque<String>) {
+    // The numbers that a live stream skips while it catches up are deltas, and were never sent.
+    *cursor = event.seq.max(*cursor);
+    let mut text = format!("id: {}\ndata: ", event.seq);
+    // One line: JSON has no bare line ends.
+    let _ = writeln!(text, "{}\n", serde_json::to_string(event).unwrap_or_default());
+    ready.push_back(text);
 }
 
 /// Keeps a stream to a number of events per second.

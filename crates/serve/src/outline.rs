@@ -289,10 +289,10 @@ impl Outline {
         }
     }
 
-    /// The timeline so far; what is still going on ends with the newest event.
-    pub(crate) fn timeline(&self) -> Timeline {
+    /// The timeline so far. What is still going on ends now, or with the newest event if nobody works on the run.
+    pub(crate) fn timeline(&self, now_ms: Option<i64>) -> Timeline {
         let mut spans = self.spans.all().to_vec();
-        let now = self.last_ms - self.started_ms;
+        let now = now_ms.unwrap_or(self.last_ms).max(self.last_ms) - self.started_ms;
         let mut going_on = |lane: usize, kind, start: i64, seq, label| {
             let start = start - self.started_ms;
             spans.push(Span { lane, kind, start, end: now.max(start), seq, label, failed: false, count: 1 });

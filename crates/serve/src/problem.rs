@@ -33,7 +33,7 @@ struct ProblemText {
     #[serde(skip_serializing_if = "Option::is_none")]
     help: Option<String>,
     /// Inputs that are wrong, and why.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     fields: BTreeMap<String, String>,
 }
 

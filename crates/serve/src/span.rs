@@ -41,10 +41,10 @@ pub(crate) struct Span {
     /// Tool, stage or turn.
     pub(crate) label: String,
     /// Whether it failed.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) failed: bool,
     /// How many spans were merged into this one.
-    #[serde(skip_serializing_if = "is_one")]
+    #[serde(default = "one", skip_serializing_if = "is_one")]
     pub(crate) count: u32,
 }
 
@@ -101,12 +101,14 @@ impl SpanList {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn one() -> u32 {
+    1
+}
+
 fn is_false(value: &bool) -> bool {
     !value
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_one(value: &u32) -> bool {
     *value == 1
 }

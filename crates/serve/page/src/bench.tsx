@@ -142,7 +142,7 @@ function Plot({ title, labels, x, y, low, high, xLabel, yLabel }: PlotProps) {
         legend: { show: false },
         cursor: { drag: { x: false, y: false } },
         scales: { x: { time: false, range: (_, min, max) => pad(min ?? 0, max ?? 1) }, y: { range: (_, __, max) => (yLabel === "%" ? [0, 100] : [0, (max ?? 1) * 1.1 || 1]) } },
-        axes: [{ ...axis, label: xLabel, labelSize: 18, labelFont: "11px system-ui" }, { ...axis, size: 46 }],
+        axes: [{ ...axis, incrs: xLabel === "US dollars" ? undefined : [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000], label: xLabel, labelSize: 18, labelFont: "11px system-ui" }, { ...axis, size: 46 }],
         series: [{}, { stroke: "transparent", points: { show: true, size: 6, fill: colour("--accent"), stroke: colour("--accent") } }],
         hooks: { draw: [whiskers] },
       },

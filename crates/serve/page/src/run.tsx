@@ -4,7 +4,7 @@ import type { Context, Event, Program, RunDetail, Session, Timeline as TimelineD
 import { follow as followRun, get, post, Refused, runPath } from "./api";
 import { count, dollars, percent, shortId, span } from "./format";
 import { useKeys } from "./keys";
-import { Ago, Badge, Code, Copy, Meter, Problem, useLoad } from "./parts";
+import { Ago, Badge, Code, Copy, Meter, Problem, useInterval, useLoad } from "./parts";
 import { decide, QuestionCard } from "./questions";
 import { go, setQuery, usePlace } from "./router";
 import { Log, Matches } from "./store";
@@ -180,6 +180,8 @@ export function RunPage({ run, session }: { run: string; session: Session }) {
     const event = log.at(next) ?? (await log.find(log.starts[Math.floor(next / 200)] ?? 0), log.at(next));
     if (event) void show(event.seq);
   };
+  // What is going on grows, and a run of another process may end without an event.
+  useInterval(() => !detail?.ended_ms && connected && refresh(), 2000);
   const first = detail?.open_questions.find((question) => question.kind === "approval");
   const writable = !session.read_only;
   useKeys([
@@ -212,7 +214,7 @@ export function RunPage({ run, session }: { run: string; session: Session }) {
         <div class="facts">
           {detail && <Badge state={detail.state} />}
           <span title={run}>{shortId(run)} <Copy text={run} what="Copy the run's id" /></span>
-          {detail?.model && <span>{detail.model}</span>}
+          {detail?.model && <span class="clip model" title={detail.model}>{detail.model}</span>}
           {detail && <Ago ms={detail.started_ms} />}
           {timeline && <span title="duration">{span(detail?.ended_ms ? detail.ended_ms - detail.started_ms : timeline.length_ms)}</span>}
           {totals && <span title="turns">{totals.turns} turns</span>}
@@ -329,30 +331,48 @@ function ContextPanel({ run }: { run: string }) {
   );
 }
 
+interface ProgramCall {
+  label: string;
+  status: string;
+  ms: number;
+  seq?: number;
+}
+
+/// The lines of a program that call the tasks of a run. The journal knows tasks by position, not by line: a task is found by
+/// the instructions it was given.
+function callsByLine(text: string, timeline?: TimelineData): ProgramCall[][] {
+  const lines = text.split("\n");
+  const calls = lines.map(() => [] as ProgramCall[]);
+  const atoms = [...text.matchAll(/\(defatom\s+([^\s()]+)[\s\S]*?\(instructions\s+"((?:[^"\\]|\\.)*)"/g)].map(([, name, words]) => {
+    const pattern = words!.split(/\{\{[^}]*\}\}/).map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+    return { name: name!, is: new RegExp("^" + pattern.join("[\\s\\S]*")) };
+  });
+  const seen = new Map<string, number>();
+  for (const [n, lane] of (timeline?.lanes ?? []).entries()) {
+    const atom = lane.task === "main" ? undefined : atoms.find((atom) => atom.is.test(lane.label));
+    if (!atom) continue;
+    const places = lines.flatMap((line, at) => (line.includes(`(${atom.name} `) || line.includes(`(${atom.name})`) ? [at] : []));
+    const nth = seen.get(atom.name) ?? 0;
+    seen.set(atom.name, nth + 1);
+    const at = places[Math.min(nth, places.length - 1)];
+    const first = timeline!.spans.find((span) => span.lane === n);
+    if (at !== undefined) calls[at]!.push({ label: lane.task.replace(/^main\//, ""), status: lane.status ?? "running", ms: (lane.end ?? timeline!.length_ms) - lane.start, seq: first?.seq });
+  }
+  return calls;
+}
+
 /// The text of a program, with the tasks that ran beside the lines that call them.
 function ProgramPanel({ run, timeline, open }: { run: string; timeline?: TimelineData; open: (seq: number) => void }) {
   const [program, error] = useLoad((signal) => get<Program>(runPath(run, "/program"), signal), [run]);
   if (error !== undefined) return <Problem error={error} />;
   if (!program) return <section class="panel" aria-busy="true" />;
-  const lines = program.text.split("\n");
-  const calls = lines.map(() => [] as { label: string; status: string; ms: number; seq?: number }[]);
-  const seen = new Map<string, number>();
-  for (const [n, lane] of (timeline?.lanes ?? []).entries()) {
-    if (lane.task === "main") continue;
-    const name = (lane.task.split("/").pop() ?? "").replace(/[-.#]?\d+$/, "");
-    const nth = seen.get(name) ?? 0;
-    seen.set(name, nth + 1);
-    const places = lines.flatMap((line, at) => (name && line.includes(`(${name}`) ? [at] : []));
-    const at = places[Math.min(nth, places.length - 1)];
-    const span = timeline!.spans.find((span) => span.lane === n);
-    if (at !== undefined) calls[at]!.push({ label: lane.task.replace(/^main\//, ""), status: lane.status ?? "running", ms: (lane.end ?? timeline!.length_ms) - lane.start, seq: span?.seq });
-  }
+  const calls = callsByLine(program.text, timeline);
   return (
     <section class="panel">
-      <h2>{program.kind} {program.name}<Copy text={program.text} /></h2>
+      <h2>{program.kind} {program.name} <Copy text={program.text} /></h2>
       {Object.keys(program.inputs).length > 0 && <Code text={JSON.stringify(program.inputs, null, 2)} />}
-      <table class="program"><tbody>{lines.map((line, n) => (
-        <tr key={n}><td class="num dim">{n + 1}</td><td><pre>{line || " "}</pre></td><td>{calls[n]!.map((call) => <button key={call.label} class={`call ${call.status}`} onClick={() => call.seq && open(call.seq)}>{call.label} {call.status} {span(call.ms)}</button>)}</td></tr>
+      <table class="program"><tbody>{program.text.trimEnd().split("\n").map((line, n) => (
+        <tr key={n}><td class="num dim">{n + 1}</td><td><pre>{line || " "}</pre></td><td>{calls[n]!.slice(0, 12).map((call) => <button key={call.label} class={`call ${call.status}`} onClick={() => call.seq && open(call.seq)}>{call.label} {call.status} {span(call.ms)}</button>)}{calls[n]!.length > 12 && <span class="dim">and {calls[n]!.length - 12} more</span>}</td></tr>
       ))}</tbody></table>
     </section>
   );

@@ -224,6 +224,8 @@ function describe(event: Event, call: (id: string) => Event | undefined): Descri
         <><b>{event.status === "completed" ? "Completed" : event.status}</b> <span class="dim">{event.total_turns} turns, {count(event.total_tokens)} tokens, {span(event.duration_ms)}{event.cost_usd ? `, $${event.cost_usd.toFixed(4)}` : ""}</span></>,
         event.error ? <p>{event.error.code}: {event.error.message}</p> : event.task === "main" ? undefined : <Fold label={`answer: ${oneLine(event.answer, 100)}`}><Markdown text={event.answer} /></Fold>,
       ];
+    case "task_report":
+      return ["meta", <Fold label={<>Report <span class="dim">{[`${event.tool_calls_total} calls`, event.tool_errors_total ? `${event.tool_errors_total} failed` : "", event.files_changed.length ? `${event.files_changed.length} files changed` : "", event.verify ? `verification ${event.verify.passed ? "passed" : "failed"}` : ""].filter(Boolean).join(", ")}</span></>}><Code text={JSON.stringify(event, null, 2)} /></Fold>];
     case "gap":
       return ["meta", <>live fragments {event.from} to {event.to} were skipped</>];
     default: {

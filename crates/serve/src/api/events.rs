@@ -232,9 +232,9 @@ pub(super) async fn export(
     Params(query): Params<ExportQuery>,
 ) -> Result<Response, Problem> {
     let run = site.read(move |site| site.find(&run, query.project.as_deref())).await?;
-    let (end, content) = match query.format {
-        ExportFormat::Events => ("jsonl", "application/jsonl"),
-        ExportFormat::Markdown => ("md", "text/markdown; charset=utf-8"),
+    let end = match query.format {
+        ExportFormat::Events => "jsonl",
+        ExportFormat::Markdown => "md",
     };
     let name = format!("attachment; filename=\"{}.{end}\"", run.id());
     let pages = futures_util::stream::unfold(Some((run, 0)), move |state| {
@@ -260,7 +260,7 @@ pub(super) async fn export(
         }
     });
     let mut response = Response::new(Body::from_stream(pages));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
     if let Ok(name) = HeaderValue::from_str(&name) {
         response.headers_mut().insert(CONTENT_DISPOSITION, name);
     }

@@ -172,7 +172,8 @@ pub(super) async fn timeline(
     site.read(move |site| {
         let run = site.find(&run, query.project.as_deref())?;
         let outline = site.outline(&run)?;
-        let timeline = outline.lock().timeline();
+        let now = run.is_worked_on().then(|| run.journal.now_ms());
+        let timeline = outline.lock().timeline(now);
         Ok(Json(timeline))
     })
     .await
