@@ -3,10 +3,10 @@
 use std::io::{BufRead, BufReader, IsTerminal};
 use std::process::{Command, Stdio};
 
-use crate::{Outcome, mcp_servers, prerequisites, real_model, root, step};
+use crate::{Outcome, mcp_servers, prerequisites, protocol_peers, real_model, root, step};
 
-/// Runs unit and integration tests, those with a real model and real MCP servers, then doc tests; all run
-/// even if the first fail.
+/// Runs unit and integration tests, those with a real model, real MCP servers and protocol peers, then doc tests; all
+/// run even if the first fail.
 pub(crate) fn run(filter: &[String]) -> Outcome {
     prerequisites::ensure(prerequisites::TEST)?;
     let mut summary = None;
@@ -15,17 +15,24 @@ pub(crate) fn run(filter: &[String]) -> Outcome {
         if filter.is_empty() { real_model::install().and_then(|()| real_model::test()) } else { Ok(()) };
     let servers =
         if filter.is_empty() { mcp_servers::install().and_then(|()| mcp_servers::test()) } else { Ok(()) };
+    let peers = if filter.is_empty() {
+        protocol_peers::install().and_then(|()| protocol_peers::test())
+    } else {
+        Ok(())
+    };
     let docs = if filter.is_empty() {
         step::run("doc tests", step::cargo(), ["test", "--doc", "--workspace", "--locked", "--quiet"])
     } else {
         Ok(())
     };
-    for failure in [&tests, &real, &servers, &docs].into_iter().filter_map(|result| result.as_ref().err()) {
+    for failure in
+        [&tests, &real, &servers, &peers, &docs].into_iter().filter_map(|result| result.as_ref().err())
+    {
         eprintln!("xtask: {failure}");
     }
     println!("{}", summary.unwrap_or_else(|| "no tests were run".to_owned()).trim());
     // Already reported above: the summary must be the last line in any case.
-    tests.and(real).and(servers).and(docs).map_err(|_| String::new())
+    tests.and(real).and(servers).and(peers).and(docs).map_err(|_| String::new())
 }
 
 fn nextest(filter: &[String], summary: &mut Option<String>) -> Outcome {

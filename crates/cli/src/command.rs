@@ -12,6 +12,8 @@ pub(crate) mod init;
 pub(crate) mod launcher;
 pub(crate) mod manual;
 pub(crate) mod match_templates;
+#[cfg(feature = "mcp")]
+pub(crate) mod mcp;
 pub(crate) mod memory;
 pub(crate) mod models;
 pub(crate) mod prompt;
@@ -52,6 +54,8 @@ pub(crate) enum Command {
     Workflows(workflows::WorkflowsArgs),
     Match(match_templates::MatchArgs),
     Memory(memory::MemoryArgs),
+    #[cfg(feature = "mcp")]
+    Mcp(mcp::McpArgs),
     Check(check::CheckArgs),
     Fmt(fmt::FmtArgs),
     Init(init::InitArgs),
@@ -74,6 +78,8 @@ impl Command {
     pub(crate) fn tools(&self) -> ToolUse {
         match self {
             Self::Demo(_) | Self::Run(_) | Self::Task(_) | Self::Review(_) | Self::Resume(_) => ToolUse::Run,
+            #[cfg(feature = "mcp")]
+            Self::Mcp(_) => ToolUse::Run,
             Self::Doctor(_) => ToolUse::Probed,
             Self::Runs(_)
             | Self::Show(_)
@@ -126,6 +132,8 @@ impl Command {
             Self::Workflows(args) => workflows::workflows(&args, process),
             Self::Match(args) => match_templates::matching(&args, process),
             Self::Memory(args) => memory::memory(&args, process),
+            #[cfg(feature = "mcp")]
+            Self::Mcp(args) => Box::pin(mcp::mcp(args, process)).await,
             Self::Check(args) => check::check(&args, process),
             Self::Fmt(args) => fmt::fmt(&args, process),
             Self::Init(args) => init::init(&args, process),

@@ -170,6 +170,11 @@ impl RunHandle {
         question.map(|wait| self.embedded.signal(&wait.signal, value)).is_some()
     }
 
+    /// Whether the run's task has ended, by a result or a panic.
+    pub fn is_finished(&self) -> bool {
+        self.work.is_finished()
+    }
+
     /// Waits for the run to end.
     pub async fn outcome(self) -> RunOutcome {
         match self.work.await {

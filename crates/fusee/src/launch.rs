@@ -34,6 +34,9 @@ pub trait Launcher: Send + Sync {
     /// Opens the journal of the project that `directory` belongs to; `None` if nothing has been run there.
     fn journal(&self, directory: &Path) -> Result<Option<Journal>, LaunchError>;
 
+    /// Names of the models that can be chosen in `directory`; the configured one first.
+    fn models(&self, directory: &Path) -> Result<Vec<String>, LaunchError>;
+
     /// The templates and workflows that can be started by name in `directory`.
     fn tasks(&self, directory: &Path) -> Result<Vec<NamedTask>, LaunchError>;
 }

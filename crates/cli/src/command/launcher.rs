@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use clap::Args;
 use fusee::engine::approval::{AnsweredOutside, Approver};
 use fusee::engine::journal::{BoxFuture, Journal, RunId};
 use fusee::engine::lang::Callable;
@@ -19,18 +20,23 @@ use super::resume;
 use super::run::{ContinuedRun, Presentation, RunArgs, prepare};
 use super::run_setup::RunTarget;
 use super::task;
-use crate::config;
 use crate::config::flags::{ApprovalFlags, FlowFlags, LimitFlags, ModelFlags, RunIdFlag};
+use crate::config::{self, Config};
 use crate::process::Process;
 use crate::process::error::CliError;
 use crate::project::{Project, template_source, workflow_registry};
 
 /// Flags of the command that runs the front end; they apply to every run that does not set the same itself.
-#[derive(Clone, Default)]
+#[derive(Args, Clone, Default)]
 pub(crate) struct LaunchFlags {
+    #[command(flatten)]
     pub(crate) model: ModelFlags,
+    #[command(flatten)]
     pub(crate) gates: ApprovalFlags,
+    #[command(flatten)]
     pub(crate) limits: LimitFlags,
+    /// Load agent settings from this TOML or JSON file
+    #[arg(long, value_name = "FILE", help_heading = "Flow")]
     pub(crate) agent: Option<PathBuf>,
 }
 
@@ -133,7 +139,26 @@ impl Launcher for CommandLauncher {
     }
 
     fn journal(&self, directory: &Path) -> Result<Option<Journal>, LaunchError> {
-        Ok(self.project(directory)?.read_journal()?)
+        let project = self.project(directory)?;
+        let Some(journal) = project.read_journal()? else { return Ok(None) };
+        let config = Config::gather(Some(&project.config_file()), &self.process.environment, Vec::new())?;
+        // Answers to questions are written; a journal that cannot be written can still be read.
+        let open = || project.open_journal(config.journal());
+        Ok(Some(self.process.journals.get_or_open(&project.journal, open).unwrap_or(journal)))
+    }
+
+    fn models(&self, directory: &Path) -> Result<Vec<String>, LaunchError> {
+        let project = self.project(directory)?;
+        let (agent, environment) = (self.flags.agent.as_deref(), &self.process.environment);
+        let config =
+            Config::gather_for(Some(&project.config_file()), agent, environment, self.flags.model.values())?;
+        let mut names: Vec<String> = config.text("model").map(str::to_owned).into_iter().collect();
+        for entry in config.models() {
+            if !names.contains(&entry.name) {
+                names.push(entry.name.clone());
+            }
+        }
+        Ok(names)
     }
 
     fn tasks(&self, directory: &Path) -> Result<Vec<NamedTask>, LaunchError> {

@@ -8,8 +8,11 @@ use crate::process::error::CliError;
 use crate::process::stdio;
 
 /// Features that can be chosen when the binary is built, and whether this one has them.
-const FEATURES: &[(&str, bool)] =
-    &[("grammars", cfg!(feature = "grammars")), ("local", cfg!(feature = "local"))];
+const FEATURES: &[(&str, bool)] = &[
+    ("grammars", cfg!(feature = "grammars")),
+    ("local", cfg!(feature = "local")),
+    ("mcp", cfg!(feature = "mcp")),
+];
 
 /// Prints the version; with `verbose` also what a bug report needs.
 pub(crate) async fn version(verbose: bool, process: &Process) -> Result<ExitStatus, CliError> {

@@ -7,7 +7,8 @@ use std::process::Command;
 
 /// Allowed dependencies between crates, as drawn in ARCHITECTURE.md.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("fusee-cli", &["fusee"]),
+    ("fusee-cli", &["fusee", "fusee-mcp-server"]),
+    ("fusee-mcp-server", &["fusee"]),
     ("fusee", &["fusee-engine"]),
     ("fusee-engine", &["fusee-journal", "fusee-lang", "fusee-model", "fusee-text", "fusee-tools"]),
     ("fusee-lang", &["fusee-text"]),

@@ -46,6 +46,7 @@ mod kill_sweep;
 mod loading;
 mod manifests;
 mod mcp;
+mod mcp_server;
 mod output;
 mod overflow;
 mod phases;
