@@ -74,7 +74,7 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
         ],
     ),
     ("History", &["runs", "show", "replay"]),
-    ("Protocols", &["mcp"]),
+    ("Protocols", &["mcp", "acp"]),
     ("Setup", &["init", "config", "trust", "approvals", "doctor", "models", "completions", "docs"]),
 ];
 

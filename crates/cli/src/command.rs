@@ -1,5 +1,7 @@
 //! The commands, one per file, each with its arguments and its help text.
 
+#[cfg(feature = "acp")]
+pub(crate) mod acp;
 pub(crate) mod approvals;
 pub(crate) mod check;
 pub(crate) mod completions;
@@ -56,6 +58,8 @@ pub(crate) enum Command {
     Memory(memory::MemoryArgs),
     #[cfg(feature = "mcp")]
     Mcp(mcp::McpArgs),
+    #[cfg(feature = "acp")]
+    Acp(acp::AcpArgs),
     Check(check::CheckArgs),
     Fmt(fmt::FmtArgs),
     Init(init::InitArgs),
@@ -80,6 +84,8 @@ impl Command {
             Self::Demo(_) | Self::Run(_) | Self::Task(_) | Self::Review(_) | Self::Resume(_) => ToolUse::Run,
             #[cfg(feature = "mcp")]
             Self::Mcp(_) => ToolUse::Run,
+            #[cfg(feature = "acp")]
+            Self::Acp(_) => ToolUse::Run,
             Self::Doctor(_) => ToolUse::Probed,
             Self::Runs(_)
             | Self::Show(_)
@@ -134,6 +140,8 @@ impl Command {
             Self::Memory(args) => memory::memory(&args, process),
             #[cfg(feature = "mcp")]
             Self::Mcp(args) => Box::pin(mcp::mcp(args, process)).await,
+            #[cfg(feature = "acp")]
+            Self::Acp(args) => Box::pin(acp::acp(args, process)).await,
             Self::Check(args) => check::check(&args, process),
             Self::Fmt(args) => fmt::fmt(&args, process),
             Self::Init(args) => init::init(&args, process),

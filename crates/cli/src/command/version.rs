@@ -9,9 +9,11 @@ use crate::process::stdio;
 
 /// Features that can be chosen when the binary is built, and whether this one has them.
 const FEATURES: &[(&str, bool)] = &[
+    ("acp", cfg!(feature = "acp")),
     ("grammars", cfg!(feature = "grammars")),
     ("local", cfg!(feature = "local")),
     ("mcp", cfg!(feature = "mcp")),
+    ("telemetry", cfg!(feature = "telemetry")),
 ];
 
 /// Prints the version; with `verbose` also what a bug report needs.

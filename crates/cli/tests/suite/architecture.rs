@@ -7,7 +7,9 @@ use std::process::Command;
 
 /// Allowed dependencies between crates, as drawn in ARCHITECTURE.md.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("fusee-cli", &["fusee", "fusee-mcp-server"]),
+    ("fusee-cli", &["fusee", "fusee-acp", "fusee-mcp-server", "fusee-telemetry"]),
+    ("fusee-telemetry", &["fusee"]),
+    ("fusee-acp", &["fusee"]),
     ("fusee-mcp-server", &["fusee"]),
     ("fusee", &["fusee-engine"]),
     ("fusee-engine", &["fusee-journal", "fusee-lang", "fusee-model", "fusee-text", "fusee-tools"]),

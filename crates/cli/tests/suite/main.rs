@@ -10,6 +10,7 @@
     reason = "a test panics when it fails, and does not go through the product's seams"
 )]
 
+mod acp;
 mod agents;
 mod answers;
 mod approval_and_command_faults;
@@ -65,6 +66,7 @@ mod sandbox;
 mod secrets;
 mod sections;
 mod shipped_workflows;
+mod silent_client;
 mod small_models;
 mod soak;
 mod spec_sections;
@@ -76,6 +78,7 @@ mod task_context;
 mod task_files;
 mod task_results;
 mod task_system;
+mod telemetry;
 mod template_tasks;
 mod templates;
 mod terminal;
