@@ -8,13 +8,13 @@ use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
     AgentCapabilities, AuthMethod, AuthMethodAgent, AuthenticateResponse, CancelNotification,
     CloseSessionRequest, CloseSessionResponse, Error, Implementation, InitializeResponse,
-    ListSessionsRequest, ListSessionsResponse, LoadSessionRequest, LoadSessionResponse, NewSessionRequest,
-    NewSessionResponse, PromptCapabilities, PromptRequest, ResumeSessionRequest, ResumeSessionResponse,
-    SessionCapabilities, SessionCloseCapabilities, SessionInfo, SessionListCapabilities,
-    SessionResumeCapabilities, SetSessionConfigOptionRequest, SetSessionConfigOptionResponse,
-    SetSessionModeRequest, SetSessionModeResponse,
+    ListSessionsRequest, ListSessionsResponse, LoadSessionRequest, LoadSessionResponse, McpCapabilities,
+    McpServer, NewSessionRequest, NewSessionResponse, PromptCapabilities, PromptRequest,
+    ResumeSessionRequest, ResumeSessionResponse, SessionCapabilities, SessionCloseCapabilities, SessionInfo,
+    SessionListCapabilities, SessionResumeCapabilities, SetSessionConfigOptionRequest,
+    SetSessionConfigOptionResponse, SetSessionModeRequest, SetSessionModeResponse,
 };
-use fusee::launch::Launcher;
+use fusee::launch::{LaunchMcpServer, LaunchMcpTransport, Launcher};
 use fusee::system::new_run_id;
 use parking_lot::Mutex;
 use serde::Serialize;
@@ -27,6 +27,8 @@ use crate::session::Session;
 
 /// Sessions that one process holds open.
 const MAX_SESSIONS: usize = 1000;
+/// Longest name of an MCP server.
+const MAX_SERVER_NAME: usize = 32;
 /// Sessions that are listed at a time.
 const LISTED: usize = 100;
 
@@ -113,7 +115,7 @@ impl Agent {
     fn open(&self, params: Value) -> Result<(Arc<Session>, Value), Error> {
         let request: NewSessionRequest = parse(params)?;
         let id = new_run_id().map_err(|error| failed(&error))?.to_string();
-        let session = self.create(id.clone(), request.cwd)?;
+        let session = self.create(id.clone(), request.cwd, &request.mcp_servers)?;
         let answer =
             NewSessionResponse::new(id.clone()).modes(session.modes()).config_options(session.options());
         self.sessions.lock().insert(id, Arc::clone(&session));
@@ -121,14 +123,14 @@ impl Agent {
     }
 
     async fn load(&self, params: Value, replay: bool) -> Result<(Arc<Session>, Value), Error> {
-        let (id, cwd) = if replay {
+        let (id, cwd, servers) = if replay {
             let request: LoadSessionRequest = parse(params)?;
-            (request.session_id.0.to_string(), request.cwd)
+            (request.session_id.0.to_string(), request.cwd, request.mcp_servers)
         } else {
             let request: ResumeSessionRequest = parse(params)?;
-            (request.session_id.0.to_string(), request.cwd)
+            (request.session_id.0.to_string(), request.cwd, request.mcp_servers)
         };
-        let session = self.create(id.clone(), cwd)?;
+        let session = self.create(id.clone(), cwd, &servers)?;
         // Known from now on, so that updates and cancellations find it.
         if let Some(former) = self.sessions.lock().insert(id.clone(), Arc::clone(&session)) {
             former.cancel();
@@ -146,7 +148,7 @@ impl Agent {
         Ok((session, answer))
     }
 
-    fn create(&self, id: String, cwd: PathBuf) -> Result<Arc<Session>, Error> {
+    fn create(&self, id: String, cwd: PathBuf, servers: &[McpServer]) -> Result<Arc<Session>, Error> {
         if !cwd.is_absolute() {
             return Err(invalid("cwd must be an absolute path"));
         }
@@ -156,7 +158,8 @@ impl Agent {
         if self.sessions.lock().len() >= MAX_SESSIONS {
             return Err(failed("too many sessions are open; close some"));
         }
-        Ok(Session::new(id, cwd, Arc::clone(&self.launcher), Arc::clone(&self.connection)))
+        let servers = servers.iter().filter_map(mcp_server).collect();
+        Ok(Session::new(id, cwd, servers, Arc::clone(&self.launcher), Arc::clone(&self.connection)))
     }
 
     async fn prompt(self: &Arc<Self>, id: Value, params: Value) {
@@ -213,6 +216,7 @@ fn initialize() -> InitializeResponse {
     let capabilities = AgentCapabilities::new()
         .load_session(true)
         .prompt_capabilities(PromptCapabilities::new().embedded_context(true))
+        .mcp_capabilities(McpCapabilities::new().http(true))
         .session_capabilities(sessions);
     let login = AuthMethodAgent::new("configured", "Configured model")
         .description("Uses the model and the key of your Fusee configuration".to_owned());
@@ -220,6 +224,27 @@ fn initialize() -> InitializeResponse {
         .agent_capabilities(capabilities)
         .auth_methods(vec![AuthMethod::Agent(login)])
         .agent_info(Implementation::new("fusee", env!("CARGO_PKG_VERSION")).title("Fusee".to_owned()))
+}
+
+/// A server of the client. Its name is the prefix of its tools; server-sent events are not offered, so nobody asks for
+/// them.
+fn mcp_server(server: &McpServer) -> Option<LaunchMcpServer> {
+    let (name, transport) = match server {
+        McpServer::Stdio(stdio) => {
+            let program = std::iter::once(stdio.command.display().to_string());
+            let command = program.chain(stdio.args.iter().cloned()).collect();
+            let env = stdio.env.iter().map(|pair| (pair.name.clone(), pair.value.clone())).collect();
+            (&stdio.name, LaunchMcpTransport::Program { command, env })
+        }
+        McpServer::Http(http) => {
+            let headers = http.headers.iter().map(|pair| (pair.name.clone(), pair.value.clone())).collect();
+            (&http.name, LaunchMcpTransport::Address { url: http.url.clone(), headers })
+        }
+        _ => return None,
+    };
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "_-".contains(c) { c } else { '_' };
+    let name: String = name.chars().map(plain).take(MAX_SERVER_NAME).collect();
+    (!name.is_empty()).then_some(LaunchMcpServer { name, transport })
 }
 
 fn parse<T: DeserializeOwned>(params: Value) -> Result<T, Error> {

@@ -11,7 +11,7 @@ use agent_client_protocol_schema::v1::{
 use fusee::approval::OutsideAnswer;
 use fusee::engine::run::settings_of;
 use fusee::journal::{Journal, RunId, RunRow, RunStatus};
-use fusee::launch::{LaunchRequest, LaunchWork, Launcher, NamedTask};
+use fusee::launch::{LaunchMcpServer, LaunchRequest, LaunchWork, Launcher, NamedTask};
 use fusee::model::CancellationToken;
 use parking_lot::Mutex;
 
@@ -32,6 +32,8 @@ const MAX_TURNS: usize = 8;
 /// A conversation with a client.
 pub(crate) struct Session {
     cwd: PathBuf,
+    /// MCP servers of the client.
+    servers: Vec<LaunchMcpServer>,
     launcher: Arc<dyn Launcher>,
     output: SessionOutput,
     state: Mutex<SessionState>,
@@ -71,12 +73,13 @@ impl Session {
     pub(crate) fn new(
         id: String,
         cwd: PathBuf,
+        servers: Vec<LaunchMcpServer>,
         launcher: Arc<dyn Launcher>,
         connection: Arc<Connection>,
     ) -> Arc<Self> {
         let (state, work) = (Mutex::default(), tokio::sync::Mutex::default());
         let output = SessionOutput { connection, session: id };
-        Arc::new(Self { cwd, launcher, output, state, work })
+        Arc::new(Self { cwd, servers, launcher, output, state, work })
     }
 
     /// Announces a turn, so that it can be cancelled from now on.
@@ -210,6 +213,7 @@ impl Session {
                 run: Some(self.run_id(state.runs + 1)?),
                 continues: state.last.clone(),
                 approver: Some(self.approver()),
+                mcp_servers: self.servers.clone(),
                 ..LaunchRequest::default()
             };
             (state.settings.apply(request), state.runs + 1)

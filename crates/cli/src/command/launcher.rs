@@ -12,7 +12,8 @@ use fusee::engine::review::CodeReview;
 use fusee::engine::run::{self, ExitStatus, RunHandle};
 use fusee::engine::template::{LoadedTemplates, Template};
 use fusee::launch::{
-    LaunchError, LaunchErrorKind, LaunchRequest, LaunchWork, Launcher, NamedTask, NamedTaskKind,
+    LaunchError, LaunchErrorKind, LaunchMcpServer, LaunchMcpTransport, LaunchRequest, LaunchWork, Launcher,
+    NamedTask, NamedTaskKind,
 };
 use serde_json::{Map, Value, json};
 
@@ -21,10 +22,13 @@ use super::run::{ContinuedRun, Presentation, RunArgs, prepare};
 use super::run_setup::RunTarget;
 use super::task;
 use crate::config::flags::{ApprovalFlags, FlowFlags, LimitFlags, ModelFlags, RunIdFlag};
-use crate::config::{self, Config};
+use crate::config::{self, Config, McpEntry, McpReach, ValueOrigin};
 use crate::process::Process;
 use crate::process::error::CliError;
 use crate::project::{Project, template_source, workflow_registry};
+
+/// Time limit of a server that a request brings along, as for a configured one.
+const MCP_TIMEOUT_S: u64 = 60;
 
 /// Flags of the command that runs the front end; they apply to every run that does not set the same itself.
 #[derive(Args, Clone, Default)]
@@ -96,6 +100,7 @@ impl CommandLauncher {
         };
         let given = request.limits;
         Ok(RunArgs {
+            mcp: request.mcp_servers.iter().map(mcp_entry).collect(),
             name: RunIdFlag { run_id: request.run.clone() },
             model: ModelFlags { model: request.model.clone().or(model.model), base_url, api },
             flow: FlowFlags {
@@ -189,6 +194,22 @@ impl Launcher for CommandLauncher {
         }
         tasks.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(tasks)
+    }
+}
+
+/// A server of a request as if it were configured.
+fn mcp_entry(server: &LaunchMcpServer) -> McpEntry {
+    let reach = match server.transport.clone() {
+        LaunchMcpTransport::Program { command, env } => McpReach::Program { command, env },
+        LaunchMcpTransport::Address { url, headers } => McpReach::Address { url, headers },
+    };
+    McpEntry {
+        name: server.name.clone(),
+        reach,
+        allow: None,
+        block: Vec::new(),
+        timeout_s: MCP_TIMEOUT_S,
+        origin: ValueOrigin::BuiltIn,
     }
 }
 
