@@ -13,6 +13,7 @@
 
 pub mod events;
 pub mod kill_injection;
+pub mod peer;
 pub mod project;
 pub mod script;
 mod secret_scan;

@@ -299,6 +299,11 @@ impl Running {
         pipe.write_all(keys.as_bytes()).expect("a command that reads");
     }
 
+    /// Closes stdin, so that the command sees the end of its input.
+    pub fn close_stdin(&mut self) {
+        drop(self.child.stdin.take());
+    }
+
     /// Output on stdout so far.
     pub fn stdout_so_far(&self) -> String {
         fs::read_to_string(&self.stdout).unwrap_or_default()

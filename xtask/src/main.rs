@@ -20,6 +20,7 @@ mod lint;
 mod local;
 mod mcp_servers;
 mod prerequisites;
+mod protocol_peers;
 mod real_model;
 mod step;
 mod test;

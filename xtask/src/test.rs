@@ -3,9 +3,12 @@
 use std::io::{BufRead, BufReader, IsTerminal};
 use std::process::{Command, Stdio};
 
-use crate::{Outcome, attack, bench_tools, mcp_servers, prerequisites, real_model, root, step, web};
+use crate::{
+    Outcome, attack, bench_tools, mcp_servers, prerequisites, protocol_peers, real_model, root, step, web,
+};
 
-/// Runs unit and integration tests, then the suites with real parts (a model, MCP servers, benchmark tools, a browser),
+/// Runs unit and integration tests, then the suites with real parts (a model, MCP servers, protocol clients, benchmark tools, a
+/// browser),
 /// two minutes of random attacks, and doc tests; all run even if the first fail.
 pub(crate) fn run(filter: &[String]) -> Outcome {
     prerequisites::ensure(prerequisites::TEST)?;
@@ -15,6 +18,7 @@ pub(crate) fn run(filter: &[String]) -> Outcome {
         results.extend([
             real_model::install().and_then(|()| real_model::test()),
             mcp_servers::install().and_then(|()| mcp_servers::test()),
+            protocol_peers::install().and_then(|()| protocol_peers::test()),
             bench_tools::install().and_then(|()| bench_tools::test()),
             web::install().and_then(|()| web::test()),
             attack::test(),

@@ -1,5 +1,7 @@
 //! The commands, one per file, each with its arguments and its help text.
 
+#[cfg(feature = "acp")]
+pub(crate) mod acp;
 pub(crate) mod approvals;
 pub(crate) mod bench;
 pub(crate) mod check;
@@ -13,6 +15,8 @@ pub(crate) mod init;
 pub(crate) mod launcher;
 pub(crate) mod manual;
 pub(crate) mod match_templates;
+#[cfg(feature = "mcp")]
+pub(crate) mod mcp;
 pub(crate) mod memory;
 pub(crate) mod models;
 pub(crate) mod prompt;
@@ -58,6 +62,10 @@ pub(crate) enum Command {
     Match(match_templates::MatchArgs),
     Memory(memory::MemoryArgs),
     Bench(bench::BenchArgs),
+    #[cfg(feature = "mcp")]
+    Mcp(mcp::McpArgs),
+    #[cfg(feature = "acp")]
+    Acp(acp::AcpArgs),
     Check(check::CheckArgs),
     Fmt(fmt::FmtArgs),
     Init(init::InitArgs),
@@ -87,6 +95,10 @@ impl Command {
             | Self::Bench(_) => ToolUse::Run,
             #[cfg(feature = "serve")]
             Self::Serve(_) => ToolUse::Run,
+            #[cfg(feature = "mcp")]
+            Self::Mcp(_) => ToolUse::Run,
+            #[cfg(feature = "acp")]
+            Self::Acp(_) => ToolUse::Run,
             Self::Doctor(_) => ToolUse::Probed,
             Self::Runs(_)
             | Self::Show(_)
@@ -152,6 +164,10 @@ impl Command {
             Self::Workflows(args) => workflows::workflows(&args, process),
             Self::Match(args) => match_templates::matching(&args, process),
             Self::Memory(args) => memory::memory(&args, process),
+            #[cfg(feature = "mcp")]
+            Self::Mcp(args) => Box::pin(mcp::mcp(args, process)).await,
+            #[cfg(feature = "acp")]
+            Self::Acp(args) => Box::pin(acp::acp(args, process)).await,
             Self::Check(args) => check::check(&args, process),
             Self::Fmt(args) => fmt::fmt(&args, process),
             Self::Init(args) => init::init(&args, process),

@@ -259,10 +259,7 @@ impl Config {
         self.values
             .extend(content.values.into_iter().map(|(key, value, origin)| (key.name, (value, origin))));
         self.rules.extend(content.rules);
-        for entry in content.mcp {
-            self.mcp.retain(|other| other.name != entry.name);
-            self.mcp.push(entry);
-        }
+        self.add_mcp(content.mcp);
         for entry in content.models {
             self.models.retain(|other| other.name != entry.name);
             self.models.push(entry);
@@ -361,6 +358,14 @@ impl Config {
     /// The `[models.NAME]` entries.
     pub(crate) fn models(&self) -> &[ModelEntry] {
         &self.models
+    }
+
+    /// Adds MCP servers; one of the same name is replaced.
+    pub(crate) fn add_mcp(&mut self, entries: Vec<McpEntry>) {
+        for entry in entries {
+            self.mcp.retain(|other| other.name != entry.name);
+            self.mcp.push(entry);
+        }
     }
 
     /// Approval rules for commands, by command prefix.

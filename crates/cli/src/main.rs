@@ -54,7 +54,12 @@ fn perform(typed: Cli) -> Result<fusee::engine::run::ExitStatus, CliError> {
         .enable_all()
         .build()
         .map_err(|error| CliError::failed(format!("cannot start the async runtime: {error}")))?;
-    let exit = runtime.block_on(typed.perform(&process));
+    let exit = runtime.block_on(async {
+        let exit = Box::pin(typed.perform(&process)).await;
+        #[cfg(feature = "telemetry")]
+        process.telemetry.flush().await;
+        exit
+    });
     // A tool that does not end must not keep a cancelled process alive.
     runtime.shutdown_background();
     exit

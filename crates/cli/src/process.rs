@@ -7,6 +7,8 @@ pub(crate) mod error;
 pub(crate) mod piped_input;
 pub(crate) mod pool;
 pub(crate) mod stdio;
+#[cfg(feature = "telemetry")]
+pub(crate) mod telemetry;
 
 use fusee::engine::tools::ForkServer;
 use fusee::engine::tools::sandbox::CommandEnvironment;
@@ -22,13 +24,24 @@ pub(crate) struct Process {
     pub(crate) fork_server: Option<ForkServer>,
     pub(crate) journals: OpenJournals,
     pub(crate) models: OpenModels,
+    #[cfg(feature = "telemetry")]
+    pub(crate) telemetry: telemetry::Telemetry,
 }
 
 impl Process {
     /// A process without open journals and models.
     pub(crate) fn new(environment: Environment, fork_server: Option<ForkServer>) -> Self {
         let (journals, models) = (OpenJournals::default(), OpenModels::default());
-        Self { environment, fork_server, journals, models }
+        #[cfg(feature = "telemetry")]
+        let telemetry = telemetry::Telemetry::of(&environment);
+        Self {
+            environment,
+            fork_server,
+            journals,
+            models,
+            #[cfg(feature = "telemetry")]
+            telemetry,
+        }
     }
 
     /// The environment variables that the commands of a run see.

@@ -177,6 +177,11 @@ impl RunHandle {
         }
     }
 
+    /// Whether the run's task has ended, by a result or a panic.
+    pub fn is_finished(&self) -> bool {
+        self.work.is_finished()
+    }
+
     /// Waits for the run to end.
     pub async fn outcome(self) -> RunOutcome {
         match self.work.await {

@@ -45,6 +45,9 @@ pub trait Launcher: Send + Sync {
     /// Directories of the projects in which the user has run something.
     fn projects(&self) -> Vec<PathBuf>;
 
+    /// Names of the models that can be chosen in `directory`; the configured one first.
+    fn models(&self, directory: &Path) -> Result<Vec<String>, LaunchError>;
+
     /// The templates and workflows that can be started by name in `directory`.
     fn tasks(&self, directory: &Path) -> Result<Vec<NamedTask>, LaunchError>;
 }
@@ -84,11 +87,41 @@ pub struct LaunchRequest {
     pub background: Option<String>,
     /// Whether tests are protected and the run reports as a benchmark; the number of the try.
     pub benchmark_try: Option<u32>,
+    /// MCP servers besides the configured ones; one of the same name replaces it.
+    pub mcp_servers: Vec<LaunchMcpServer>,
     /// Tools beyond those of the configuration.
     pub tools: Vec<Arc<dyn Tool>>,
     /// Answers questions of the run. Without one they wait for an answer from outside, see
     /// [`fusee_engine::approval::signal_name`].
     pub approver: Option<Arc<dyn Approver>>,
+}
+
+/// An MCP server whose tools a run uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaunchMcpServer {
+    /// Name of the server: 1 to 32 of A-Z a-z 0-9 _ -.
+    pub name: String,
+    /// How it is reached.
+    pub transport: LaunchMcpTransport,
+}
+
+/// How an MCP server is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LaunchMcpTransport {
+    /// A program and its arguments, started with these environment variables.
+    Program {
+        /// The program and its arguments.
+        command: Vec<String>,
+        /// Environment variables.
+        env: Vec<(String, String)>,
+    },
+    /// A URL, over streamable HTTP with these headers.
+    Address {
+        /// The URL.
+        url: String,
+        /// Headers of every request.
+        headers: Vec<(String, String)>,
+    },
 }
 
 /// What a run works on.

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use clap::Args;
 use fusee::engine::approval::rules::ApprovalRule;
 use fusee::engine::approval::{AnsweredOutside, Approver};
 use fusee::engine::journal::{BoxFuture, Journal, RunId};
@@ -12,7 +13,8 @@ use fusee::engine::review::CodeReview;
 use fusee::engine::run::{self, ExitStatus, RunHandle};
 use fusee::engine::template::{LoadedTemplates, Template};
 use fusee::launch::{
-    LaunchError, LaunchErrorKind, LaunchRequest, LaunchWork, Launcher, NamedTask, NamedTaskKind,
+    LaunchError, LaunchErrorKind, LaunchMcpServer, LaunchMcpTransport, LaunchRequest, LaunchWork, Launcher,
+    NamedTask, NamedTaskKind,
 };
 use serde_json::{Map, Value, json};
 
@@ -21,18 +23,26 @@ use super::run::{ContinuedRun, Presentation, RunArgs, prepare};
 use super::run_setup::RunTarget;
 use super::task;
 use crate::config::flags::{ApprovalFlags, FlowFlags, LimitFlags, ModelFlags, RunIdFlag};
-use crate::config::{self, Config};
+use crate::config::{self, Config, McpEntry, McpReach, ValueOrigin};
 use crate::process::Process;
 use crate::process::error::CliError;
 use crate::project::saved_rules::SavedRules;
 use crate::project::{Project, template_source, workflow_registry};
 
+/// Time limit of a server that a request brings along, as for a configured one.
+const MCP_TIMEOUT_S: u64 = 60;
+
 /// Flags of the command that runs the front end; they apply to every run that does not set the same itself.
-#[derive(Clone, Default)]
+#[derive(Args, Clone, Default)]
 pub(crate) struct LaunchFlags {
+    #[command(flatten)]
     pub(crate) model: ModelFlags,
+    #[command(flatten)]
     pub(crate) gates: ApprovalFlags,
+    #[command(flatten)]
     pub(crate) limits: LimitFlags,
+    /// Load agent settings from this TOML or JSON file
+    #[arg(long, value_name = "FILE", help_heading = "Flow")]
     pub(crate) agent: Option<PathBuf>,
 }
 
@@ -99,6 +109,7 @@ impl CommandLauncher {
         };
         let given = request.limits;
         Ok(RunArgs {
+            mcp: request.mcp_servers.iter().map(mcp_entry).collect(),
             name: RunIdFlag { run_id: request.run.clone() },
             model: ModelFlags { model: request.model.clone().or(model.model), base_url, api },
             flow: FlowFlags {
@@ -142,7 +153,26 @@ impl Launcher for CommandLauncher {
     }
 
     fn journal(&self, directory: &Path) -> Result<Option<Journal>, LaunchError> {
-        Ok(self.project(directory)?.read_journal()?)
+        let project = self.project(directory)?;
+        let Some(journal) = project.read_journal()? else { return Ok(None) };
+        let config = Config::gather(Some(&project.config_file()), &self.process.environment, Vec::new())?;
+        // Answers to questions are written; a journal that cannot be written can still be read.
+        let open = || project.open_journal(config.journal());
+        Ok(Some(self.process.journals.get_or_open(&project.journal, open).unwrap_or(journal)))
+    }
+
+    fn models(&self, directory: &Path) -> Result<Vec<String>, LaunchError> {
+        let project = self.project(directory)?;
+        let (agent, environment) = (self.flags.agent.as_deref(), &self.process.environment);
+        let config =
+            Config::gather_for(Some(&project.config_file()), agent, environment, self.flags.model.values())?;
+        let mut names: Vec<String> = config.text("model").map(str::to_owned).into_iter().collect();
+        for entry in config.models() {
+            if !names.contains(&entry.name) {
+                names.push(entry.name.clone());
+            }
+        }
+        Ok(names)
     }
 
     fn open_journal(&self, directory: &Path) -> Result<Journal, LaunchError> {
@@ -191,6 +221,22 @@ impl Launcher for CommandLauncher {
         }
         tasks.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(tasks)
+    }
+}
+
+/// A server of a request as if it were configured.
+fn mcp_entry(server: &LaunchMcpServer) -> McpEntry {
+    let reach = match server.transport.clone() {
+        LaunchMcpTransport::Program { command, env } => McpReach::Program { command, env },
+        LaunchMcpTransport::Address { url, headers } => McpReach::Address { url, headers },
+    };
+    McpEntry {
+        name: server.name.clone(),
+        reach,
+        allow: None,
+        block: Vec::new(),
+        timeout_s: MCP_TIMEOUT_S,
+        origin: ValueOrigin::BuiltIn,
     }
 }
 

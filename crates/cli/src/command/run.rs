@@ -16,7 +16,7 @@ use super::task;
 use super::unstarted_run::UnstartedRun;
 use crate::command::run_session;
 use crate::config::flags::{ApprovalFlags, DirectoryFlag, FlowFlags, LimitFlags, ModelFlags, RunIdFlag};
-use crate::config::{Config, Value};
+use crate::config::{Config, McpEntry, Value};
 use crate::model_selection;
 use crate::process::Process;
 use crate::process::environment::Environment;
@@ -42,6 +42,9 @@ const REQUEST_BYTES: u64 = 1 << 20;
 /// the list.
 #[derive(Args, Default)]
 pub(crate) struct RunArgs {
+    /// MCP servers that another front end brings along.
+    #[arg(skip)]
+    pub(super) mcp: Vec<McpEntry>,
     /// The task, in one argument; `-` reads it from stdin. `@path` attaches a file, and text that is piped in
     /// becomes background of the task
     #[arg(value_name = "REQUEST")]
@@ -373,7 +376,8 @@ pub(super) async fn prepare<'p>(
         RunTarget::Request(_) | RunTarget::Review(..) => None,
     };
     let agent = args.flow.agent.as_deref();
-    let config = Config::gather_for(Some(&project.config_file()), agent, environment, flags)?;
+    let mut config = Config::gather_for(Some(&project.config_file()), agent, environment, flags)?;
+    config.add_mcp(args.mcp);
     config.check_tools()?;
     let benchmark = match task {
         Some(_) => None,

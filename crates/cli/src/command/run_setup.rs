@@ -212,7 +212,9 @@ impl<'p> RunSetup<'p> {
         let run = run.map_or_else(system::new_run_id, Ok).map_err(CliError::failed)?;
         let phases = PhaseLogTarget::of(&builder.spec.flow);
         let log = self.log_file()?;
+        let (builder, trace) = self.traced(builder, &run);
         let running = Box::pin(builder.start(&run)).await?;
+        trace(&running);
         let log =
             log.map(|file| ui::watch(Box::new(Log::new(file, phases)), running.events())).transpose()?;
         Ok(StartedRun { running, header, log })
@@ -235,10 +237,32 @@ impl<'p> RunSetup<'p> {
         let header = RunHeader::of(&builder.spec);
         let phases = PhaseLogTarget::of(&builder.spec.flow);
         let log = self.log_file()?;
+        let (builder, trace) = self.traced(builder, run);
         let running = builder.resume(run)?;
+        trace(&running);
         let log =
             log.map(|file| ui::watch(Box::new(Log::new(file, phases)), running.events())).transpose()?;
         Ok(StartedRun { running, header, log })
+    }
+
+    /// Tells the commands of a run which trace they belong to, and what traces the run once it works.
+    #[cfg(feature = "telemetry")]
+    fn traced(&self, mut builder: RunBuilder, run: &RunId) -> (RunBuilder, impl FnOnce(&RunHandle) + use<>) {
+        let telemetry = self.process.telemetry.clone();
+        if let Some(parent) = telemetry.trace_parent(run) {
+            let environment = builder.deps.commands.environment.clone();
+            builder.deps.commands.environment = environment.with([("TRACEPARENT".to_owned(), parent)]);
+        }
+        let trace = telemetry.begin(run, &builder.spec, &self.journal);
+        let watch =
+            move |handle: &RunHandle| trace.into_iter().for_each(|trace| telemetry.watch(handle, trace));
+        (builder, watch)
+    }
+
+    /// Nothing is traced.
+    #[cfg(not(feature = "telemetry"))]
+    fn traced(&self, builder: RunBuilder, _run: &RunId) -> (RunBuilder, impl FnOnce(&RunHandle) + use<>) {
+        (builder, |_: &RunHandle| {})
     }
 
     /// Opens the configured log file, to append to it.

@@ -80,6 +80,8 @@ pub(crate) async fn runs(args: RunsArgs, process: &Process) -> Result<ExitStatus
     match args.command {
         None => list(&args.list, process),
         Some(RunsCommand::List(args)) => list(&args, process),
+        #[cfg(feature = "telemetry")]
+        Some(RunsCommand::Export(args)) if args.is_otlp() => export::export_otlp(&args, process).await,
         Some(RunsCommand::Export(args)) => export::export(&args, process),
         Some(RunsCommand::Gc(args)) => gc::gc(&args, process).await,
         Some(RunsCommand::Diff(args)) => diff::diff(&args, process),

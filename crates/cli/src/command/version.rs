@@ -9,9 +9,12 @@ use crate::process::stdio;
 
 /// Features that can be chosen when the binary is built, and whether this one has them.
 const FEATURES: &[(&str, bool)] = &[
+    ("acp", cfg!(feature = "acp")),
     ("grammars", cfg!(feature = "grammars")),
-    ("serve", cfg!(feature = "serve")),
     ("local", cfg!(feature = "local")),
+    ("mcp", cfg!(feature = "mcp")),
+    ("serve", cfg!(feature = "serve")),
+    ("telemetry", cfg!(feature = "telemetry")),
 ];
 
 /// Prints the version; with `verbose` also what a bug report needs.

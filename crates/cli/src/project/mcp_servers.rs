@@ -1,14 +1,14 @@
 //! Connects a run to the configured MCP servers. A server that cannot be used causes a warning and is
 //! skipped.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use fusee::engine::model;
 use fusee::engine::tools::Tool;
 use fusee::engine::tools::mcp::{
-    self, McpClient, McpTool, OfferedTool, ProgramSettings, ServerSettings, ToolLists,
+    self, McpClient, McpError, McpTool, OfferedTool, ProgramSettings, ServerSettings, ToolList, ToolLists,
 };
 
 use crate::config::{Config, McpEntry, McpReach};
@@ -25,12 +25,23 @@ pub(crate) struct McpServers {
     pub(crate) secrets: Vec<String>,
 }
 
-/// Connects to every configured server and fetches its tools.
+/// How long a server may take if the tools that it offered last time are known.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Connects to every configured server at once and fetches its tools. A server that takes long is used with the tools
+/// that it offered last time, and is contacted again when one of them is called.
 pub(crate) async fn connect(config: &Config, directory: &Path, process: &Process) -> McpServers {
     let mut servers = McpServers { secrets: keys(config, process), ..McpServers::default() };
+    let mut opened = Vec::new();
     for entry in config.mcp() {
-        let Some(server) = open(entry, directory, process, &mut servers.secrets) else { continue };
-        match server.list_tools().await {
+        if let Some(server) = open(entry, directory, process, &mut servers.secrets) {
+            opened.push((entry, server));
+        }
+    }
+    let lists = opened.iter().map(|(entry, server)| listed(entry, server, kept_file(entry, process)));
+    let lists = futures_util::future::join_all(lists).await;
+    for ((entry, server), list) in opened.into_iter().zip(lists) {
+        match list {
             Err(error) => stdio::error(&format!("warning: {error}; continuing without it\n")),
             Ok(offer) => {
                 for left in &offer.left_out {
@@ -45,6 +56,51 @@ pub(crate) async fn connect(config: &Config, directory: &Path, process: &Process
         }
     }
     servers
+}
+
+/// The tools of a server: as it offers them now, or those of last time if it does not answer soon.
+async fn listed(
+    entry: &McpEntry,
+    server: &Arc<McpClient>,
+    kept: Option<PathBuf>,
+) -> Result<ToolList, McpError> {
+    let (client, file) = (Arc::clone(server), kept.clone());
+    // A task of its own, which goes on if nobody waits for it, so that the server is ready for the first call.
+    let mut list = tokio::spawn(async move {
+        let list = client.list_tools().await;
+        if let (Ok(list), Some(file)) = (&list, file) {
+            // Without the file the next run waits for the server.
+            let _ = std::fs::write(file, serde_json::to_vec(&list.tools).unwrap_or_default());
+        }
+        list
+    });
+    let known = kept.and_then(|file| std::fs::read(file).ok());
+    let known: Option<Vec<OfferedTool>> = known.and_then(|text| serde_json::from_slice(&text).ok());
+    let answer = match known {
+        None => list.await,
+        Some(tools) => match tokio::time::timeout(PATIENCE, &mut list).await {
+            Ok(answer) => answer,
+            Err(_) => {
+                stdio::error(&format!(
+                    "MCP server `{}` is slow to start; using the tools it offered last time\n",
+                    entry.name
+                ));
+                return Ok(ToolList { tools, left_out: Vec::new() });
+            }
+        },
+    };
+    let lost =
+        |error: tokio::task::JoinError| McpError { server: entry.name.clone(), why: error.to_string() };
+    answer.unwrap_or_else(|error| Err(lost(error)))
+}
+
+/// Where the tools of a server are kept: a file for each configuration of it.
+fn kept_file(entry: &McpEntry, process: &Process) -> Option<PathBuf> {
+    let folder = process.environment.state_folder()?.join("mcp");
+    std::fs::create_dir_all(&folder).ok()?;
+    let McpEntry { name, reach, allow, block, .. } = entry;
+    let configured = blake3::hash(format!("{reach:?} {allow:?} {block:?}").as_bytes()).to_hex();
+    Some(folder.join(format!("{name}-{}.tools.json", &configured[..16])))
 }
 
 /// The tools of a resumed run, as offered when it started. Servers are contacted when first needed.

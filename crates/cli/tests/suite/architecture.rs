@@ -7,9 +7,15 @@ use std::process::Command;
 
 /// Allowed dependencies between crates, as drawn in ARCHITECTURE.md.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("fusee-cli", &["fusee", "fusee-bench", "fusee-serve"]),
+    (
+        "fusee-cli",
+        &["fusee", "fusee-acp", "fusee-bench", "fusee-mcp-server", "fusee-serve", "fusee-telemetry"],
+    ),
+    ("fusee-acp", &["fusee"]),
     ("fusee-bench", &["fusee"]),
+    ("fusee-mcp-server", &["fusee"]),
     ("fusee-serve", &["fusee"]),
+    ("fusee-telemetry", &["fusee"]),
     ("fusee", &["fusee-engine"]),
     ("fusee-engine", &["fusee-journal", "fusee-lang", "fusee-model", "fusee-text", "fusee-tools"]),
     ("fusee-lang", &["fusee-text"]),

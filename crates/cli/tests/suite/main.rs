@@ -10,6 +10,7 @@
     reason = "a test panics when it fails, and does not go through the product's seams"
 )]
 
+mod acp;
 mod agents;
 mod answers;
 mod answers_of_small_models;
@@ -49,6 +50,7 @@ mod kill_sweep;
 mod loading;
 mod manifests;
 mod mcp;
+mod mcp_server;
 mod output;
 mod overflow;
 mod phases;
@@ -69,6 +71,7 @@ mod sections;
 #[cfg(feature = "serve")]
 mod serve;
 mod shipped_workflows;
+mod silent_client;
 mod small_models;
 mod soak;
 mod spec_sections;
@@ -80,6 +83,7 @@ mod task_context;
 mod task_files;
 mod task_results;
 mod task_system;
+mod telemetry;
 mod template_tasks;
 mod templates;
 mod terminal;

@@ -141,7 +141,7 @@ fn answer(stream: &mut std::net::TcpStream) -> Option<()> {
         }
         Some("tools/list") => json!({"tools": [{"name": "add", "inputSchema": {"type": "object"}}]}),
         Some("tools/call") => {
-            json!({"content": [{"type": "text", "text": format!("{known} {}", head.contains("x-key: k-123456789"))}]})
+            json!({"content": [{"type": "text", "text": format!("{known} {} {}", head.contains("x-key: k-123456789"), head.contains("mcp-protocol-version: 2025-06-18"))}]})
         }
         _ => {
             stream.write_all(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n").ok()?;
@@ -172,7 +172,7 @@ fn an_addresss_tools_are_used_within_a_session() {
     let project = with_user_settings(Project::new(), &settings);
     let script = project.script(&[Line::call("web_add", json!({})), Line::text("Done.")]);
     let ran = run_json(&project, &script).run().exits(0);
-    assert_eq!(contents(&ran.events()), ["true true"], "{}", ran.stderr);
+    assert_eq!(contents(&ran.events()), ["true true true"], "{}", ran.stderr);
     assert!(!ran.stdout.contains("k-123456789"));
 }
 
@@ -263,6 +263,31 @@ fn a_server_that_is_slow_to_start_is_given_the_configured_time_only() {
     let ran = run_json(&project, &script).run().exits(0);
     assert!(ran.stderr.contains("`test` cannot be used: no answer within 1 s"), "{}", ran.stderr);
     assert!(started.elapsed() < std::time::Duration::from_secs(40), "{:?}", started.elapsed());
+}
+
+#[test]
+fn a_server_that_was_quick_once_never_delays_a_start_again() {
+    let project = hostile("0", 60);
+    let done = || run_json(&project, &project.script(&[Line::text("Done.")]));
+    done().run().exits(0);
+    // The same server, now as slow as a download.
+    project.write("server.py", &HOSTILE.replace("sys.argv[1]", "'50'"));
+    let started = std::time::Instant::now();
+    let ran = done().run().exits(0);
+    assert!(
+        ran.stderr.contains("`test` is slow to start; using the tools it offered last time"),
+        "{}",
+        ran.stderr
+    );
+    assert!(started.elapsed() < std::time::Duration::from_secs(40), "{:?}", started.elapsed());
+}
+
+#[test]
+fn a_revision_that_nobody_knows_is_refused() {
+    let project = hostile("0", 30);
+    project.write("server.py", &HOSTILE.replace("2025-06-18", "1999-01-01"));
+    let ran = run_json(&project, &project.script(&[Line::text("Done.")])).run().exits(0);
+    assert!(ran.stderr.contains("`test` cannot be used: it speaks revision `1999-01-01`"), "{}", ran.stderr);
 }
 
 #[test]

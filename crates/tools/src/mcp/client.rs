@@ -12,8 +12,8 @@ use super::jsonrpc::RpcError;
 use super::stdio::StdioServer;
 use super::{ServerSettings, ToolList, Transport};
 
-/// MCP protocol version sent to servers.
-pub(super) const PROTOCOL: &str = "2025-06-18";
+/// Protocol revisions that this client speaks, oldest first. The newest is offered, and a server chooses.
+const REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
 /// Maximum connection attempts per process; a server that keeps exiting is given up.
 const MAX_CONNECTS: u32 = 5;
@@ -94,6 +94,25 @@ impl McpConnection {
             Self::Address(address) => address.notify(method).await,
         }
     }
+
+    /// Speaks the revision that the server has chosen from now on.
+    fn set_revision(&self, revision: &'static str) {
+        match self {
+            // Messages over standard streams do not say it.
+            Self::Program(_) => {}
+            Self::Address(address) => address.set_revision(revision),
+        }
+    }
+}
+
+/// The revision in a server's answer to `initialize`.
+fn chosen_revision(answer: &Value) -> Result<&'static str, RequestFailure> {
+    let chosen = answer.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
+    REVISIONS.into_iter().find(|known| *known == chosen).ok_or_else(|| {
+        let known = REVISIONS.join(", ");
+        let chosen = shortened(&chosen.escape_default().to_string());
+        RequestFailure::Gone(format!("it speaks revision `{chosen}` of the protocol, not one of {known}"))
+    })
 }
 
 impl McpClient {
@@ -163,12 +182,13 @@ impl McpClient {
             }
         };
         let hello = json!({
-            "protocolVersion": PROTOCOL,
+            "protocolVersion": REVISIONS[REVISIONS.len() - 1],
             "capabilities": {},
             "clientInfo": { "name": "fusee", "version": env!("CARGO_PKG_VERSION") },
         });
         let limit = self.settings.timeout;
-        link.request("initialize", &hello, limit).await?;
+        let answer = link.request("initialize", &hello, limit).await?;
+        link.set_revision(chosen_revision(&answer)?);
         let told = tokio::time::timeout(limit, link.notify("notifications/initialized")).await;
         told.unwrap_or(Err(RequestFailure::Silent(limit)))?;
         let link = Arc::new(link);

@@ -9,13 +9,16 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, StatusCode};
 use serde_json::Value;
 
-use super::client::{PROTOCOL, RequestFailure};
+use super::client::RequestFailure;
 use super::jsonrpc::{self, IncomingMessage};
 
 /// Maximum size of a response.
 const MAX_BYTES: usize = 16 << 20;
 /// Bytes of an error response's body included in the error.
 const MAX_SHOWN: usize = 300;
+
+/// Maximum time for ending a session.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -27,6 +30,8 @@ pub(super) struct HttpSession {
     url: String,
     headers: HeaderMap,
     session: Mutex<Option<HeaderValue>>,
+    /// The revision that the server has chosen.
+    revision: Mutex<Option<&'static str>>,
     next: AtomicU64,
 }
 
@@ -39,7 +44,6 @@ impl HttpSession {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-        headers.insert(VERSION, HeaderValue::from_static(PROTOCOL));
         for (name, value) in given {
             let wrong = || RequestFailure::Gone(format!("the header `{name}` cannot be sent"));
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
@@ -47,8 +51,13 @@ impl HttpSession {
             value.set_sensitive(true);
             headers.insert(name, value);
         }
-        let (session, next) = (Mutex::new(None), AtomicU64::new(1));
-        Ok(Self { client: client.clone(), url: url.to_owned(), headers, session, next })
+        let (session, revision, next) = (Mutex::new(None), Mutex::new(None), AtomicU64::new(1));
+        Ok(Self { client: client.clone(), url: url.to_owned(), headers, session, revision, next })
+    }
+
+    /// Names the revision in every further request.
+    pub(super) fn set_revision(&self, revision: &'static str) {
+        *self.revision.lock() = Some(revision);
     }
 
     pub(super) async fn request(
@@ -77,6 +86,8 @@ impl HttpSession {
         let session = self.session.lock().clone();
         let had_session = session.is_some();
         headers.extend(session.map(|session| (SESSION, session)));
+        let revision = *self.revision.lock();
+        headers.extend(revision.map(|revision| (VERSION, HeaderValue::from_static(revision))));
         let request = self.client.post(&self.url).headers(headers).body(message.to_string());
         let mut response = request.send().await.map_err(|error| {
             RequestFailure::Gone(format!("{} cannot be reached: {}", self.url, root(&error)))
@@ -144,6 +155,24 @@ impl HttpSession {
             }
         }
         None
+    }
+}
+
+impl Drop for HttpSession {
+    /// Ends the session on the server, if there is time for it.
+    fn drop(&mut self) {
+        let (Some(session), Ok(runtime)) =
+            (self.session.get_mut().take(), tokio::runtime::Handle::try_current())
+        else {
+            return;
+        };
+        let mut headers = std::mem::take(&mut self.headers);
+        headers.insert(SESSION, session);
+        let revision = self.revision.get_mut().take();
+        headers.extend(revision.map(|revision| (VERSION, HeaderValue::from_static(revision))));
+        let request = self.client.delete(&self.url).headers(headers).timeout(CLOSE_TIMEOUT);
+        // A server may refuse to end sessions; nothing depends on it.
+        runtime.spawn(async move { drop(request.send().await) });
     }
 }
 

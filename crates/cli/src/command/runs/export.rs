@@ -21,7 +21,8 @@ use crate::ui::event_pages;
 ///
 /// Writes JSON Lines: the run, its steps, its events, one object per line under `run`, `step` or `event`.
 /// With --cassette, writes only the model's replies, for use with `--model replay:FILE`, which turns a run
-/// into a test.
+/// into a test. With --otlp, sends the run as a trace to the OpenTelemetry endpoint that OTEL_EXPORTER_OTLP_ENDPOINT
+/// names.
 #[derive(Args)]
 pub(crate) struct ExportArgs {
     #[command(flatten)]
@@ -29,6 +30,10 @@ pub(crate) struct ExportArgs {
     /// Write a cassette instead
     #[arg(long)]
     cassette: bool,
+    /// Send a trace to the OpenTelemetry endpoint instead
+    #[cfg(feature = "telemetry")]
+    #[arg(long, conflicts_with_all = ["cassette", "output"])]
+    otlp: bool,
     /// Write to this file instead of stdout
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -52,6 +57,35 @@ pub(crate) fn export(args: &ExportArgs, process: &Process) -> Result<ExitStatus,
         whole(&journal, &row, &mut lines)?;
     }
     lines.end()?;
+    Ok(ExitStatus::Completed)
+}
+
+#[cfg(feature = "telemetry")]
+impl ExportArgs {
+    pub(super) fn is_otlp(&self) -> bool {
+        self.otlp
+    }
+}
+
+/// Sends a run as a trace.
+#[cfg(feature = "telemetry")]
+pub(crate) async fn export_otlp(args: &ExportArgs, process: &Process) -> Result<ExitStatus, CliError> {
+    use crate::process::{stdio, telemetry};
+    use fusee_telemetry::{Exporter, RunTrace, TraceContext};
+
+    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let journal = project.journal_with_runs()?;
+    let row = find_run::named_or_newest(&journal, args.run.run.as_deref())?;
+    let settings = telemetry::settings(&process.environment).ok_or_else(|| {
+        CliError::usage("no OpenTelemetry endpoint is set")
+            .help("set OTEL_EXPORTER_OTLP_ENDPOINT, such as http://127.0.0.1:4318")
+    })?;
+    let traced = telemetry::traced(&row.id, &run::settings_of(&journal, &row.id)?);
+    let context = settings.context.unwrap_or_else(|| TraceContext::of_run(row.id.as_str()));
+    let mut trace = RunTrace::new(traced, context, settings.content);
+    let spans = trace.read(&journal, &row.id)?;
+    Exporter::send(&settings, &spans).await.map_err(|error| CliError::failed(error.to_string()))?;
+    stdio::error(&format!("sent {} spans of run {} to {}\n", spans.len(), row.id, settings.traces));
     Ok(ExitStatus::Completed)
 }
 

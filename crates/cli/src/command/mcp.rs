@@ -1,0 +1,33 @@
+//! `fusee mcp`.
+
+use std::sync::Arc;
+
+use clap::Args;
+use fusee::engine::run::ExitStatus;
+
+use super::launcher::{CommandLauncher, LaunchFlags};
+use crate::config::flags::DirectoryFlag;
+use crate::process::Process;
+use crate::process::error::CliError;
+
+/// Serve runs, templates and workflows as tools to an MCP client on stdin and stdout.
+///
+/// Other agents and editors start this command and speak the Model Context Protocol with it. Every template and
+/// workflow is a tool of its own; `fusee_run` runs a request in plain words. A run that takes longer than a client
+/// waits continues, and `fusee_wait` returns its result. A run whose server was killed is continued by the next
+/// server that is asked for it. The flags apply to every run that does not set the same itself.
+#[derive(Args)]
+pub(crate) struct McpArgs {
+    #[command(flatten)]
+    place: DirectoryFlag,
+    #[command(flatten)]
+    flags: LaunchFlags,
+}
+
+/// Runs the command until the client closes stdin.
+pub(crate) async fn mcp(args: McpArgs, process: &Process) -> Result<ExitStatus, CliError> {
+    let launcher = CommandLauncher::new(process, args.place.directory.as_deref(), args.flags)?;
+    let served = fusee_mcp_server::serve(Arc::new(launcher), tokio::io::stdin(), tokio::io::stdout()).await;
+    served.map_err(|error| CliError::failed(error.to_string()))?;
+    Ok(ExitStatus::Completed)
+}

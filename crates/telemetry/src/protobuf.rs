@@ -1,0 +1,60 @@
+//! Writes protobuf messages. OTLP needs five kinds of fields, which is less code than a generator brings along.
+
+/// A message being written.
+#[derive(Debug, Default)]
+pub(crate) struct Message(Vec<u8>);
+
+impl Message {
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+
+    fn varint(&mut self, mut number: u64) {
+        while number >= 0x80 {
+            self.0.push((number as u8 & 0x7f) | 0x80);
+            number >>= 7;
+        }
+        self.0.push(number as u8);
+    }
+
+    fn key(&mut self, field: u32, wire_type: u64) {
+        self.varint((u64::from(field) << 3) | wire_type);
+    }
+
+    /// A whole number, as `int64`, `uint64`, `uint32`, an enum or a bool.
+    pub(crate) fn whole(&mut self, field: u32, number: u64) {
+        self.key(field, 0);
+        self.varint(number);
+    }
+
+    /// A number of fixed size: `fixed64`.
+    pub(crate) fn fixed(&mut self, field: u32, number: u64) {
+        self.key(field, 1);
+        self.0.extend_from_slice(&number.to_le_bytes());
+    }
+
+    /// A `double`.
+    pub(crate) fn number(&mut self, field: u32, number: f64) {
+        self.fixed(field, number.to_bits());
+    }
+
+    /// Text or bytes.
+    pub(crate) fn bytes(&mut self, field: u32, bytes: &[u8]) {
+        self.key(field, 2);
+        self.varint(bytes.len() as u64);
+        self.0.extend_from_slice(bytes);
+    }
+
+    /// A message inside this one.
+    pub(crate) fn message(&mut self, field: u32, write: impl FnOnce(&mut Message)) {
+        let mut inner = Message::default();
+        write(&mut inner);
+        self.bytes(field, &inner.0);
+    }
+
+    /// A list of numbers of fixed size, packed.
+    pub(crate) fn packed(&mut self, field: u32, numbers: impl Iterator<Item = u64>) {
+        let bytes: Vec<u8> = numbers.flat_map(u64::to_le_bytes).collect();
+        self.bytes(field, &bytes);
+    }
+}

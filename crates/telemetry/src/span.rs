@@ -1,0 +1,38 @@
+//! Finished spans.
+
+use crate::attribute::Attribute;
+use crate::id::{SpanId, TraceId};
+
+/// Kind of a span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpanKind {
+    /// Work inside the process.
+    Internal,
+    /// A request to a server.
+    Client,
+}
+
+/// A finished span.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TraceSpan {
+    /// Its trace.
+    pub trace: TraceId,
+    /// Its id.
+    pub id: SpanId,
+    /// The span it belongs to.
+    pub parent: Option<SpanId>,
+    /// Its name.
+    pub name: String,
+    /// Its kind.
+    pub kind: SpanKind,
+    /// Start in milliseconds since the Unix epoch.
+    pub start_ms: i64,
+    /// End in milliseconds since the Unix epoch.
+    pub end_ms: i64,
+    /// Attributes, in a fixed order.
+    pub attributes: Vec<Attribute>,
+    /// Things that happened meanwhile: time, name, attributes.
+    pub events: Vec<(i64, &'static str, Vec<Attribute>)>,
+    /// What went wrong.
+    pub error: Option<String>,
+}
