@@ -247,7 +247,7 @@ pub enum Event {
     TaskReport(TaskReport),
     /// A task report failed validation and was not emitted.
     TaskReportInvalid {
-        /// Id of the task.
+        /// Branch of the task, as in the field `task` of every event.
         task_id: String,
         /// Validation problems.
         problems: Vec<String>,
@@ -470,7 +470,7 @@ pub enum ChangeKind {
 /// Report on a task, written by the runtime and not by the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskReport {
-    /// Id of the task.
+    /// Branch of the task, as in the field `task` of every event.
     pub task_id: String,
     /// Text of the request.
     pub description: String,

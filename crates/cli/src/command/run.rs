@@ -69,7 +69,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) output_schema: Option<PathBuf>,
     /// Run this template instead of a request
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["request", "background", "continues", "prompt"])]
+    #[arg(long, value_name = "NAME", conflicts_with = "request")]
     pub(crate) template: Option<String>,
     /// Set a template input; can be repeated
     #[arg(short, long = "input", value_name = "KEY=VALUE", requires = "template")]

@@ -53,8 +53,12 @@ fn continue_gives_a_task_the_earlier_conversation() {
     assert_eq!(events.last().unwrap()["answer"], "I saw it.", "{events:#?}");
     let third = project.script(&[Line::text("Done.")]);
     run(&project, &third, &["--run-id", "third", "--continue=first", "/task t"]).run().exits(0);
-    let stored = fusee(&project).args(["runs", "export", "third"]).run().exits(0);
-    assert!(stored.stdout.replace(' ', "").contains("\"continues\":\"first\""), "{}", stored.stdout);
+    let fourth = project.script(&[Line::text("Done.")]);
+    run(&project, &fourth, &["--run-id", "fourth", "--continue=first", "--template", "t"]).run().exits(0);
+    for name in ["third", "fourth"] {
+        let stored = fusee(&project).args(["runs", "export", name]).run().exits(0);
+        assert!(stored.stdout.replace(' ', "").contains("\"continues\":\"first\""), "{}", stored.stdout);
+    }
 }
 
 #[test]
@@ -79,10 +83,10 @@ fn flags_that_mean_nothing_for_a_task_are_rejected_with_a_reason() {
         &["--verify", "true"],
         &["--benchmark"],
     ] {
-        for request in ["/task t", "(+ 1 2)"] {
-            let shown = run(&project, &model, flags).args([request]).run().exits(2);
+        for request in [&["/task t"][..], &["(+ 1 2)"], &["--template", "t"]] {
+            let shown = run(&project, &model, flags).args(request).run().exits(2);
             let said = format!("error: {} cannot be used with a task: ", flags[0]);
-            assert!(shown.stderr.contains(&said), "{flags:?} {request}: {}", shown.stderr);
+            assert!(shown.stderr.contains(&said), "{flags:?} {request:?}: {}", shown.stderr);
             assert!(shown.stderr.contains("help: "), "{}", shown.stderr);
         }
     }

@@ -1,6 +1,7 @@
-//! The turn manager: executes the turns of a task. It performs the actions of the turn machine and reports what came of them. It owns the parts
-//! of a running task. Model requests (`model_request.rs`), tool calls (`tool_calls.rs`), compaction
-//! (`conversation.rs`) and the runtime's own actions (`completion`) are journal steps.
+//! The turn manager: executes the turns of a task. It performs the actions of the turn machine, reports what
+//! came of them, and owns the parts of a running task. Model requests (`model_request.rs`), tool calls
+//! (`tool_calls.rs`), compaction (`conversation.rs`) and the runtime's own actions (`completion`) are journal
+//! steps.
 
 use fusee_journal::RunAborted;
 use fusee_journal::event::TaskStatus;
