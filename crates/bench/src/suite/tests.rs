@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 
 use super::*;
 use crate::case::{CaseFile, Reference, Verdict};
-use crate::machine::Machine;
+use crate::machine::HostMachine;
 
 fn write(root: &Path, files: &[(&str, &str)]) {
     for (path, text) in files {
@@ -136,7 +136,7 @@ fn harbor_tasks_run_in_a_directory_if_their_image_only_copies() {
     future/task.toml: schema_version `2.0` is not supported; expected 1.x
     gpu/instruction.md: No such file or directory (os error 2)
     "#);
-    let machine = Machine::new(vec!["/bin".into(), "/usr/bin".into()], true);
+    let machine = HostMachine::new(vec!["/bin".into(), "/usr/bin".into()], true);
     let reasons: Vec<(&str, Option<String>)> =
         suite.cases.iter().map(|case| (case.name.as_str(), case.skip_reason(&machine))).collect();
     assert_eq!(
