@@ -82,7 +82,7 @@ fn mistakes_in_exercises_are_reported_and_the_rest_is_read() {
     );
     assert_eq!(case.test.command, "python3 -m unittest -q a_test.py");
     assert_snapshot!(problems(&suite, root), @r"
-    python/exercises/practice/bad-json/.meta/config.json:2: expected value at line 2 column 13
+    python/exercises/practice/bad-json/.meta/config.json:2: key must be a string at line 2 column 13
     python/exercises/practice/escape/.meta/config.json: `../a.py` is not a path inside the exercise
     python/exercises/practice/no-config/.meta/config.json: No such file or directory (os error 2)
     python/exercises/practice/no-test/a_test.py: the file does not exist
