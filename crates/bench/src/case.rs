@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::machine::Machine;
+use crate::machine::HostMachine;
 
 /// One task of a suite. Paths of the working copy are relative to it.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub struct Case {
     /// Files that may not be changed. They are restored before scoring.
     pub tests: Vec<PathBuf>,
     /// How the work is judged.
-    pub test: TestCommand,
+    pub test: CaseTest,
     /// Reference solution, if there is one.
     pub reference: Option<Reference>,
     /// Time limit of the model in seconds, if the suite sets one.
@@ -49,7 +49,7 @@ pub struct CaseFile {
 
 /// How the work on a case is judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TestCommand {
+pub struct CaseTest {
     /// Command line, run in a copy of the working copy.
     pub command: String,
     /// Time limit in seconds.
@@ -81,7 +81,7 @@ pub enum Reference {
 
 impl Case {
     /// Why the case cannot run on this machine, if it cannot.
-    pub fn skip_reason(&self, machine: &Machine) -> Option<String> {
+    pub fn skip_reason(&self, machine: &HostMachine) -> Option<String> {
         if let Some(reason) = &self.unsupported {
             return Some(reason.clone());
         }

@@ -6,7 +6,7 @@ use futures_util::StreamExt as _;
 use serde::Serialize;
 
 use crate::case::{Case, Reference};
-use crate::machine::Machine;
+use crate::machine::HostMachine;
 use crate::score::{Score, Scorer};
 use crate::working_copy::WorkingCopy;
 
@@ -37,7 +37,7 @@ pub enum CaseState {
 /// Checks cases, several at a time; `each` is called as they are done. Working copies are made in `scratch`.
 pub async fn check(
     cases: &[Case],
-    machine: &Machine,
+    machine: &HostMachine,
     scorer: &Scorer,
     scratch: &Path,
     concurrent: usize,

@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 use crate::atif;
 use crate::case::Case;
 use crate::lock::{JobSettings, Lock};
-use crate::machine::Machine;
+use crate::machine::HostMachine;
 use crate::patch;
 use crate::results::{self, TrialResult, write_json, write_whole};
 use crate::score::Scorer;
@@ -99,7 +99,7 @@ impl Job {
         folder: &Path,
         scratch: &Path,
         settings: JobSettings,
-        machine: &Machine,
+        machine: &HostMachine,
         id: &str,
         created: &str,
     ) -> Result<Self, JobError> {
@@ -120,7 +120,7 @@ impl Job {
     }
 
     /// Prepares the job in `folder` to be continued.
-    pub fn open(folder: &Path, scratch: &Path, machine: &Machine) -> Result<Self, JobError> {
+    pub fn open(folder: &Path, scratch: &Path, machine: &HostMachine) -> Result<Self, JobError> {
         let lock = Lock::read(folder).map_err(JobError::Usage)?.ok_or_else(|| {
             JobError::Usage(format!("{} holds no job: it has no lock.json", folder.display()))
         })?;
@@ -154,7 +154,7 @@ impl Job {
         folder: &Path,
         scratch: &Path,
         settings: &JobSettings,
-        machine: &Machine,
+        machine: &HostMachine,
     ) -> Result<(Self, Vec<Case>), JobError> {
         let suite = read_suite(&settings.suite, scratch, settings)?;
         let mut skipped = Vec::new();

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 /// Programs and mounts of this machine.
 #[derive(Clone, Debug, Default)]
-pub struct Machine {
+pub struct HostMachine {
     path: Vec<PathBuf>,
     mounts: bool,
 }
 
-impl Machine {
+impl HostMachine {
     /// A machine with these folders of programs; `mounts` says whether its sandbox can mount a folder at another
     /// path.
     pub fn new(path: Vec<PathBuf>, mounts: bool) -> Self {

@@ -86,6 +86,13 @@ impl Trial {
         loop {
             let work = self.work(context, number, &mut generation, &request, continues, budget).await?;
             runs.push(work.run.clone());
+            if let Some(next) = self.started_request(context, number + 1, generation) {
+                // The next try has changed the working copy since: this one was scored before it started.
+                request = next;
+                continues = Some(work.run);
+                number += 1;
+                continue;
+            }
             let graded = work.class.is_none_or(FailureClass::is_graded);
             let score = match graded {
                 true => context.scorer.score(&self.case, &self.copy).await,
@@ -110,6 +117,17 @@ impl Trial {
             continues = Some(work.run);
             number += 1;
         }
+    }
+
+    /// The request of a try that an earlier process has started; `None` if it has not.
+    fn started_request(&self, context: &TrialContext, number: u32, generation: u32) -> Option<String> {
+        let id = self.run_id(number, generation);
+        if !context.known.contains(&id) || context.unstarted.contains(&id) {
+            return None;
+        }
+        let launcher = &context.launcher;
+        let journal = launcher.journal(launcher.directory()).ok().flatten()?;
+        Some(run::settings_of(&journal, &id.parse().ok()?).ok()?.request)
     }
 
     /// Makes sure that there is a working copy, and returns the generation of runs that belongs to it.

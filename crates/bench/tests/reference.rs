@@ -56,10 +56,12 @@ fn statistics_agree_with_scipy_and_statsmodels() {
                 close(pass_hat_k(n, c, k).unwrap(), "hat", 1e-12);
             }
             "bootstrap" => {
-                // Two random samples of 10 000 and 20 000: their percentiles differ by a fraction of the standard error.
-                let found = paired_interval(&floats("differences"), 1);
-                close(found.low, "low", 0.02);
-                close(found.high, "high", 0.02);
+                // Two random samples of a discrete distribution: their percentiles may be one step apart.
+                let differences = floats("differences");
+                let step = 1.0 / differences.len() as f64 + 0.01;
+                let found = paired_interval(&differences, 1);
+                close(found.low, "low", step);
+                close(found.high, "high", step);
             }
             "power" => {
                 let found = cases_needed(float("difference"), float("variance")).unwrap() as f64;

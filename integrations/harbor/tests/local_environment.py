@@ -80,7 +80,7 @@ class LocalEnvironment(BaseEnvironment):
         variables = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/root", "LANG": "C.UTF-8"}
         process = await asyncio.create_subprocess_exec(
             *words,
-            env={**variables, **self._merge_env(env)} if hasattr(self, "_merge_env") else {**variables, **(env or {})},
+            env={**variables, **(self._merge_env(env) or {})},
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,

@@ -149,7 +149,7 @@ fn open(title: &str, height: f64) -> String {
 
 /// A label that fits beside a plot; its whole text is in the tooltip.
 fn cut(label: &str) -> String {
-    const MOST: usize = 34;
+    const MOST: usize = 32;
     match label.chars().count() > MOST {
         true => {
             let tail: String = label.chars().skip(label.chars().count() - (MOST - 1)).collect();

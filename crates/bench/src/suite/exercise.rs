@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::{SuiteProblem, file_name, problem};
-use crate::case::{Case, CaseFile, Reference, TestCommand, Verdict};
+use crate::case::{Case, CaseFile, CaseTest, Reference, Verdict};
 use crate::language::{Language, TestCommands};
 
 /// Time limit of the tests in seconds.
@@ -75,7 +75,7 @@ pub(super) fn read(folder: &Path, commands: &TestCommands) -> Result<Case, Suite
         files,
         solution,
         tests: test,
-        test: TestCommand {
+        test: CaseTest {
             command: configured.cloned().unwrap_or(built_in),
             timeout_s: TEST_TIMEOUT_S,
             verdict: Verdict::ExitCode,

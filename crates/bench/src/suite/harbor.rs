@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::{SuiteProblem, file_name, problem, toml_problem};
-use crate::case::{Case, Reference, TestCommand, Verdict};
+use crate::case::{Case, CaseTest, Reference, Verdict};
 use dockerfile::Image;
 
 /// Versions of `task.toml` that are read.
@@ -133,7 +133,7 @@ pub(super) fn read(folder: &Path) -> Result<Case, Vec<SuiteProblem>> {
         files: image.files,
         solution: Vec::new(),
         tests: Vec::new(),
-        test: TestCommand {
+        test: CaseTest {
             command: test_command(&settings),
             timeout_s: seconds(task.verifier.timeout_sec),
             verdict: Verdict::RewardFile { tests },

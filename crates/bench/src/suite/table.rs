@@ -19,7 +19,7 @@ use serde::Deserialize;
 
 use super::exercise::is_inside;
 use super::{Suite, SuiteProblem, problem, toml_problem};
-use crate::case::{Case, CaseFile, Reference, TestCommand, Verdict};
+use crate::case::{Case, CaseFile, CaseTest, Reference, Verdict};
 use crate::language::Language;
 
 const TEST_TIMEOUT_S: u64 = 180;
@@ -123,7 +123,7 @@ fn case(file: &Path, table: &Table, entry: toml::Value) -> Result<Case, SuitePro
         files,
         solution: entry.solution,
         tests: entry.tests,
-        test: TestCommand {
+        test: CaseTest {
             command,
             timeout_s: entry.timeout_s.or(table.timeout_s).unwrap_or(TEST_TIMEOUT_S).max(1),
             verdict: Verdict::ExitCode,

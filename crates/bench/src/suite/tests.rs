@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 
 use super::*;
 use crate::case::{CaseFile, Reference, Verdict};
-use crate::machine::Machine;
+use crate::machine::HostMachine;
 
 fn write(root: &Path, files: &[(&str, &str)]) {
     for (path, text) in files {
@@ -82,7 +82,7 @@ fn mistakes_in_exercises_are_reported_and_the_rest_is_read() {
     );
     assert_eq!(case.test.command, "python3 -m unittest -q a_test.py");
     assert_snapshot!(problems(&suite, root), @r"
-    python/exercises/practice/bad-json/.meta/config.json:2: expected value at line 2 column 13
+    python/exercises/practice/bad-json/.meta/config.json:2: key must be a string at line 2 column 13
     python/exercises/practice/escape/.meta/config.json: `../a.py` is not a path inside the exercise
     python/exercises/practice/no-config/.meta/config.json: No such file or directory (os error 2)
     python/exercises/practice/no-test/a_test.py: the file does not exist
@@ -136,7 +136,7 @@ fn harbor_tasks_run_in_a_directory_if_their_image_only_copies() {
     future/task.toml: schema_version `2.0` is not supported; expected 1.x
     gpu/instruction.md: No such file or directory (os error 2)
     "#);
-    let machine = Machine::new(vec!["/bin".into(), "/usr/bin".into()], true);
+    let machine = HostMachine::new(vec!["/bin".into(), "/usr/bin".into()], true);
     let reasons: Vec<(&str, Option<String>)> =
         suite.cases.iter().map(|case| (case.name.as_str(), case.skip_reason(&machine))).collect();
     assert_eq!(

@@ -94,7 +94,7 @@ fn a_job_writes_results_that_say_what_happened() {
     let results = results(&project, "out");
     assert_eq!(results.len(), 3);
     let cases = by_case(&results);
-    for (case, passed, tries, turns) in [("alpha", true, 1, 2), ("beta", true, 2, 4), ("gamma", false, 2, 4)]
+    for (case, passed, tries, turns) in [("alpha", true, 1, 2), ("beta", true, 2, 4), ("gamma", false, 2, 3)]
     {
         let result = cases[case];
         let found = (&result["passed"], &result["tries"], &result["turns"], &result["attempt"]);
@@ -422,7 +422,7 @@ fn is_complete(project: &Project, out: &str, trials: usize) {
     let ended: Vec<&str> = listed
         .iter()
         .filter(|run| run["status"] == "completed")
-        .map(|run| run["id"].as_str().unwrap())
+        .map(|run| run["run"].as_str().unwrap())
         .collect();
     for run in &runs {
         assert!(ended.contains(run), "{run} has not ended: {listed:#?}");
@@ -436,14 +436,14 @@ fn is_complete(project: &Project, out: &str, trials: usize) {
     }
 }
 
+/// The job that is killed.
+fn start<'p>(project: &'p Project, script: &str) -> Command<'p> {
+    bench(project, &["run", "suite", "-m", script, "--out", "out", "-n", "2"])
+}
+
 #[test]
 fn a_killed_job_is_completed_by_resume_without_repeating_a_trial() {
     let killer = KillInjector::build();
-    let start = |project: &Project, script: &str| {
-        let args = ["run", "suite", "-m", script, "--out", "out", "-n", "2", "--attempts", "1"];
-        let args: Vec<String> = args.iter().map(ToString::to_string).collect();
-        fusee(project).args(["bench"]).args(args).limit(Duration::from_secs(120))
-    };
     let undisturbed = project();
     let first = script(&undisturbed);
     let (command, trace) = killer.watch(start(&undisturbed, &first));
@@ -462,16 +462,16 @@ fn a_killed_job_is_completed_by_resume_without_repeating_a_trial() {
             false => start(&project, &script).run(),
         };
         assert_eq!(resumed.code, Some(0), "killed {when:?} write {at}: {killed:#?}\n{resumed:#?}");
-        let cases: Vec<(String, bool)> = results(&project, "out")
+        let cases: Vec<(String, bool, u64)> = results(&project, "out")
             .iter()
-            .map(|result| (result["case"].as_str().unwrap().to_owned(), result["passed"].as_bool().unwrap()))
+            .map(|result| {
+                let case = result["case"].as_str().unwrap().to_owned();
+                (case, result["passed"].as_bool().unwrap(), result["tries"].as_u64().unwrap())
+            })
             .collect();
-        let expected = [("alpha", true), ("beta", true), ("gamma", false)];
-        assert_eq!(
-            cases,
-            expected.map(|(case, passed)| (case.to_owned(), passed)),
-            "killed {when:?} write {at}"
-        );
+        let expected = [("alpha", true, 1), ("beta", true, 2), ("gamma", false, 2)];
+        let expected = expected.map(|(case, passed, tries)| (case.to_owned(), passed, tries));
+        assert_eq!(cases, expected, "killed {when:?} write {at}");
         is_complete(&project, "out", 3);
     }
 }

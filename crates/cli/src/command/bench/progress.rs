@@ -32,7 +32,6 @@ pub(super) struct Progress {
     lines: usize,
     /// Trials that had a result before.
     earlier: Option<usize>,
-    started: usize,
 }
 
 impl Progress {
@@ -49,17 +48,13 @@ impl Progress {
             cost_usd: 0.0,
             lines: 0,
             earlier: None,
-            started: 0,
         }
     }
 
     /// Shows an event.
     pub(super) fn show(&mut self, event: &JobEvent<'_>) -> Result<(), CliError> {
         match event {
-            JobEvent::Started { name } => {
-                self.started += 1;
-                self.running.push_back(((*name).to_owned(), Instant::now()));
-            }
+            JobEvent::Started { name } => self.running.push_back(((*name).to_owned(), Instant::now())),
             JobEvent::Waiting { count } => self.earlier = Some(self.total.saturating_sub(*count)),
             JobEvent::Finished { name, result } => {
                 self.running.retain(|(running, _)| running != name);

@@ -7,7 +7,7 @@ use fusee::engine::run::{ActiveSandbox, SandboxMode, SandboxOptions};
 use fusee::engine::tools::CommandSettings;
 use fusee_bench::job::JobError;
 use fusee_bench::language::TestCommands;
-use fusee_bench::machine::Machine;
+use fusee_bench::machine::HostMachine;
 use fusee_bench::score::Scorer;
 use fusee_bench::suite::{DEMO, Selection, Slice};
 
@@ -66,7 +66,7 @@ impl SelectionFlags {
 
 /// What running tests needs.
 pub(super) struct BenchSetup {
-    pub(super) machine: Machine,
+    pub(super) machine: HostMachine,
     pub(super) scorer: Scorer,
     pub(super) scratch: PathBuf,
 }
@@ -96,7 +96,7 @@ impl BenchSetup {
             return Err(error.help("`--sandbox off` runs them unsandboxed"));
         }
         let path = environment.variable("PATH").map(|path| std::env::split_paths(path).collect());
-        let machine = Machine::new(path.unwrap_or_default(), probe.state.starts_with("namespaces"));
+        let machine = HostMachine::new(path.unwrap_or_default(), probe.state.starts_with("namespaces"));
         // Tests are computation: more of them at a time than processors only slow each other down.
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let scorer = Scorer::new(commands, mode, own, concurrent.min(processors));
