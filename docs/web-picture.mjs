@@ -15,7 +15,8 @@ try {
     call("shell", { command: "python3 -m pytest -q tests" }, { ...usage(2700, 40), delay_ms: 600 }),
     { text: "The total now counts quantities.", ...usage(2900, 120), delay_ms: 150 },
   ]);
-  const site = await project.serve(["-m", model]);
+  // The name of the model is in the picture.
+  const site = await project.serve(["-m", model.replace(project.base, "..")]);
   const { run } = await site.api("/api/runs", { request: "Make the cart's total count quantities.", approve: "ask" });
   const waiting = async (name) => {
     const found = await until(async () => (await site.api("/api/approvals")).find((question) => question.tool === name));

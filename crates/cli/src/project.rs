@@ -15,11 +15,13 @@ use fusee::system::SystemClock;
 use crate::process::environment::Environment;
 use crate::process::error::CliError;
 use crate::project::journal_ownership::JournalOwnership;
+use crate::project::project_list::ProjectList;
 
 pub(crate) mod file_mentions;
 pub(crate) mod find_run;
 pub(crate) mod journal_ownership;
 pub(crate) mod mcp_servers;
+pub(crate) mod project_list;
 pub(crate) mod saved_rules;
 pub(crate) mod source_files;
 pub(crate) mod template_source;
@@ -146,7 +148,12 @@ impl Project {
         }
         self.keep_private().map_err(open)?;
         let options = JournalOptions { rescue: self.rescue.clone(), owner: self.ownership.key(), ..options };
+        let is_new = !self.journal.exists();
         let journal = Journal::open(&self.journal, options, Arc::new(SystemClock))?;
+        if is_new {
+            // Without this, the project is only missing in the web pages of other projects.
+            let _ = self.list().add(self.home());
+        }
         // A new journal is signed already. One without runs grants nothing, whoever created it, and one with
         // triggers is refused.
         if !self.ownership.covers_open(&journal) && journal.runs().is_ok_and(|runs| runs.is_empty()) {
@@ -239,6 +246,16 @@ impl Project {
             self.journal.display()
         ))
         .help("inspect it with `fusee runs` and `fusee show`; if it is yours, run `fusee trust` and try again"))
+    }
+
+    /// The list of projects in which the user has run something.
+    pub(crate) fn list(&self) -> ProjectList {
+        ProjectList::stored_in(self.states.as_deref())
+    }
+
+    /// Whether the journal exists and is the user's own.
+    pub(crate) fn has_own_runs(&self) -> bool {
+        self.journal.exists() && self.ownership.covers(&self.journal)
     }
 
     /// Decides which journals are the user's own.

@@ -190,7 +190,14 @@ impl Launcher for CommandLauncher {
     }
 
     fn projects(&self) -> Vec<PathBuf> {
-        vec![self.directory.clone()]
+        let Ok(own) = self.project(&self.directory) else { return Vec::new() };
+        let is_other = |directory: &PathBuf| {
+            // A directory that has become part of another project has no journal of its own.
+            let project = self.project(directory).ok().filter(|project| project.journal != own.journal);
+            project.is_some_and(|project| project.home() == directory && project.has_own_runs())
+        };
+        let others = own.list().read().into_iter().filter(is_other);
+        std::iter::once(self.directory.clone()).chain(others).collect()
     }
 
     fn tasks(&self, directory: &Path) -> Result<Vec<NamedTask>, LaunchError> {

@@ -12,7 +12,7 @@ use fusee_serve::{ServeError, ServeOptions, Server, ServerHandle};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::launcher::{CommandLauncher, LaunchFlags};
-use crate::config::flags::{ApprovalFlags, DirectoryFlag, LimitFlags, ModelFlags};
+use crate::config::flags::DirectoryFlag;
 use crate::process::Process;
 use crate::process::error::CliError;
 use crate::process::stdio;
@@ -55,20 +55,12 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     place: DirectoryFlag,
     #[command(flatten)]
-    model: ModelFlags,
-    /// Agent file (TOML or JSON) with settings for the runs
-    #[arg(long, value_name = "FILE")]
-    agent: Option<PathBuf>,
-    #[command(flatten)]
-    gates: ApprovalFlags,
-    #[command(flatten)]
-    limits: LimitFlags,
+    flags: LaunchFlags,
 }
 
 /// Runs the command.
 pub(crate) async fn serve(args: ServeArgs, process: &Process) -> Result<ExitStatus, CliError> {
-    let flags = LaunchFlags { model: args.model, gates: args.gates, limits: args.limits, agent: args.agent };
-    let launcher = CommandLauncher::new(process, args.place.directory.as_deref(), flags)?;
+    let launcher = CommandLauncher::new(process, args.place.directory.as_deref(), args.flags)?;
     let (token, own_token) = match &args.token_file {
         Some(file) => (token_of(&process.environment.directory().join(file))?, true),
         None => (new_token()?, false),

@@ -68,7 +68,8 @@ export function Timeline({ data, open }: { data: Data; open: (seq: number) => vo
             <rect
               key={`${span.kind}${span.seq}`}
               x={`${x(span.start)}%`}
-              width={`${Math.max(0, x(span.end) - x(span.start))}%`}
+              // A rectangle without width is not drawn at all.
+              style={{ width: `max(2px, ${Math.max(0, x(span.end) - x(span.start))}%)` }}
               y={span.lane * ROW + (span.kind === "tool" ? 5 : 3)}
               height={span.kind === "tool" ? 8 : 12}
               class={`${span.kind} ${span.failed ? "failed" : ""}`}

@@ -1,10 +1,11 @@
 // Starts the real binary in a project of its own, and a real Chromium. FUSEE names the binary, BROWSER_MODULES the folder with
 // playwright-core and axe-core, CHROMIUM the browser.
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { gunzipSync } from "node:zlib";
 
 const modules = createRequire(join(process.env.BROWSER_MODULES, "package.json"));
 const { chromium } = modules("playwright-core");
@@ -107,6 +108,15 @@ export async function open(browser, site, path = "/", options = {}) {
   page.on("console", (message) => message.type() === "error" && !/Failed to load resource|ERR_CONNECTION_REFUSED|ERR_INCOMPLETE|net::/.test(message.text()) && page.problems.push(message.text()));
   page.on("request", (request) => !request.url().startsWith(site.origin) && !request.url().startsWith("data:") && page.problems.push(`request to ${request.url()}`));
   page.on("dialog", (dialog) => dialog.accept());
+  if (process.env.PAGE_DIST) await serveFrom(page, site, process.env.PAGE_DIST);
   await page.goto(`${site.origin}${path}#token=${site.token}`);
   return page;
+}
+
+/// Shows the page of this folder instead of that in the binary: a change of the page is seen without compiling.
+async function serveFrom(page, site, dist) {
+  const body = gunzipSync(readFileSync(join(dist, "index.html.gz")));
+  const policy = readFileSync(join(dist, "policy.txt"), "utf8").trim();
+  const isDocument = (url) => url.origin === site.origin && !url.pathname.startsWith("/api/");
+  await page.route(isDocument, (route) => route.fulfill({ body, contentType: "text/html; charset=utf-8", headers: { "content-security-policy": policy } }));
 }
