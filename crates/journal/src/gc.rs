@@ -65,7 +65,14 @@ pub(crate) fn remove_unstarted(
         .collect::<Result<_, _>>()?;
     for (run, name) in unstarted {
         if name.parse().is_ok_and(|name| is_dead(&name)) {
-            remove(connection, run)?;
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            // One that was at work when it was listed may have ended since, which also releases its lock.
+            let is_unstarted = "SELECT EXISTS (SELECT 1 FROM runs WHERE id = ?1 AND status = 'open' \
+                                AND NOT EXISTS (SELECT 1 FROM steps WHERE steps.run = ?1))";
+            if transaction.query_row(is_unstarted, params![run], |row| row.get(0))? {
+                remove_rows(&transaction, run)?;
+            }
+            transaction.commit()?;
         }
     }
     Ok(())
@@ -80,15 +87,19 @@ fn ended(connection: &Connection) -> rusqlite::Result<Vec<i64>> {
 /// Removes one run and the content only it refers to.
 fn remove(connection: &mut Connection, run: i64) -> rusqlite::Result<usize> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let removed = remove_rows(&transaction, run)?;
+    transaction.commit()?;
+    Ok(removed)
+}
+
+fn remove_rows(transaction: &Connection, run: i64) -> rusqlite::Result<usize> {
     transaction
         .prepare_cached(
             "DELETE FROM blobs WHERE id IN (SELECT blob FROM refs WHERE run = ?1) \
              AND NOT EXISTS (SELECT 1 FROM refs AS other WHERE other.blob = blobs.id AND other.run != ?1)",
         )?
         .execute(params![run])?;
-    let removed = transaction.prepare_cached("DELETE FROM runs WHERE id = ?")?.execute(params![run])?;
-    transaction.commit()?;
-    Ok(removed)
+    transaction.prepare_cached("DELETE FROM runs WHERE id = ?")?.execute(params![run])
 }
 
 fn shrink(connection: &Connection) -> rusqlite::Result<()> {

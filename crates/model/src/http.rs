@@ -75,7 +75,8 @@ impl HttpModel {
         if !response.status().is_success() {
             return Err(self.refusal(response).await);
         }
-        self.reply(response, conversation.messages().len(), sink).await
+        let reply = self.reply(response, conversation.messages().len(), sink).await;
+        reply.map_err(|error| self.endpoint.redact_error(error))
     }
 
     async fn reply(

@@ -189,6 +189,26 @@ fn the_key_is_nowhere_but_in_the_request() {
     assert!(!outcome.stdout.contains(KEY) && !outcome.stderr.contains(KEY), "the key is in the output");
 }
 
+/// Errors quote what the server sent.
+#[test]
+fn a_key_in_an_event_that_cannot_be_read_is_redacted() {
+    let project = impatient();
+    let wrong = || Reply::events([format!("{{\"choices\": \"the key {KEY} is not known\"}}")]);
+    let server = Server::start([wrong(), wrong(), wrong(), wrong()]);
+    let outcome = run_on(&project, &server).run();
+    assert!(outcome.stdout.contains("[key]"), "{}", outcome.stdout);
+    assert!(!outcome.stdout.contains(KEY) && !outcome.stderr.contains(KEY), "the key is in the output");
+}
+
+/// A name of a tool, too, is the server's text.
+#[test]
+fn a_key_in_the_name_of_a_call_is_redacted() {
+    let project = Project::new();
+    let server = Server::start([Message::call(KEY, json!({})).stream(), Message::text("Done.").stream()]);
+    let outcome = run_on(&project, &server).run().exits(0);
+    assert!(!outcome.stdout.contains(KEY) && !outcome.stderr.contains(KEY), "{}", outcome.stdout);
+}
+
 #[test]
 fn a_key_that_the_server_echoes_is_redacted_in_output_and_journal() {
     let project = Project::new();

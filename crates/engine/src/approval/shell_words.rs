@@ -51,6 +51,7 @@ impl CommandLine {
         self.whole &= depth == 0;
         let read = Lexer::read(text);
         self.whole &= read.plain;
+        self.opaque |= read.uncertain;
         for command in read.tokens.split(|token| *token == Token::Operator) {
             let words = command.iter().filter_map(|token| match token {
                 Token::Word(word) => Some(word),
@@ -89,7 +90,7 @@ impl CommandLine {
         let mut ahead = vec![words];
         // Every round removes at least one word, so this ends.
         while let Some(words) = ahead.pop() {
-            self.opaque |= words.first().is_some_and(|program| program.contains(['$', '`', '*', '?']));
+            self.opaque |= words.first().is_some_and(|program| program.contains(['$', '`', '*', '?', '{']));
             match effective::run_by(&words) {
                 effective::RunBy::Nothing => {}
                 effective::RunBy::Commands(inner) => ahead.extend(inner),

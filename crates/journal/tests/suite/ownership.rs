@@ -55,7 +55,7 @@ async fn a_new_run_does_not_start_with_rows_that_someone_left_for_it() {
     {
         let journal = place.open();
         let engine = begin(&journal, "theirs").await;
-        engine.step(call(StepKind::Model, "m", json!({})), gives("evil")).await.expect("a step");
+        engine.record_step(call(StepKind::Model, "m", json!({})), gives("evil")).await.expect("a step");
         engine.flush().await.expect("written");
         journal.signal(&run("theirs"), "approval", &json!("yes")).await.expect("left");
     }
@@ -72,7 +72,8 @@ async fn a_new_run_does_not_start_with_rows_that_someone_left_for_it() {
     assert_eq!(left, 1, "the rows are there");
     let journal = place.open();
     let engine = begin(&journal, "mine").await;
-    let asked = engine.step(call(StepKind::Model, "m", json!({})), gives("good")).await.expect("a step");
+    let asked =
+        engine.record_step(call(StepKind::Model, "m", json!({})), gives("good")).await.expect("a step");
     assert_eq!(asked.value, json!("good"));
     engine.emit(&Branch::main(), message("one"));
     engine.flush().await.expect("no row is in the way");

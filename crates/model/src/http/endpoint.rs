@@ -134,20 +134,27 @@ impl Endpoint {
             ReplyDelta::ToolArguments { index, fragment } if self.is_echoed(fragment) => {
                 sink(ReplyDelta::ToolArguments { index, fragment: &self.redact(fragment) });
             }
+            ReplyDelta::ToolCall { index, name } if self.is_echoed(name) => {
+                sink(ReplyDelta::ToolCall { index, name: &self.redact(name) });
+            }
             other => sink(other),
         }
     }
 
-    /// The reply without our keys.
-    pub(super) fn redact_reply(&self, mut reply: Reply) -> Reply {
-        let texts = [&mut reply.text].into_iter();
-        let texts = texts.chain(reply.reasoning.as_mut().map(|reasoning| &mut reasoning.text));
-        for text in texts.chain(reply.tool_calls.iter_mut().map(|call| &mut call.arguments)) {
-            if self.is_echoed(text) {
-                *text = self.redact(text);
+    /// The reply without our keys in any of its fields: names, ids and what is sent back to the server unread, too.
+    pub(super) fn redact_reply(&self, reply: Reply) -> Reply {
+        match serde_json::to_string(&reply) {
+            Ok(text) if self.is_echoed(&text) => {
+                serde_json::from_str(&self.redact(&text)).unwrap_or_default()
             }
+            _ => reply,
         }
-        reply
+    }
+
+    /// The error without our keys: its message may quote what the server sent.
+    pub(super) fn redact_error(&self, mut error: ModelError) -> ModelError {
+        error.message = self.redact(&error.message);
+        error
     }
 }
 

@@ -69,5 +69,14 @@ fn run<'p>(
     };
     let lines: Vec<Line> = (0..COMMANDS).map(write).chain([Line::text("Done.")]).collect();
     let model = project.script(&lines);
-    project.command(arena.program()).args(["run", "x", "--model", &model, "--sandbox", "off"])
+    project.command(arena.program()).args([
+        "run",
+        "x",
+        "--model",
+        &model,
+        "--sandbox",
+        "off",
+        "--max-tokens",
+        "100000000",
+    ])
 }

@@ -25,7 +25,7 @@ const FORMATS: [(&str, &str); 3] =
 
 pub(crate) fn case(arena: &Arena, random: &mut Rng) -> Result<(), Finding> {
     let (api, model) = FORMATS[random.usize(0..FORMATS.len())];
-    let stranger = HostileServer::start(random.u64(..), |random, _| body(&stream("chat", random), random));
+    let stranger = HostileServer::start(random.u64(..), |random, _| body(&stream("chat", random), random))?;
     let elsewhere = stranger.url();
     let server = HostileServer::start(random.u64(..), move |random, _| {
         if random.u8(0..12) == 0 {
@@ -36,7 +36,7 @@ pub(crate) fn case(arena: &Arena, random: &mut Rng) -> Result<(), Finding> {
             .into_bytes();
         }
         body(&stream(api, random), random)
-    });
+    })?;
     let project = arena.project();
     let url = format!("{}/v1", server.url());
     let mut words = vec!["run", "x", "--model", model, "--api", api, "--base-url", &url];
@@ -68,9 +68,10 @@ impl HostileServer {
     pub(crate) fn start(
         seed: u64,
         answer: impl Fn(&mut Rng, &[u8]) -> Vec<u8> + Send + Sync + 'static,
-    ) -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a loopback port");
-        let address = listener.local_addr().expect("the address just bound");
+    ) -> Result<Self, Finding> {
+        let fail = |error: std::io::Error| format!("a server on loopback: {error}");
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(fail)?;
+        let address = listener.local_addr().map_err(fail)?;
         let (stopping, key_seen) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let (stop, seen, answer) = (Arc::clone(&stopping), Arc::clone(&key_seen), Arc::new(answer));
         let connections = AtomicU64::new(seed);
@@ -95,7 +96,7 @@ impl HostileServer {
                 });
             }
         });
-        Self { address, stopping, key_seen, acceptor: Some(acceptor) }
+        Ok(Self { address, stopping, key_seen, acceptor: Some(acceptor) })
     }
 
     pub(crate) fn url(&self) -> String {

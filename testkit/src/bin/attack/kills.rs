@@ -56,14 +56,15 @@ pub(crate) fn case(arena: &Arena, random: &mut Rng) -> Result<(), Finding> {
             }
         }
     }
-    for (run, live) in live {
+    for (_, live) in live {
         let ran = live.wait(LIMIT)?;
         // One that was killed last is resumed below.
-        let ran = if ran.code.is_some() { ran.judged()? } else { ran };
-        drop((run, ran));
+        if ran.code.is_some() {
+            ran.judged()?;
+        }
     }
-    for run in 0..RUNS {
-        settle(arena, &project, run, &models[run], sandbox)?;
+    for (run, model) in models.iter().enumerate() {
+        settle(arena, &project, run, model, sandbox)?;
     }
     for run in 0..RUNS {
         let effects = project.read(&format!("effects-{run}"));
@@ -102,7 +103,7 @@ fn settle(arena: &Arena, project: &Project, run: usize, model: &str, sandbox: &s
             let shown = arena.run(project, &["show", &id])?;
             return if shown.code == Some(0) { Ok(()) } else { Err(shown.wrong("cannot show the run")) };
         }
-        let is_unknown = resumed.stderr.contains("no run") || resumed.stderr.contains("before it started");
+        let is_unknown = resumed.stderr.contains("not found") || resumed.stderr.contains("before it started");
         if is_unknown {
             let words = ["run", "x", "--run-id", &id, "--model", model, "--sandbox", sandbox];
             arena.start(project, &words)?.wait(LIMIT)?.judged()?;

@@ -37,7 +37,7 @@ pub(crate) fn case(arena: &Arena, random: &mut Rng) -> Result<(), Finding> {
                 })
                 .collect();
         body(text.as_bytes(), random)
-    });
+    })?;
     let reach = if random.bool() {
         format!("command = {own:?}\nargs = [\"{SERVER}\", \"{seed}\"]")
     } else {
@@ -45,8 +45,8 @@ pub(crate) fn case(arena: &Arena, random: &mut Rng) -> Result<(), Finding> {
     };
     arena.settings(&project, &format!("[mcp.evil]\n{reach}\ntimeout_s = 2\n"))?;
     let model = project.script(&[
-        Line::call("evil_say", grammar::value(random, 2))
-            .and_call("evil_two", json!({ "text": grammar::text(random) })),
+        Line::call("evil_say", json!({"text": "one"}))
+            .and_call("evil_two", json!({"text": ["not", "a text"]})),
         Line::call("evil_say", json!({"text": "x"})),
         Line::text("Done."),
     ]);

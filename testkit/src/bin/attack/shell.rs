@@ -69,7 +69,7 @@ fn execute(arena: &Arena, lines: &[String], rules: &str, approve: &str) -> Resul
     let replies: Vec<Line> = lines
         .chunks(CALLS)
         .map(|part| {
-            let calls = part.iter().map(|line| json!({ "command": line, "timeout_s": 10 }));
+            let calls = part.iter().map(|line| json!({ "command": line, "timeout": 10 }));
             calls.fold(Line::raw(json!({})), |reply, call| reply.and_call("shell", call))
         })
         .chain([Line::text("Done.")])

@@ -156,3 +156,27 @@ fn a_program_is_denied_at_execution_if_it_is_denied_whatever_its_arguments() {
     assert_eq!(rules.len(), 7);
     assert_eq!(denied_programs(&rules), ["curl"]);
 }
+
+/// Found by `cargo xtask attack`.
+#[test]
+fn a_denied_program_is_not_hidden_by_traps_documents_and_input() {
+    let rules = rules(&[("evil", RuleDecision::Deny)]);
+    let hidden = [
+        ("trap 'evil' EXIT", RuleDecision::Deny),
+        ("trap -- 'safe; evil' 0", RuleDecision::Deny),
+        ("safe <<E\nx\nE;\nsafe ${X:-$(evil)}", RuleDecision::Deny),
+        ("safe <<E\n$(case a in a) evil;; esac)\nE", RuleDecision::Ask),
+        ("safe \"$(safe # )\n evil)\"", RuleDecision::Ask),
+        ("safe \"$(safe <<E\n)\nE\nevil)\"", RuleDecision::Ask),
+        ("alias safe=evil\nsafe", RuleDecision::Ask),
+        ("echo evil | xargs env", RuleDecision::Ask),
+        ("echo evil | xargs -I{} {}", RuleDecision::Ask),
+        ("find bin -name 'e*' -exec {} \\;", RuleDecision::Ask),
+    ];
+    for (line, decision) in hidden {
+        assert_eq!(decide(&rules, line), Some(decision), "{line}");
+    }
+    for line in ["trap - EXIT", "trap 'safe' EXIT", "ls | xargs safe", "safe <<E\nevil\nE"] {
+        assert_eq!(decide(&rules, line), None, "{line}");
+    }
+}

@@ -32,7 +32,12 @@ pub(super) fn run_by(words: &[String]) -> RunBy {
     let name = program.rsplit('/').next().unwrap_or(program);
     match name {
         "eval" => RunBy::Script(arguments.join(" ")),
-        "." | "source" => RunBy::Unknown,
+        // An alias is another name for a command; in some shells also in scripts.
+        "." | "source" | "alias" => RunBy::Unknown,
+        "trap" => {
+            let action = arguments.iter().find(|word| !word.starts_with('-'));
+            action.map_or(RunBy::Nothing, |action| RunBy::Script(action.clone()))
+        }
         "find" => {
             let starts = arguments.iter().enumerate().filter(|(_, word)| is_action(word));
             let commands: Vec<Vec<String>> =
@@ -87,7 +92,18 @@ fn run_by_wrapper(name: &str, arguments: &[String]) -> RunBy {
         }
         after_option = is_option;
     }
+    let reads_more = matches!(name, "xargs" | "parallel");
+    if reads_more && commands.iter().any(|command| runs_its_arguments(command)) {
+        // What it runs is in the input.
+        return RunBy::Unknown;
+    }
     if commands.is_empty() { RunBy::Nothing } else { RunBy::Commands(commands) }
+}
+
+/// Whether a command runs what its arguments say.
+fn runs_its_arguments(command: &[String]) -> bool {
+    let name = command.first().map_or("", |program| program.rsplit('/').next().unwrap_or(program));
+    WRAPPERS.contains(&name) || SHELLS.contains(&name) || name == "find"
 }
 
 /// The script of an option that takes one: `env -S`, `watch` and `flock -c`.

@@ -10,6 +10,8 @@ pub(super) struct Lexed {
     pub(super) documents: Vec<String>,
     /// Whether all words are plain and every shell reads the script alike.
     pub(super) plain: bool,
+    /// Whether it is uncertain where a script inside of it ends.
+    pub(super) uncertain: bool,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -223,14 +225,18 @@ impl Lexer {
                     .collect();
                 self.at += line.chars().count() + 1;
                 let shown = if strip { line.trim_start_matches('\t') } else { &line };
-                if shown == delimiter || self.at > self.characters.len() {
+                if shown == delimiter {
                     break;
                 }
                 document.push_str(shown);
                 document.push('\n');
+                // Without a delimiter, the rest of the script belongs to it.
+                if self.at > self.characters.len() {
+                    break;
+                }
             }
             // Substitutions in it are run as well, unless the delimiter was quoted; assume they are.
-            self.lexed.inner.extend(substitutions(&document));
+            self.substitutions_in(&document);
             self.lexed.documents.push(document);
         }
     }
@@ -301,7 +307,7 @@ impl Lexer {
             (_, Some('{')) => {
                 self.at += 1;
                 let inside = self.until_closed('{', '}');
-                self.lexed.inner.extend(substitutions(&inside));
+                self.substitutions_in(&inside);
             }
             // A variable: its name becomes part of the word, which is not fixed anyway.
             _ => {}
@@ -311,7 +317,21 @@ impl Lexer {
     /// A script in parentheses, of which the first one is consumed.
     fn substitution(&mut self) {
         let script = self.until_closed('(', ')');
+        // A parenthesis after a pattern, in a comment or in a here-document does not close it.
+        let is_word = |word: &str| script.split(|c: char| !c.is_alphanumeric()).any(|other| other == word);
+        self.lexed.uncertain |= script.contains('#') || script.contains("<<") || is_word("case");
         self.lexed.inner.push(script);
+    }
+
+    /// Adds the scripts that are substituted in a text that is not a script itself.
+    fn substitutions_in(&mut self, text: &str) {
+        // Read as if it was in double quotes, where nothing but substitutions has a meaning.
+        let quoted: String = text.chars().filter(|c| *c != '"').collect();
+        if quoted.contains(['$', '`']) {
+            let read = Lexer::read(&format!("\"{quoted}\""));
+            self.lexed.inner.extend(read.inner);
+            self.lexed.uncertain |= read.uncertain;
+        }
     }
 
     /// The text up to the closing character, which is consumed. Quotes are respected.
@@ -339,11 +359,4 @@ impl Lexer {
         }
         text
     }
-}
-
-/// The scripts that are substituted in a text that is not a script itself.
-fn substitutions(text: &str) -> Vec<String> {
-    // Read as if it was in double quotes, where nothing but substitutions has a meaning.
-    let quoted: String = text.chars().filter(|c| *c != '"').collect();
-    if quoted.contains(['$', '`']) { Lexer::read(&format!("\"{quoted}\"")).inner } else { Vec::new() }
 }
