@@ -140,9 +140,9 @@ async fn test_model(
         stdio::print_json(&format!("{value:#}\n"))?;
     } else {
         let colour = colour(config, environment, environment.terminals().stdout);
-        let width = report.checks.iter().map(|check| check.name.len()).max().unwrap_or_default();
+        let width = report.checks.iter().map(DoctorCheck::name_width).max().unwrap_or_default();
         let mut lines = vec![StyledLine::of(Style::Bold, &report.model)];
-        lines.extend(report.checks.iter().map(|check| check.line(width)));
+        lines.extend(report.checks.iter().flat_map(|check| check.lines(width)));
         lines.push(StyledLine::new());
         lines.extend(report.profile.lines().map(|line| StyledLine::of(Style::Plain, line)));
         lines.extend(match &report.written {

@@ -242,7 +242,8 @@ mod tests {
         let mut profiles = fusee::engine::model::Profiles::builtin_for(Some("llama.cpp")).unwrap();
         profiles.add("profiles.toml", &text).unwrap();
         let profile = profiles.of(Some("llama.cpp"), "tiny \"x\"");
-        assert!(profile.traits.small && profile.traits.tool_format == ToolFormat::Schema);
+        let traits = profile.traits();
+        assert!(traits.small && traits.tool_format == ToolFormat::Schema);
         assert_eq!((profile.context_tokens, profile.max_output_tokens), (Some(8192), Some(4096)));
     }
 
