@@ -276,6 +276,7 @@ fn a_field_too_many_too_few_or_of_another_type_is_not_valid() {
                 "fate",
                 "error",
                 "verify",
+                "verified",
                 "read_cache",
                 "files_run_by_convention",
                 "payload",

@@ -99,8 +99,8 @@ impl Endpoint {
             let message = match &self.proxy {
                 None => format!("cannot reach {}: {cause}", self.shown),
                 Some(proxy) => format!(
-                    "cannot reach {} through the proxy {proxy}: {cause}; the proxy comes from HTTPS_PROXY, HTTP_PROXY or \
-                     ALL_PROXY, and NO_PROXY lists the hosts to reach without it",
+                    "cannot reach {} through the proxy {proxy} (from HTTPS_PROXY, HTTP_PROXY or ALL_PROXY; NO_PROXY excepts \
+                     hosts): {cause}",
                     self.shown
                 ),
             };

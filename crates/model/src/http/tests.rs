@@ -453,8 +453,9 @@ async fn a_proxy_that_refuses_is_named_without_its_password() {
     let refused = settings("http://model.invalid/v1", proxy.clone());
     let error = send(&*open(&refused)).await.0.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Connect);
-    let expected =
-        format!("cannot reach http://model.invalid/v1 through the proxy http://127.0.0.1:{port}: ");
+    let expected = format!(
+        "cannot reach http://model.invalid/v1 through the proxy http://127.0.0.1:{port} (from HTTPS_PROXY"
+    );
     assert!(error.message.starts_with(&expected) && !error.message.contains("hidden"), "{}", error.message);
     assert!(error.message.contains("NO_PROXY"), "{}", error.message);
     let direct = send(&*open(&settings("http://a.direct.invalid/v1", proxy))).await.0.unwrap_err();
@@ -465,7 +466,7 @@ async fn a_proxy_that_refuses_is_named_without_its_password() {
     let refused = settings("https://model.invalid/v1", format!("http://127.0.0.1:{}", proxy.port));
     let error = send(&*open(&refused)).await.0.unwrap_err();
     let expected =
-        format!("cannot reach https://model.invalid/v1 through the proxy http://127.0.0.1:{}: ", proxy.port);
+        format!("cannot reach https://model.invalid/v1 through the proxy http://127.0.0.1:{} (", proxy.port);
     assert!(error.message.starts_with(&expected), "{}", error.message);
 }
 

@@ -26,7 +26,11 @@ pub(crate) async fn check(config: &Config, environment: &Environment, quick: boo
     let found = discovery::probe_all(environment).await;
     let mut models = judge(&found, config, environment);
     if !quick {
-        models.findings.extend(probe::found(&found, config, environment).await);
+        let probed = probe::found(&found, config, environment).await;
+        if config.text("model").is_none() {
+            models.leave_out_broken(&found, &probed);
+        }
+        models.findings.extend(probed);
         // A local model is not discovered, so it is probed only if it is the configured one.
         if let Some(name) = config.text("model")
             && models.usable
@@ -36,6 +40,27 @@ pub(crate) async fn check(config: &Config, environment: &Environment, quick: boo
         }
     }
     models
+}
+
+impl ModelChecks {
+    /// Does not count on models that did not answer a request, and suggests another.
+    pub(super) fn leave_out_broken(&mut self, found: &DiscoveredModels, probed: &[DoctorCheck]) {
+        let is_broken = |name: &String| {
+            probed.iter().any(|check| check.name == *name && check.state == CheckState::Broken)
+        };
+        let servers: Vec<String> = served(found).into_iter().filter(|name| !is_broken(name)).collect();
+        self.usable = !servers.is_empty() || !found.keys.is_empty();
+        self.next = next(found, &servers, false, self.usable);
+    }
+}
+
+/// The models of the servers that were found, as `-m` takes them.
+fn served(found: &DiscoveredModels) -> Vec<String> {
+    let models = found
+        .servers
+        .iter()
+        .flat_map(|server| server.models.iter().map(|model| format!("{}:{model}", server.provider.name)));
+    models.collect()
 }
 
 /// Evaluates what was found.
@@ -52,11 +77,7 @@ pub(crate) fn judge(found: &DiscoveredModels, config: &Config, environment: &Env
     findings.push(local());
     findings.push(DoctorCheck::new("script", CheckState::Ready, "-m script:FILE, replies written by hand"));
     findings.push(DoctorCheck::new("replay", CheckState::Ready, "-m replay:FILE, a recorded run"));
-    let servers: Vec<String> = found
-        .servers
-        .iter()
-        .flat_map(|server| server.models.iter().map(|model| format!("{}:{model}", server.provider.name)))
-        .collect();
+    let servers = served(found);
     let there = !servers.is_empty() || !found.keys.is_empty();
     let usable = if is_configured { works } else { there };
     ModelChecks { findings, usable, next: next(found, &servers, is_configured, usable) }

@@ -40,6 +40,27 @@ fn a_local_server_or_a_key_is_enough() {
 }
 
 #[test]
+fn a_model_that_did_not_answer_is_not_suggested() {
+    let ollama = Provider::named("ollama").unwrap();
+    let models = vec!["broken".to_owned(), "fine".to_owned()];
+    let server = LocalServer { provider: ollama, base_url: ollama.base_url.to_owned(), models };
+    let found = DiscoveredModels { keys: Vec::new(), servers: vec![server] };
+    let probed = |fine| {
+        [("ollama:broken", CheckState::Broken), ("ollama:fine", fine)]
+            .map(|(name, state)| DoctorCheck::new(name, state, ""))
+    };
+    let mut models = judged(&found, None);
+    assert_eq!(models.next, ["fusee run -m ollama:broken 'your task'"]);
+    models.leave_out_broken(&found, &probed(CheckState::Ready));
+    assert_eq!(
+        (models.usable, models.next.as_slice()),
+        (true, &["fusee run 'your task' (uses ollama:fine)".to_owned()][..])
+    );
+    models.leave_out_broken(&found, &probed(CheckState::Broken));
+    assert!(!models.usable && models.next[0].starts_with("start a server"), "{:?}", models.next);
+}
+
+#[test]
 fn a_configured_model_that_cannot_be_used_is_what_counts() {
     let models = judged(&DiscoveredModels::default(), Some("openai:gpt"));
     assert!(!models.usable);

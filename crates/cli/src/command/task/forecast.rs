@@ -34,7 +34,7 @@ pub(super) struct Forecast {
     decided_by: Vec<(String, String)>,
 }
 
-/// Calls and the size of their first prompts.
+/// Calls and the size of their first prompts: system prompt and request, without the definitions of tools.
 #[derive(Default)]
 struct CallCount {
     calls: BTreeMap<String, usize>,
@@ -101,8 +101,8 @@ impl Forecast {
         let more = if self.least.is_cut { "more than " } else { "" };
         let _ = write!(text, "certain: {more}{} of {}", range(least, most, "call"), names.join(", "));
         if tokens > 0 {
-            let _ =
-                write!(text, ", {} in the first turn of each", range(tokens, most_tokens, "prompt token"));
+            let tokens = range(tokens, most_tokens, "prompt token");
+            let _ = write!(text, ", {tokens} in the first turn of each without the definitions of tools");
         }
         if self.least.unknown_prompts > 0 {
             let _ = write!(
