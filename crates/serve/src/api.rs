@@ -17,6 +17,7 @@ mod tasks;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::header::CONTENT_LENGTH;
 use axum::http::{Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -226,6 +227,11 @@ async fn guard(State(site): State<Site>, request: Request, next: Next) -> Respon
 fn admit(site: &Site, request: Request) -> Result<Request, Problem> {
     let (parts, body) = request.into_parts();
     site.access.check_source(&parts)?;
+    let length =
+        parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if length.is_some_and(|length| length > BODY as u64) {
+        return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"));
+    }
     let path = parts.uri.path();
     let is_exchange = path == SESSION && parts.method == Method::POST;
     if is_api(path) && !is_exchange {

@@ -29,7 +29,7 @@ fn a_run_is_started_watched_and_shown() {
     assert_eq!(started.status, 201, "{started:?}");
     let id = started.json()["run"].as_str().unwrap().to_owned();
 
-    let streamed = site.stream(&format!("/api/runs/{id}/stream?from=0")).to_end();
+    let streamed = site.stream(&format!("/api/runs/{id}/stream?from=0")).rest();
     let listed = site.get(&format!("/api/runs/{id}/events?from=0")).json();
     let kinds = |events: &[Value]| -> Vec<String> {
         let is_kept = |kind: &&str| !kind.ends_with("_delta") && *kind != "gap" && *kind != "tool_output";
@@ -86,7 +86,8 @@ fn events_are_paged_filtered_and_searched() {
         let name = |event: &Value| format!("{} {}", event["type"].as_str().unwrap(), event["ok"]);
         found.as_array().unwrap().iter().map(name).collect()
     };
-    assert_eq!(numbers("kind=failed"), ["tool_result false"]);
+    let failed = numbers("kind=failed");
+    assert_eq!(failed.iter().filter(|name| name.starts_with("tool_result")).count(), 1, "{failed:?}");
     assert_eq!(numbers("kind=tool:read_file").len(), 4);
     assert_eq!(numbers("text=done%20with%20notes&kind=messages").len(), 2);
     assert_eq!(numbers("text=nowhere"), Vec::<String>::new());
@@ -123,7 +124,7 @@ fn a_call_is_allowed_and_another_denied() {
     let second = site.wait_for_question();
     assert_eq!(second["arguments"]["path"], "b.txt");
     assert_eq!(approve(&second, "deny").status, 200);
-    site.stream(&format!("/api/runs/{id}/stream")).to_end();
+    site.stream(&format!("/api/runs/{id}/stream")).rest();
     assert_eq!(project.read("a.txt"), "a");
     assert!(!project.dir().join("b.txt").exists());
     assert_eq!(site.get("/api/approvals").json(), json!([]));
@@ -175,7 +176,7 @@ fn a_turn_is_stopped_and_goes_on_with_a_message() {
     assert_eq!(site.wait_for_question()["kind"], "stopped");
     let said = site.post(&format!("/api/runs/{id}/message"), &json!({ "text": "Be brief." }));
     assert_eq!((said.status, said.json()["run"].clone()), (201, json!(id)));
-    let events = site.stream(&format!("/api/runs/{id}/stream")).to_end();
+    let events = site.stream(&format!("/api/runs/{id}/stream")).rest();
     assert!(events.iter().any(|event| event["type"] == "message" && event["text"] == "Be brief."));
     assert_eq!(events.last().unwrap()["answer"], "As you wish.");
 
@@ -196,7 +197,7 @@ fn a_run_is_cancelled() {
     let id = started["run"].as_str().unwrap().to_owned();
     site.wait_for_event(&id, "turn_start");
     assert_eq!(site.post(&format!("/api/runs/{id}/cancel"), &json!({})).status, 200);
-    let events = site.stream(&format!("/api/runs/{id}/stream")).to_end();
+    let events = site.stream(&format!("/api/runs/{id}/stream")).rest();
     assert_eq!(events.last().unwrap()["status"], "cancelled");
     assert_eq!(site.post(&format!("/api/runs/{id}/cancel"), &json!({})).status, 409);
 }
@@ -216,7 +217,7 @@ fn a_killed_run_is_resumed_and_its_stream_goes_on_where_it_was() {
     let resumed = site.post("/api/runs/killed/resume", &json!({}));
     assert_eq!(resumed.status, 200, "{resumed:?}");
     // The stream of the killed process is still open, and has every event once.
-    let after = stream.to_end();
+    let after = stream.rest();
     let seen: Vec<u64> = before.iter().chain(&after).filter_map(|event| event["seq"].as_u64()).collect();
     assert!(seen.windows(2).all(|pair| pair[0] < pair[1]), "{seen:?}");
     let listed = site.get("/api/runs/killed/events?limit=1000").json();
@@ -260,7 +261,7 @@ fn inputs_of_a_template_are_checked_field_by_field() {
         site.post("/api/runs", &json!({ "template": "greet", "inputs": { "who": "Ada", "times": 2 } }));
     assert_eq!(right.status, 201, "{right:?}");
     let id = right.json()["run"].as_str().unwrap().to_owned();
-    site.stream(&format!("/api/runs/{id}/stream")).to_end();
+    site.stream(&format!("/api/runs/{id}/stream")).rest();
     assert_eq!(site.get(&format!("/api/runs/{id}")).json()["state"], "completed");
     let program = site.get(&format!("/api/runs/{id}/program")).json();
     assert_eq!((&program["kind"], &program["inputs"]["who"]), (&json!("template"), &json!("Ada")));

@@ -31,7 +31,7 @@ export function Compare() {
       {result && (result.settings.length > 0 || result.only_a.length > 0 || result.only_b.length > 0) && (
         <section>
           <h2>Settings that differ</h2>
-          <table class="data">
+          <table class="data" tabIndex={0}>
             <tbody>
               {result.settings.map((setting) => <tr key={setting.name}><th>{setting.name}</th><td><code>{oneLine(JSON.stringify(setting.a), 200)}</code></td><td><code>{oneLine(JSON.stringify(setting.b), 200)}</code></td></tr>)}
               {(result.only_a.length > 0 || result.only_b.length > 0) && <tr><th>tools</th><td>{result.only_a.map((tool) => <code class="chip">{tool}</code>)}</td><td>{result.only_b.map((tool) => <code class="chip">{tool}</code>)}</td></tr>}

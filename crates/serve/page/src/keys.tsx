@@ -1,5 +1,5 @@
 // Keyboard shortcuts. A page registers its keys while it is shown; `?` lists them.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 
 export interface Shortcut {
   keys: string;
@@ -42,7 +42,8 @@ addEventListener("keydown", (event) => {
 });
 
 export function useKeys(shortcuts: Shortcut[]) {
-  useEffect(() => {
+  // Before the next key: what it does depends on what the last one did.
+  useLayoutEffect(() => {
     registered.add(shortcuts);
     return () => void registered.delete(shortcuts);
   });

@@ -312,7 +312,7 @@ function ContextPanel({ run }: { run: string }) {
     <section class="panel">
       <h2>What fills the context</h2>
       {context.problem && <p class="dim">{context.problem}</p>}
-      <table class="data">
+      <table class="data" tabIndex={0}>
         <thead><tr><th>content</th><th class="num">items</th><th class="num">tokens</th><th class="num">share</th><th /></tr></thead>
         <tbody>{context.shares.map((share) => (
           <tr key={share.kind}><td>{share.kind}</td><td class="num">{share.items}</td><td class="num">{count(share.tokens)}</td><td class="num">{percent(share.tokens / Math.max(1, total))}</td><td><Meter value={share.tokens} of={total} label={share.kind} /></td></tr>

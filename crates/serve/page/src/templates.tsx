@@ -13,7 +13,7 @@ export function Templates({ session }: { session: Session }) {
         <details key={task.name} class="task">
           <summary><b>{task.name}</b> <span class="dim">{task.kind}</span> <span class="clip">{task.description}</span></summary>
           {task.inputs.length > 0 && (
-            <table class="data">
+            <table class="data" tabIndex={0}>
               <thead><tr><th>input</th><th>type</th><th>default</th><th>description</th></tr></thead>
               <tbody>{task.inputs.map((input) => <tr key={input.name}><td>{input.name}{input.required && <span class="warn"> *</span>}</td><td>{input.type}</td><td><code>{input.default === undefined ? "" : JSON.stringify(input.default)}</code></td><td>{input.description}</td></tr>)}</tbody>
             </table>

@@ -117,6 +117,7 @@ impl Operation {
         ];
         if method == "post" {
             errors.extend([
+                ("408", "The body did not arrive in time"),
                 ("413", "The body is too large"),
                 ("415", "The body is not JSON"),
                 ("422", "The body has the wrong shape, or inputs are wrong"),

@@ -1,12 +1,18 @@
 //! What routes take from a request. Whatever is wrong with it is answered as every other problem is.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
+use axum::http::StatusCode;
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 
 use crate::problem::Problem;
+
+/// Time for the body of a request.
+const BODY_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The parameters of the query.
 pub(super) struct Params<T>(pub(super) T);
@@ -29,9 +35,10 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Input<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        match Json::<T>::from_request(request, state).await {
-            Ok(Json(body)) => Ok(Self(body)),
-            Err(rejected) => Err(problem(&rejected)),
+        match tokio::time::timeout(BODY_TIMEOUT, Json::<T>::from_request(request, state)).await {
+            Ok(Ok(Json(body))) => Ok(Self(body)),
+            Ok(Err(rejected)) => Err(problem(&rejected)),
+            Err(_) => Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time")),
         }
     }
 }

@@ -83,7 +83,7 @@ impl Site {
     }
 
     pub(crate) fn post_with(&self, path: &str, body: &Value, headers: &[(&str, &str)]) -> Answer {
-        let headers = [&[("Content-Type", "application/json")], headers].concat();
+        let headers = [&[("Content-Type", "application/json")][..], headers].concat();
         self.request("POST", path, &headers, &body.to_string())
     }
 
@@ -136,8 +136,8 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    /// All events up to the end of the run.
-    pub(crate) fn to_end(&mut self) -> Vec<Value> {
+    /// All further events up to the end of the run.
+    pub(crate) fn rest(&mut self) -> Vec<Value> {
         let mut events = Vec::new();
         while let Some(event) = self.next() {
             events.push(event);
