@@ -75,6 +75,7 @@ fn a_conversation_is_replayed_exactly_by_another_process() {
     let project = Project::new().with("a.txt", "one\n");
     let model = project.script(&[
         Line::call("plan_tasks", json!({"action": "create", "tasks": [{"description": "Change it."}]})),
+        Line::call("read_file", json!({"path": "a.txt"})),
         Line::call("edit_file", json!({"path": "a.txt", "old": "one", "new": "two"}))
             .saying("I change it.")
             .reasoning("It says one."),
@@ -116,6 +117,8 @@ fn a_conversation_is_replayed_exactly_by_another_process() {
             "tool_call",
             "tool_call_update",
             "plan",
+            "tool_call",
+            "tool_call_update",
             "agent_thought_chunk",
             "agent_message_chunk",
             "tool_call",
@@ -317,7 +320,7 @@ fn wrong_messages_are_answered_and_the_agent_lives_on() {
         (
             "session/load",
             json!({ "sessionId": "\u{1b}[31m", "cwd": project.dir(), "mcpServers": [] }),
-            -32603,
+            -32602,
         ),
         ("session/set_mode", json!({ "sessionId": "none", "modeId": "ask" }), -32602),
     ] {
