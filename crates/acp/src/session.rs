@@ -244,7 +244,7 @@ impl Session {
                 if ended {
                     self.state.lock().last = Some(id);
                 }
-                answer
+                *answer
             }
         }
     }

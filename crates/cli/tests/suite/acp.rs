@@ -18,7 +18,7 @@ fn connect(project: &Project, model: &str, flags: &[&str]) -> Peer {
 /// Opens a session that works in one conversation.
 fn open(peer: &mut Peer, project: &Project) -> String {
     let opened = peer.request("session/new", json!({ "cwd": project.dir(), "mcpServers": [] }));
-    let session = opened["sessionId"].as_str().unwrap_or_else(|| panic!("{opened:#}")).to_owned();
+    let session = opened["sessionId"].as_str().expect("the id of the session").to_owned();
     let flat = json!({ "sessionId": session, "configId": "flow", "type": "id", "value": "flat" });
     let set = peer.request("session/set_config_option", flat);
     assert!(set["configOptions"].is_array(), "{set:#}");
