@@ -135,7 +135,6 @@ fn the_python_client_of_acp_holds_a_conversation_and_loads_it_again() {
                 "user_message_chunk",
                 "agent_message_chunk",
                 "usage_update",
-                "available_commands_update",
             ],
         })
     );
