@@ -35,8 +35,10 @@ class Recorder(Client):
         return "".join(update["content"]["text"] for update in of_kind)
 
     def kinds(self):
+        # Which commands there are is sent after the answer, so it may come too late.
+        told = [update for update in self.updates if update["sessionUpdate"] != "available_commands_update"]
         kinds = []
-        for update in self.updates:
+        for update in told:
             if not kinds or kinds[-1] != update["sessionUpdate"]:
                 kinds.append(update["sessionUpdate"])
         return kinds

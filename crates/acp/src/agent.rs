@@ -194,7 +194,7 @@ impl Agent {
             Some(Err(_)) => return Err(invalid("unknown cursor")),
         };
         let rows = journal.runs().map_err(|error| failed(&error.to_string()))?;
-        let is_first = |id: &str| !id.rsplit_once('.').is_some_and(|(_, n)| n.parse::<u32>().is_ok());
+        let is_first = |id: &str| id.rsplit_once('.').is_none_or(|(_, n)| n.parse::<u32>().is_err());
         let mut firsts = rows.into_iter().filter(|row| is_first(row.id.as_str())).skip(skipped);
         let session = |row: fusee::journal::RunRow| {
             SessionInfo::new(row.id.to_string(), cwd.clone())

@@ -79,7 +79,7 @@ pub(crate) fn meaning(text: &str, tasks: &[NamedTask]) -> Meaning {
 }
 
 fn is_command(rest: &str) -> bool {
-    let name = rest.split_whitespace().next().unwrap_or_default();
+    let name = rest.split(char::is_whitespace).next().unwrap_or_default();
     !name.is_empty() && !name.contains('/')
 }
 

@@ -244,7 +244,7 @@ impl Session {
                 if ended {
                     self.state.lock().last = Some(id);
                 }
-                answer
+                *answer
             }
         }
     }
@@ -266,7 +266,8 @@ impl Session {
         let journal = self.journal().map_err(|_| unknown())?;
         let mut interrupted = None;
         for number in 1.. {
-            let Ok(row) = journal.run(self.run_id(number)?.as_str()) else { break };
+            let id = self.run_id(number).map_err(|_| unknown())?;
+            let Ok(row) = journal.run(id.as_str()) else { break };
             let mut mapper = UpdateMapper::new(self.cwd.clone(), Viewing::Replay);
             if replay {
                 self.replay(&journal, &row, &mut mapper).await?;
@@ -283,12 +284,10 @@ impl Session {
         if self.state.lock().runs == 0 {
             return Err(unknown());
         }
-        if let Some(settings) =
-            self.state.lock().last.clone().and_then(|run| settings_of(&journal, &run).ok())
-        {
-            let mut state = self.state.lock();
-            state.settings.model = Some(settings.model);
-            state.settings.approve = Some(settings.approve);
+        let last = self.state.lock().last.clone();
+        if let Some(settings) = last.and_then(|run| settings_of(&journal, &run).ok()) {
+            // The model follows from the run that is continued.
+            self.state.lock().settings.approve = Some(settings.approve);
         }
         if let Some((run, mapper)) = interrupted.filter(|(run, _)| !journal.is_worked_on(run)) {
             self.go_on(run, mapper).await?;

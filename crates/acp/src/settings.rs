@@ -5,7 +5,7 @@ use agent_client_protocol_schema::v1::{
     SessionModeState,
 };
 use fusee::ApprovalMode;
-use fusee::launch::LaunchRequest;
+use fusee::launch::{LaunchRequest, LaunchWork};
 
 use crate::connection::invalid;
 
@@ -42,9 +42,11 @@ pub(crate) struct SessionSettings {
 }
 
 impl SessionSettings {
-    /// Applies them to a run.
+    /// Applies them to a run. A template or workflow has a flow of its own.
     pub(crate) fn apply(&self, request: LaunchRequest) -> LaunchRequest {
-        LaunchRequest { model: self.model.clone(), flow: self.flow.clone(), approve: self.approve, ..request }
+        let is_request = matches!(request.work, LaunchWork::Request(_));
+        let flow = self.flow.clone().filter(|_| is_request);
+        LaunchRequest { model: self.model.clone(), flow, approve: self.approve, ..request }
     }
 
     /// The options as the client shows them. `models` are the known ones, the configured first.

@@ -26,7 +26,7 @@ pub(crate) struct RunInProgress {
 /// How a turn ended.
 pub(crate) enum TurnEnd {
     /// The run has ended.
-    Ended(Result<PromptResponse, Error>),
+    Ended(Box<Result<PromptResponse, Error>>),
     /// The model asked the user, who answers with the next prompt.
     Asked(Box<RunInProgress>),
 }
@@ -70,13 +70,14 @@ impl RunInProgress {
             Usage::new(usage.input_tokens + usage.output_tokens, usage.input_tokens, usage.output_tokens)
                 .cached_read_tokens(usage.cached_tokens)
                 .thought_tokens(usage.reasoning_tokens);
-        TurnEnd::Ended(match self.handle.outcome().await {
+        let answer = match self.handle.outcome().await {
             RunOutcome::Ended(outcome) => {
                 stop_reason(&outcome).map(|reason| PromptResponse::new(reason).usage(usage))
             }
             RunOutcome::Stopped(stop) => Err(failed(&stop.to_string())),
             RunOutcome::Lost(cause) => Err(failed(&format!("internal error: the run panicked: {cause}"))),
-        })
+        };
+        TurnEnd::Ended(Box::new(answer))
     }
 }
 

@@ -153,7 +153,8 @@ impl UpdateMapper {
         // The result of a template or workflow may be something that no message said.
         let unsaid = !end.answer.is_empty() && end.answer.trim() != self.last_message.trim();
         let answer = unsaid.then(|| SessionUpdate::AgentMessageChunk(chunk(&end.answer)));
-        answer.into_iter().chain(self.usage(end.cost_usd)).collect()
+        let cost = end.cost_usd.and_then(|usd| self.usage(Some(usd)));
+        answer.into_iter().chain(cost).collect()
     }
 
     fn usage(&self, cost_usd: Option<f64>) -> Option<SessionUpdate> {

@@ -12,7 +12,7 @@ use rmcp::transport::Transport;
 use tokio::sync::Notify;
 
 /// Requests that were read and whose response is not written yet.
-const MAX_IN_FLIGHT: usize = 512;
+const MAX_IN_FLIGHT: usize = 256;
 
 /// A transport that reads only while few requests are in flight.
 pub(crate) struct LimitedTransport<T> {

@@ -49,7 +49,7 @@ impl McpServer {
         let launcher = self.runs.launcher();
         // A project whose templates cannot be read has the other tools still; starting one reports the problem.
         let named = task_tools(launcher, launcher.directory()).unwrap_or_default();
-        fixed_tools().into_iter().chain(named.iter().map(TaskTool::definition)).collect()
+        fixed_tools().iter().cloned().chain(named.iter().map(TaskTool::definition)).collect()
     }
 }
 

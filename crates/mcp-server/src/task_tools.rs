@@ -9,8 +9,7 @@ use fusee::launch::{Launcher, NamedTask, NamedTaskKind};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
-use crate::run_state::RunState;
-use crate::tool_list::{fixed_tools, output_schema};
+use crate::tool_list::{fixed_tools, state_schema};
 
 /// Longest name of a tool.
 const MAX_NAME: usize = 128;
@@ -24,7 +23,8 @@ pub(crate) struct TaskTool {
 /// The tools of a project's templates and workflows, in the order of their names.
 pub(crate) fn task_tools(launcher: &dyn Launcher, directory: &Path) -> Result<Vec<TaskTool>, String> {
     let tasks = launcher.tasks(directory).map_err(|error| error.to_string())?;
-    let mut taken: HashSet<String> = fixed_tools().into_iter().map(|tool| tool.name.into_owned()).collect();
+    let mut taken: HashSet<String> =
+        fixed_tools().iter().map(|tool| tool.name.clone().into_owned()).collect();
     let mut tools = Vec::with_capacity(tasks.len());
     for task in tasks {
         let plain = plain_name(&task.name);
@@ -55,20 +55,19 @@ impl TaskTool {
         };
         let mut tool =
             Tool::new(self.name.clone(), description, input_schema(&self.task.inputs, self.task.kind));
-        tool.output_schema = Some(Arc::new(self.result_schema()));
+        tool.output_schema = Some(self.result_schema());
         tool.annotations = Some(ToolAnnotations::new().read_only(false));
         tool
     }
 
     /// The state of the run, with the output that the task declares.
-    fn result_schema(&self) -> JsonObject {
-        let mut state = output_schema::<RunState>();
-        if let (Some(output), Some(Value::Object(properties))) =
-            (&self.task.output_schema, state.get_mut("properties"))
-        {
+    fn result_schema(&self) -> Arc<JsonObject> {
+        let Some(output) = &self.task.output_schema else { return state_schema() };
+        let mut state = JsonObject::clone(&state_schema());
+        if let Some(Value::Object(properties)) = state.get_mut("properties") {
             properties.insert("output".to_owned(), output.clone());
         }
-        state
+        Arc::new(state)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The tools that every server has, with their schemas. `task_tools.rs` adds one for each template and workflow.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
@@ -89,8 +89,8 @@ impl FixedTool {
             Self::Review => input_schema::<ReviewArguments>(),
         };
         let output = match self {
-            Self::Runs => output_schema::<RunList>(),
-            _ => output_schema::<RunState>(),
+            Self::Runs => Arc::new(output_schema::<RunList>()),
+            _ => state_schema(),
         };
         let annotations = match self {
             Self::Wait | Self::Status | Self::Runs | Self::Review => {
@@ -102,15 +102,23 @@ impl FixedTool {
             Self::Cancel => ToolAnnotations::new().read_only(false).destructive(false).idempotent(true),
         };
         let mut tool = Tool::new(self.name(), self.description(), input);
-        tool.output_schema = Some(Arc::new(output));
+        tool.output_schema = Some(output);
         tool.annotations = Some(annotations);
         tool
     }
 }
 
-/// The tools of every server, in a fixed order.
-pub(crate) fn fixed_tools() -> Vec<Tool> {
-    FixedTool::ALL.into_iter().map(FixedTool::definition).collect()
+/// The tools of every server, in a fixed order. Their schemas are shared: a list costs little however often it is sent.
+pub(crate) fn fixed_tools() -> &'static [Tool] {
+    static TOOLS: LazyLock<Vec<Tool>> =
+        LazyLock::new(|| FixedTool::ALL.into_iter().map(FixedTool::definition).collect());
+    &TOOLS
+}
+
+/// The schema of a run's state, which is the result of most tools.
+pub(crate) fn state_schema() -> Arc<JsonObject> {
+    static SCHEMA: LazyLock<Arc<JsonObject>> = LazyLock::new(|| Arc::new(output_schema::<RunState>()));
+    Arc::clone(&SCHEMA)
 }
 
 /// The JSON Schema of what a type reads.
@@ -119,7 +127,7 @@ fn input_schema<T: JsonSchema>() -> JsonObject {
 }
 
 /// The JSON Schema of what a type writes: fields that may be left out are not required.
-pub(crate) fn output_schema<T: JsonSchema>() -> JsonObject {
+fn output_schema<T: JsonSchema>() -> JsonObject {
     schema::<T>(SchemaSettings::draft2020_12().for_serialize())
 }
 

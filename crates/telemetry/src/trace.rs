@@ -214,12 +214,13 @@ impl RunTrace {
             });
             task.input.push(json!({ "role": "tool", "parts": [part] }));
         }
-        let failure = (!result.ok).then(|| match result.fate {
+        let reason = match result.fate {
             Some(CallFate::Aborted) => "aborted",
             Some(CallFate::Interrupted) => "interrupted",
             Some(CallFate::Refused) => "refused",
             None => "tool_error",
-        });
+        };
+        let failure = (!result.ok).then_some(reason);
         let mut attributes: Vec<Attribute> = vec![
             (OPERATION, "execute_tool".into()),
             (TOOL_NAME, call.name.as_str().into()),

@@ -10,7 +10,7 @@ use crate::config::flags::DirectoryFlag;
 use crate::process::Process;
 use crate::process::error::CliError;
 
-/// Be the agent of an editor: hold conversations over the Agent Client Protocol on stdin and stdout.
+/// Be the agent of an editor over the Agent Client Protocol, on stdin and stdout.
 ///
 /// Editors such as Zed, the JetBrains IDEs, Neovim and Emacs start this command. Each session works in the directory
 /// that the editor names. A session can be loaded again, by another process too: its whole conversation is replayed from

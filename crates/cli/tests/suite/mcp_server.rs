@@ -39,7 +39,7 @@ fn stable(mut result: Value) -> Value {
 }
 
 fn run_of(result: &Value) -> String {
-    result["structuredContent"]["run"].as_str().unwrap_or_else(|| panic!("no run in {result:#}")).to_owned()
+    result["structuredContent"]["run"].as_str().expect("the id of a run").to_owned()
 }
 
 /// Waits until a run asks something.
