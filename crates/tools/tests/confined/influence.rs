@@ -88,12 +88,11 @@ fcntl.fcntl(ours, fcntl.F_SETOWN, above)
 fcntl.fcntl(ours, 10, signal.SIGSTOP)
 fcntl.fcntl(ours, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)
 os.write(theirs, b'x')
+# Its end would stop the process again.
+fcntl.fcntl(ours, fcntl.F_SETFL, os.O_NONBLOCK)
+fcntl.fcntl(ours, fcntl.F_SETOWN, 0)
 stopped()"
             ),
-        ),
-        to(
-            "stop_its_supervisor_by_its_group",
-            python!("print(os.getpgid(above)); os.killpg(os.getpgid(above), signal.SIGSTOP) if os.getpgid(above) == above else os.kill(above, signal.SIGSTOP); stopped()"),
         ),
         to("stop_the_fork_server", at_fork_server!("os.kill(above, signal.SIGSTOP); stopped()")),
         to(
@@ -105,6 +104,9 @@ fcntl.fcntl(ours, fcntl.F_SETOWN, above)
 fcntl.fcntl(ours, 10, signal.SIGSTOP)
 fcntl.fcntl(ours, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)
 os.write(theirs, b'x')
+# Its end would stop the process again.
+fcntl.fcntl(ours, fcntl.F_SETFL, os.O_NONBLOCK)
+fcntl.fcntl(ours, fcntl.F_SETOWN, 0)
 stopped()"
             ),
         ),
