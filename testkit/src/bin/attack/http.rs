@@ -243,7 +243,7 @@ fn stream(api: &str, random: &mut Rng) -> Vec<u8> {
     for event in events {
         let event = if random.u8(0..5) == 0 { grammar::mutated(event, random) } else { event };
         if random.u8(0..6) == 0 {
-            text.extend_from_slice(format!(": {}{line_end}", "ping").repeat(random.usize(1..400)).as_bytes());
+            text.extend_from_slice(format!(": ping{line_end}").repeat(random.usize(1..400)).as_bytes());
         }
         if let (false, Some(kind)) = (api == "chat", event.get("type").and_then(Value::as_str)) {
             text.extend_from_slice(format!("event: {kind}{line_end}").as_bytes());

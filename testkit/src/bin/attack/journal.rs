@@ -3,7 +3,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
@@ -107,7 +107,7 @@ fn file(project: &Project, ending: &str) -> PathBuf {
     path.into()
 }
 
-fn write(path: &PathBuf, bytes: &[u8]) -> Result<(), Finding> {
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Finding> {
     let opened = OpenOptions::new().write(true).create(true).truncate(true).open(path);
     opened.and_then(|mut file| file.write_all(bytes)).map_err(|error| format!("{}: {error}", path.display()))
 }

@@ -10,7 +10,7 @@ use fusee_testkit::script::Line;
 use serde_json::{Value, json};
 
 use crate::Finding;
-use crate::arena::Arena;
+use crate::arena::{Arena, KEY};
 use crate::grammar;
 use crate::http::{HostileServer, body};
 
@@ -117,5 +117,10 @@ fn answers(message: &Value, random: &mut Rng) -> Vec<Value> {
         4 => messages.push(grammar::value(random, 3)),
         _ => {}
     }
-    messages
+    messages.into_iter().map(without_key).collect()
+}
+
+/// A server that was not given the key cannot repeat it.
+fn without_key(message: Value) -> Value {
+    serde_json::from_str(&message.to_string().replace(KEY, "[a key]")).unwrap_or_default()
 }
