@@ -147,10 +147,10 @@ impl Builder {
                     self.push(&task, timestamp, Source::Agent, text);
                 }
             },
-            Event::Message { role: Role::User, text } => {
-                if self.requests.remove(&task).is_none_or(|request| !text.contains(&request)) {
-                    self.push(&task, timestamp, Source::User, text);
-                }
+            Event::Message { role: Role::User, text }
+                if self.requests.remove(&task).is_none_or(|request| !text.contains(&request)) =>
+            {
+                self.push(&task, timestamp, Source::User, text);
             }
             Event::Reasoning { text } => {
                 if let Some(step) = self.current(&task) {

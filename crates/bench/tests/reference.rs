@@ -1,7 +1,5 @@
 //! The statistics agree with scipy and statsmodels on random tables. `cargo xtask test` installs both and runs this.
 #![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
     clippy::disallowed_methods,
     reason = "a test panics when it fails, and does not go through the product's seams"
 )]

@@ -45,7 +45,7 @@ impl Cli {
         match self.command {
             None if self.version => version::version(self.verbose, process).await,
             Some(command) => Box::pin(command.perform(process)).await,
-            None => chat::entry::chat(self.conversation, short_help_text(), process).await,
+            None => Box::pin(chat::entry::chat(self.conversation, short_help_text(), process)).await,
         }
     }
 }

@@ -513,7 +513,7 @@ async fn task(
     let task = prompt_setup::configure_prompt(task, &settings, &environment, earlier, material)
         .map_err(RunAborted::Unreadable)?;
     let task = delegation::delegating(task, &settings, &environment, resources.templates, started_ms);
-    crate::agent::flow::work(task, &settings.flow, started_ms).await.map(WorkflowExit::Ended)
+    Box::pin(crate::agent::flow::work(task, &settings.flow, started_ms)).await.map(WorkflowExit::Ended)
 }
 
 /// Path of the digest cache, next to the journal.

@@ -73,10 +73,11 @@ impl Models {
     /// Opens the model called `name`. Equal arguments return the same instance.
     pub fn open(&self, name: &str, settings: &Connection) -> Result<Arc<dyn Model>, OpenError> {
         let target = ModelRef::parse(name)?;
-        // Scripts and cassettes have hardly any settings: tasks with different ones share the file's cursor.
+        let silence = settings.silence;
+        // Scripts and cassettes have no connection: tasks with different settings share the file's cursor, and the
+        // patience of the first.
         let settings = match target {
-            ModelRef::Script(_) => Connection { silence: settings.silence, ..Connection::default() },
-            ModelRef::Replay(_) => Connection::default(),
+            ModelRef::Script(_) | ModelRef::Replay(_) => Connection::default(),
             ModelRef::Local(_) | ModelRef::Server { .. } => settings.clone(),
         };
         let key = (target, settings);
@@ -86,7 +87,7 @@ impl Models {
         }
         let (target, settings) = &key;
         let model: Arc<dyn Model> = match target {
-            ModelRef::Script(path) => Arc::new(Script::open(name, path)?.with_silence(settings.silence)),
+            ModelRef::Script(path) => Arc::new(Script::open(name, path)?.with_silence(silence)),
             ModelRef::Replay(path) => Arc::new(Cassette::open(name, path)?),
             ModelRef::Local(path) => local(name, path, settings)?,
             ModelRef::Server { provider, model } => {

@@ -15,7 +15,9 @@ const CHECK: Duration = Duration::from_millis(250);
 
 /// Runs of this process, by journal and id.
 #[derive(Clone, Default)]
-pub(crate) struct LiveRuns(Arc<Mutex<HashMap<(PathBuf, RunId), Arc<RunControl>>>>);
+pub(crate) struct LiveRuns(Arc<Mutex<RunControls>>);
+
+type RunControls = HashMap<(PathBuf, RunId), Arc<RunControl>>;
 
 impl LiveRuns {
     /// Adds a run, until it has ended.

@@ -17,8 +17,11 @@ const LONGEST: usize = 200;
 
 type Answer<T> = Result<T, Problem>;
 
+/// An answer that later requests with the same key wait for.
+type PendingAnswer<T> = Arc<OnceCell<Answer<T>>>;
+
 /// Answers by key.
-pub(crate) struct RequestKeys<T>(Mutex<VecDeque<(String, Arc<OnceCell<Answer<T>>>)>>);
+pub(crate) struct RequestKeys<T>(Mutex<VecDeque<(String, PendingAnswer<T>)>>);
 
 impl<T> Default for RequestKeys<T> {
     fn default() -> Self {

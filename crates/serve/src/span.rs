@@ -7,6 +7,10 @@ use serde::Serialize;
 /// Maximum number of spans of a timeline.
 pub(crate) const MOST_SPANS: usize = 2_000;
 
+/// Spans are not merged over more milliseconds than this, which is longer than any run: what is left are more lanes
+/// than spans.
+const WIDEST_MS: i64 = 1 << 40;
+
 /// What time was spent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -60,7 +64,7 @@ impl SpanList {
     /// Adds a span; merges neighbours if there are too many.
     pub(crate) fn push(&mut self, span: Span) {
         self.spans.push(span);
-        while self.spans.len() > MOST_SPANS {
+        while self.spans.len() > MOST_SPANS && self.resolution < WIDEST_MS {
             self.resolution = (self.resolution * 2).max(1);
             self.merge();
         }
@@ -73,13 +77,12 @@ impl SpanList {
 
     fn merge(&mut self) {
         let mut merged: Vec<Span> = Vec::with_capacity(self.spans.len());
-        // The newest span of each lane and kind, so that interleaved kinds merge as well.
-        let mut newest: Vec<((usize, SpanKind), usize)> = Vec::new();
+        // The newest span of each lane, kind and outcome, so that interleaved ones merge as well.
+        let mut newest: Vec<((usize, SpanKind, bool), usize)> = Vec::new();
         for span in self.spans.drain(..) {
-            let key = (span.lane, span.kind);
+            let key = (span.lane, span.kind, span.failed);
             let last = newest.iter_mut().find(|(other, _)| *other == key);
-            let fits =
-                |other: &Span| span.end - other.start <= self.resolution && other.failed == span.failed;
+            let fits = |other: &Span| span.end - other.start <= self.resolution;
             match last {
                 Some((_, at)) if merged.get(*at).is_some_and(fits) => {
                     if let Some(other) = merged.get_mut(*at) {

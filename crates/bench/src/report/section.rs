@@ -174,9 +174,12 @@ fn points(series: &[Series], field: impl Fn(&TrialResult) -> f64) -> Vec<Point> 
     series.iter().enumerate().map(point).collect()
 }
 
+/// What is measured of a trial.
+type Measure = fn(&TrialResult) -> f64;
+
 pub(super) fn effort(page: &mut String, series: &[Series]) {
     page.push_str("<h2>Turns, tokens and time per trial</h2>\n");
-    let fields: [(&str, fn(&TrialResult) -> f64); 3] = [
+    let fields: [(&str, Measure); 3] = [
         ("Turns", |result| f64::from(result.turns)),
         ("Tokens", |result| result.tokens as f64),
         ("Seconds", |result| result.seconds),

@@ -136,7 +136,7 @@ impl Launcher for CommandLauncher {
     }
 
     fn start(&self, request: LaunchRequest) -> BoxFuture<'_, Result<RunHandle, LaunchError>> {
-        Box::pin(async move { self.launch(request).await.map_err(LaunchError::from) })
+        Box::pin(async move { Box::pin(self.launch(request)).await.map_err(LaunchError::from) })
     }
 
     fn resume<'a>(

@@ -63,7 +63,8 @@ pub(crate) fn trust(args: &TrustArgs, process: &Process) -> Result<ExitStatus, C
     }
     stdio::print(&described(&project, &report, is_foreign))?;
     let terminals = process.environment.terminals();
-    if !args.yes && !(terminals.stdin && terminals.stderr) {
+    let can_ask = terminals.stdin && terminals.stderr;
+    if !args.yes && !can_ask {
         return Err(CliError::usage("nothing was trusted: there is no terminal to confirm it on")
             .help("read the list above, then pass --yes to trust without a question"));
     }

@@ -119,9 +119,9 @@ fn a_larger_model_gets_one_attempt_if_configured() {
 #[test]
 fn the_best_answer_is_kept_when_a_limit_ends_the_run() {
     let project = project();
-    let slow = answer("9", "9").after(std::time::Duration::from_secs(600));
+    let slow = answer("9", "9").after(std::time::Duration::from_secs(45));
     let server = Server::start([answer("1", "0"), slow]);
-    let events = run(&project, &server).args(["--timeout", "30"]).run().exits(3).events();
+    let events = run(&project, &server).args(["--timeout", "20"]).run().exits(3).events();
     assert_eq!(events.last().unwrap()["error"]["code"], "TIMEOUT");
     let message = events.last().unwrap()["error"]["message"].as_str().unwrap();
     assert!(message.contains("the files are those of answer 1, which passes 1 of 2 tests"), "{message}");
@@ -177,6 +177,4 @@ fn doctor_tests_a_model_and_writes_its_profile() {
     ] {
         assert!(shown.contains(line), "{line}: {shown}");
     }
-    let config = fusee(&project).args(["config", "-m", "llama.cpp:tiny"]).run();
-    assert_eq!(config.code, Some(0), "the written profile is valid: {}", config.stderr);
 }

@@ -211,7 +211,8 @@ fn the_demo_can_be_solved() {
     let project = Project::new();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bench/demo/bus-times/.meta/example.py");
     let solution = fs::read_to_string(folder).unwrap();
-    let script = project.script(&[write("bus_times.py", &solution), Line::text("Done.")]);
+    let read = Line::call("read_file", json!({ "path": "bus_times.py" }));
+    let script = project.script(&[read, write("bus_times.py", &solution), Line::text("Done.")]);
     bench(&project, &["run", "demo", "-m", &script, "--out", "out", "--keywords", "bus"]).run().exits(0);
     assert_eq!(results(&project, "out")[0]["passed"], true);
 }

@@ -321,6 +321,7 @@ fn two_runs_are_compared_by_their_actions() {
 #[test]
 fn the_changes_of_a_run_are_undone() {
     let (project, model) = project(&[
+        Line::call("read_file", json!({ "path": "notes.txt" })),
         Line::call("write_file", json!({ "path": "notes.txt", "content": "two\n" })),
         Line::text("Done."),
     ]);

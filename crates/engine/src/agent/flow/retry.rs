@@ -102,7 +102,7 @@ pub(crate) async fn run(
     let choice = FlowChoice { flow: FlowMode::Direct, reason: format!("{why} by {method_name}") };
     parts.emit(Event::FlowChosen { flow: choice.flow.name().to_owned(), reason: choice.reason });
     match method {
-        SecondMethod::Direct => run_flow::finish_directly(parts, task, &flow).await,
+        SecondMethod::Direct => Box::pin(run_flow::finish_directly(parts, task, &flow)).await,
         SecondMethod::Answer => {
             let outcome = match parts.part(answer_from_files(&flow)).await? {
                 Ok(()) => parts.completed(),

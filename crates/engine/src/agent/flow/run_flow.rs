@@ -51,13 +51,13 @@ pub(crate) async fn work(
             return StageRunner::new(&main, flow, started_ms).through(staged3(flow)).await;
         }
         (true, FlowMode::Branched) => return branched::work(&main, flow, started_ms).await,
-        (true, FlowMode::Direct) => return answer_directly(&main, flow, started_ms).await,
+        (true, FlowMode::Direct) => return Box::pin(answer_directly(&main, flow, started_ms)).await,
     };
     let TaskRules { protected, parent, chosen, .. } = main.rules.clone();
     let rules = TaskRules { protected, parent, chosen, ..TaskRules::for_session(flow, shape) };
     let task = main.with_rules(rules);
     match flow.second_method {
-        Some(method) => retry::run(&task, flow, method, started_ms).await,
+        Some(method) => Box::pin(retry::run(&task, flow, method, started_ms)).await,
         None => task.run(started_ms).await,
     }
 }
@@ -70,7 +70,7 @@ async fn answer_directly(
 ) -> Result<TaskOutcome, RunAborted> {
     let parts = StageRunner::new(main, flow, started_ms);
     parts.begin();
-    finish_directly(parts, main, flow).await
+    Box::pin(finish_directly(parts, main, flow)).await
 }
 
 /// The answers of `direct` for a task that has been announced, and its end.
