@@ -258,9 +258,9 @@ impl Candidates {
         let failure = result.failure.unwrap_or_default();
         let score = result.score.unwrap_or(Score::new(None));
         let candidate = Candidate { n, files, score, failure };
+        let passes_first = result.verdict == Verdict::Passed && self.chosen.is_none();
         match result.verdict {
-            Verdict::Passed => self.chosen = Some(n),
-            Verdict::Failed => {}
+            Verdict::Passed | Verdict::Failed => {}
             Verdict::Unverified => return self.unverified.push(candidate),
             _ => {
                 self.progress = !repaired;
@@ -268,7 +268,11 @@ impl Candidates {
             }
         }
         self.tried.push(candidate.files.clone());
-        let better = self.chosen.is_some() || is_better(score, self.best.as_ref());
+        // Of answers that were requested at once, one that fails may end after the one that passes.
+        let better = passes_first || (self.chosen.is_none() && is_better(score, self.best.as_ref()));
+        if passes_first {
+            self.chosen = Some(n);
+        }
         self.progress = !repaired || better;
         if better {
             self.best = Some(candidate);

@@ -118,3 +118,12 @@ fn tests_that_ran_are_better_than_none() {
     assert!(score(0, 5) > Score::new(None));
     assert!(score(3, 2) > score(2, 3) && score(2, 1) > score(2, 3));
 }
+
+#[test]
+fn an_answer_that_fails_after_another_passed_does_not_replace_it() {
+    let mut candidates = Candidates::new(sampling());
+    candidates.add(1, failed("1", score(0, 2)));
+    candidates.add(2, SampleResult { verdict: Verdict::Passed, ..failed("2", score(2, 0)) });
+    candidates.add(3, failed("3", score(1, 1)));
+    assert_eq!(candidates.winner().map(|(winner, why)| (winner.n, why)), Some((2, "it passes")));
+}
