@@ -1,9 +1,9 @@
 //! `cargo xtask attack`: builds the binary and starts the test kit's `attack` program, a random campaign against it.
-//! `cargo xtask test` runs two minutes of it.
+//! `cargo xtask suites attack` runs two minutes of it.
 
 use crate::{Outcome, prerequisites, step, target_dir};
 
-/// Length of the campaign that is part of the tests, in minutes.
+/// Length of the short campaign, in minutes.
 const MINUTES_IN_TESTS: &str = "2";
 
 /// Starts a campaign with these arguments.
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &[String]) -> Outcome {
     )
 }
 
-/// The campaign that is part of the tests.
+/// The short campaign.
 pub(crate) fn test() -> Outcome {
     run(&["--minutes".to_owned(), MINUTES_IN_TESTS.to_owned()])
 }

@@ -32,6 +32,7 @@ use std::process::ExitCode;
 const USAGE: &str = "Usage: cargo xtask COMMAND
 
   test [FILTER…]  Run all tests and doc tests; arguments are passed to `cargo nextest run`
+  suites [NAME…]  Run suites with programs of others: protocols, bench, browser, attack; not part of `test`
   lint            Check formatting, dependencies, clippy, documentation, its site and fuzz targets
   local           Run the tests of the in-process model (feature `local`); compiles llama.cpp
   ci              Run what CI runs: lint, then test
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
     let rest: Vec<String> = args.collect();
     let outcome = match command.as_deref() {
         Some("test") => test::run(&rest),
+        Some("suites") => test::suites(&rest),
         Some("lint") => lint::run(),
         Some("local") => local::run(),
         Some("ci") => step::run("ci", root().join(".ci/run"), [""; 0]),

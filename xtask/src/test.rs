@@ -7,9 +7,8 @@ use crate::{
     Outcome, attack, bench_tools, mcp_servers, prerequisites, protocol_peers, real_model, root, step, web,
 };
 
-/// Runs unit and integration tests, then the suites with real parts (a model, MCP servers, protocol clients, benchmark tools, a
-/// browser),
-/// two minutes of random attacks, and doc tests; all run even if the first fail.
+/// Runs unit and integration tests, then the suites with a real model and real MCP servers, and doc tests; all run even
+/// if the first fail.
 pub(crate) fn run(filter: &[String]) -> Outcome {
     prerequisites::ensure(prerequisites::TEST)?;
     let mut summary = None;
@@ -18,10 +17,6 @@ pub(crate) fn run(filter: &[String]) -> Outcome {
         results.extend([
             real_model::install().and_then(|()| real_model::test()),
             mcp_servers::install().and_then(|()| mcp_servers::test()),
-            protocol_peers::install().and_then(|()| protocol_peers::test()),
-            bench_tools::install().and_then(|()| bench_tools::test()),
-            web::install().and_then(|()| web::test()),
-            attack::test(),
             step::run("doc tests", step::cargo(), ["test", "--doc", "--workspace", "--locked", "--quiet"]),
         ]);
     }
@@ -31,6 +26,24 @@ pub(crate) fn run(filter: &[String]) -> Outcome {
     println!("{}", summary.unwrap_or_else(|| "no tests were run".to_owned()).trim());
     // Already reported above: the summary must be the last line in any case.
     results.into_iter().collect::<Outcome>().map_err(|_| String::new())
+}
+
+/// Runs the suites of these names, or all of them: those with programs of others that `run` leaves out.
+pub(crate) fn suites(names: &[String]) -> Outcome {
+    let suites: [(&str, fn() -> Outcome); 4] = [
+        ("protocols", || protocol_peers::install().and_then(|()| protocol_peers::test())),
+        ("bench", || bench_tools::install().and_then(|()| bench_tools::test())),
+        ("browser", || web::install().and_then(|()| web::test())),
+        ("attack", attack::test),
+    ];
+    if let Some(unknown) = names.iter().find(|name| !suites.iter().any(|(known, _)| known == name)) {
+        let known = suites.map(|(name, _)| name).join(", ");
+        return Err(format!("unknown suite `{unknown}`; suites are {known}"));
+    }
+    let chosen =
+        suites.iter().filter(|(name, _)| names.is_empty() || names.iter().any(|given| given == name));
+    let results: Vec<Outcome> = chosen.map(|(_, run)| run()).collect();
+    results.into_iter().collect()
 }
 
 fn nextest(filter: &[String], summary: &mut Option<String>) -> Outcome {

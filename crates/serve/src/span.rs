@@ -64,7 +64,12 @@ impl SpanList {
     /// Adds a span; merges neighbours if there are too many.
     pub(crate) fn push(&mut self, span: Span) {
         self.spans.push(span);
-        while self.spans.len() > MOST_SPANS && self.resolution < WIDEST_MS {
+        if self.spans.len() <= MOST_SPANS {
+            return;
+        }
+        self.merge();
+        // Leaves room, so that not every span that follows is merged on its own.
+        while self.spans.len() > MOST_SPANS / 4 * 3 && self.resolution < WIDEST_MS {
             self.resolution = (self.resolution * 2).max(1);
             self.merge();
         }

@@ -7,7 +7,6 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::disallowed_methods,
-    clippy::panic,
     clippy::print_stderr,
     reason = "a test panics when it fails, and does not go through the product's seams"
 )]

@@ -1,5 +1,6 @@
 //! The project's own tests, found and run for a small model: one small project per runner whose toolchain is here.
 
+use std::ffi::OsString;
 use std::process::{Command, Stdio};
 
 use fusee_testkit::project::Project;
@@ -120,6 +121,11 @@ fn is_here(command: &[&str]) -> bool {
     command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
+fn toolchain(variable: &str, below_home: &str) -> OsString {
+    std::env::var_os(variable)
+        .unwrap_or_else(|| std::env::home_dir().unwrap_or_default().join(below_home).into_os_string())
+}
+
 fn check(runner: &Runner) {
     if !is_here(runner.needs) {
         eprintln!("not tested: `{}` is not here", runner.needs.join(" "));
@@ -131,6 +137,9 @@ fn check(runner: &Runner) {
     let events = fusee(&project)
         .args(["run", &format!("Fix {path}"), "-m", "llama.cpp:qwen2.5-coder-1.5b", "--json"])
         .args(["--base-url", &server.base_url()])
+        // The toolchain is in the home directory of whoever runs the tests.
+        .env("RUSTUP_HOME", toolchain("RUSTUP_HOME", ".rustup"))
+        .env("CARGO_HOME", toolchain("CARGO_HOME", ".cargo"))
         .run()
         .exits(0)
         .events();

@@ -1,4 +1,5 @@
 //! A server under test and an HTTP client that sends what it is told, byte by byte.
+#![expect(clippy::panic, reason = "a test panics when it fails")]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
