@@ -28,9 +28,12 @@ pub(crate) fn run(filter: &[String]) -> Outcome {
     results.into_iter().collect::<Outcome>().map_err(|_| String::new())
 }
 
+/// Installs what a suite needs and runs it.
+type Suite = fn() -> Outcome;
+
 /// Runs the suites of these names, or all of them: those with programs of others that `run` leaves out.
 pub(crate) fn suites(names: &[String]) -> Outcome {
-    let suites: [(&str, fn() -> Outcome); 4] = [
+    let suites: [(&str, Suite); 4] = [
         ("protocols", || protocol_peers::install().and_then(|()| protocol_peers::test())),
         ("bench", || bench_tools::install().and_then(|()| bench_tools::test())),
         ("browser", || web::install().and_then(|()| web::test())),
