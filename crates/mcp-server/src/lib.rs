@@ -2,7 +2,7 @@
 //! questions and read their results through tools.
 //!
 //! [`serve`] speaks the protocol over a pair of streams; rmcp does the protocol, [`McpServer`] answers. Runs are
-//! started and resumed through a [`Launcher`](fusee::launch::Launcher), so they mean the same as on the command line. A
+//! started and resumed through a `Launcher`, so they mean the same as on the command line. A
 //! run's id survives the process: whichever server is asked for it next continues it.
 
 mod arguments;

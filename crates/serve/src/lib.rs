@@ -3,7 +3,7 @@
 //! The server decides nothing about a task: runs start and resume through [`fusee::launch::Launcher`], their questions
 //! are answered with the signals that every front end uses, and everything shown is read from the journal.
 //!
-//! [`access`] decides who may send a request, `connection` bounds what a client can hold, [`api`] has the routes,
+//! `access` decides who may send a request, `connection` bounds what a client can hold, `api` has the routes,
 //! `site` the runs behind them, and `page` the embedded page.
 
 mod access;
