@@ -8,6 +8,7 @@ use agent_client_protocol_schema::v1::{
     AvailableCommandsUpdate, ConfigOptionUpdate, CurrentModeUpdate, Error, PromptResponse,
     SessionConfigOption, SessionModeState, SessionUpdate, StopReason,
 };
+use fusee::ApprovalMode;
 use fusee::approval::OutsideAnswer;
 use fusee::engine::run::settings_of;
 use fusee::journal::{Journal, RunId, RunRow, RunStatus};
@@ -110,12 +111,18 @@ impl Session {
     pub(crate) fn options(&self) -> Vec<SessionConfigOption> {
         // Without the list of models the client can still choose everything else.
         let models = self.launcher.models(&self.cwd).unwrap_or_default();
-        self.state.lock().settings.options(&models)
+        self.state.lock().settings.options(&models, self.approval())
     }
 
     /// The modes as the client shows them.
     pub(crate) fn modes(&self) -> SessionModeState {
-        self.state.lock().settings.modes()
+        self.state.lock().settings.modes(self.approval())
+    }
+
+    /// The configured approval mode.
+    fn approval(&self) -> ApprovalMode {
+        // A configuration that cannot be read is reported when a run starts.
+        self.launcher.approval(&self.cwd).unwrap_or_default()
     }
 
     /// Sets the mode and tells the client about the option that shows the same.

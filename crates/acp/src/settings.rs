@@ -49,8 +49,9 @@ impl SessionSettings {
         LaunchRequest { model: self.model.clone(), flow, approve: self.approve, ..request }
     }
 
-    /// The options as the client shows them. `models` are the known ones, the configured first.
-    pub(crate) fn options(&self, models: &[String]) -> Vec<SessionConfigOption> {
+    /// The options as the client shows them. `models` are the known ones, the configured first; `approve` is the
+    /// configured approval mode.
+    pub(crate) fn options(&self, models: &[String], approve: ApprovalMode) -> Vec<SessionConfigOption> {
         let mut names: Vec<&str> = models.iter().map(String::as_str).collect();
         if let Some(chosen) = self.model.as_deref().filter(|chosen| !names.contains(chosen)) {
             names.push(chosen);
@@ -81,7 +82,7 @@ impl SessionSettings {
             SessionConfigOption::select(
                 APPROVAL,
                 "Approval",
-                mode_id(self.approve.unwrap_or_default()).to_owned(),
+                mode_id(self.approve.unwrap_or(approve)).to_owned(),
                 APPROVALS.map(|(id, name, text)| described(id, name, text)).to_vec(),
             )
             .category(SessionConfigOptionCategory::Mode),
@@ -100,10 +101,10 @@ impl SessionSettings {
         Ok(())
     }
 
-    /// The approval modes as session modes.
-    pub(crate) fn modes(&self) -> SessionModeState {
+    /// The approval modes as session modes; `approve` is the configured one.
+    pub(crate) fn modes(&self, approve: ApprovalMode) -> SessionModeState {
         let modes = APPROVALS.map(|(id, name, text)| SessionMode::new(id, name).description(text.to_owned()));
-        SessionModeState::new(mode_id(self.approve.unwrap_or_default()), modes.to_vec())
+        SessionModeState::new(mode_id(self.approve.unwrap_or(approve)), modes.to_vec())
     }
 
     /// Sets the approval mode.

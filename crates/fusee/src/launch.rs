@@ -48,6 +48,9 @@ pub trait Launcher: Send + Sync {
     /// Names of the models that can be chosen in `directory`; the configured one first.
     fn models(&self, directory: &Path) -> Result<Vec<String>, LaunchError>;
 
+    /// When runs in `directory` ask for approval, unless they say otherwise.
+    fn approval(&self, directory: &Path) -> Result<ApprovalMode, LaunchError>;
+
     /// The templates and workflows that can be started by name in `directory`.
     fn tasks(&self, directory: &Path) -> Result<Vec<NamedTask>, LaunchError>;
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use fusee::engine::approval::rules::ApprovalRule;
-use fusee::engine::approval::{AnsweredOutside, Approver};
+use fusee::engine::approval::{AnsweredOutside, ApprovalMode, Approver};
 use fusee::engine::journal::{BoxFuture, Journal, RunId};
 use fusee::engine::lang::Callable;
 use fusee::engine::review::CodeReview;
@@ -66,6 +66,15 @@ impl CommandLauncher {
 
     fn project(&self, directory: &Path) -> Result<Project, CliError> {
         Project::find(Some(directory), &self.process.environment)
+    }
+
+    /// The configuration of runs in a directory that set nothing themselves.
+    fn config(&self, directory: &Path) -> Result<Config, CliError> {
+        let LaunchFlags { model, gates, limits, agent } = &self.flags;
+        let flags = [model.values(), gates.values(), limits.values()].concat();
+        let project = self.project(directory)?;
+        let (file, environment) = (project.config_file(), &self.process.environment);
+        Config::gather_for(Some(&file), agent.as_deref(), environment, flags)
     }
 
     async fn launch(&self, request: LaunchRequest) -> Result<RunHandle, CliError> {
@@ -161,11 +170,12 @@ impl Launcher for CommandLauncher {
         Ok(Some(self.process.journals.get_or_open(&project.journal, open).unwrap_or(journal)))
     }
 
+    fn approval(&self, directory: &Path) -> Result<ApprovalMode, LaunchError> {
+        Ok(self.config(directory)?.approve())
+    }
+
     fn models(&self, directory: &Path) -> Result<Vec<String>, LaunchError> {
-        let project = self.project(directory)?;
-        let (agent, environment) = (self.flags.agent.as_deref(), &self.process.environment);
-        let config =
-            Config::gather_for(Some(&project.config_file()), agent, environment, self.flags.model.values())?;
+        let config = self.config(directory)?;
         let mut names: Vec<String> = config.text("model").map(str::to_owned).into_iter().collect();
         for entry in config.models() {
             if !names.contains(&entry.name) {

@@ -192,6 +192,8 @@ fn a_permission_that_is_answered_elsewhere_first_is_withdrawn() {
         Line::text("Done."),
     ]);
     let mut peer = connect(&project, &model, &["--approve", "ask"]);
+    let shown = peer.request("session/new", json!({ "cwd": project.dir(), "mcpServers": [] }));
+    assert_eq!(shown["modes"]["currentModeId"], "ask");
     let session = open(&mut peer, &project);
     let id = begin(&mut peer, &session, "Write it.");
     let request = peer.method("session/request_permission");
