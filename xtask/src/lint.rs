@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::step::{self, cargo};
-use crate::{Outcome, book, prerequisites, root, target_dir, web};
+use crate::{Outcome, book, prerequisites, root, target_dir};
 
 /// Runs all static checks, the quick ones first. Steps that compile share the artifacts of the clippy step.
 pub(crate) fn run() -> Outcome {
@@ -25,7 +25,6 @@ pub(crate) fn run() -> Outcome {
     clippy("clippy without default features", &["--no-default-features"])?;
     documentation()?;
     book::run()?;
-    web::run(&["--check".to_owned()])?;
     let fuzz = ["check", "--locked", "--manifest-path", "fuzz/Cargo.toml", "--target-dir"].map(Into::into);
     step::run("fuzz targets", cargo(), fuzz.into_iter().chain([target_dir()]))
 }
