@@ -1,4 +1,4 @@
-//! The statistics agree with scipy and statsmodels on random tables. `cargo xtask test` installs both and runs this.
+//! The statistics agree with scipy and statsmodels on random tables. `cargo xtask suites bench` installs both and runs this.
 #![expect(
     clippy::disallowed_methods,
     reason = "a test panics when it fails, and does not go through the product's seams"
@@ -14,9 +14,10 @@ use fusee_bench::statistics::{
 use serde_json::Value;
 
 #[test]
-#[ignore = "needs scipy and statsmodels: cargo xtask test"]
+#[ignore = "needs scipy and statsmodels: cargo xtask suites bench"]
 fn statistics_agree_with_scipy_and_statsmodels() {
-    let tools = std::env::var_os("FUSEE_BENCH_TOOLS").expect("FUSEE_BENCH_TOOLS is set by cargo xtask test");
+    let tools =
+        std::env::var_os("FUSEE_BENCH_TOOLS").expect("FUSEE_BENCH_TOOLS is set by cargo xtask suites");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference.py");
     let output = Command::new(Path::new(&tools).join("venv/bin/python")).arg(script).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

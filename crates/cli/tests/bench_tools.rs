@@ -1,4 +1,4 @@
-//! Benchmarks and the tools of others: Harbor's validator and harness, and a browser for the report. `cargo xtask test`
+//! Benchmarks and the tools of others: Harbor's validator and harness, and a browser for the report. `cargo xtask suites`
 //! installs them and runs these tests.
 #![expect(
     clippy::unwrap_used,
@@ -16,7 +16,7 @@ use fusee_testkit::script::Line;
 use serde_json::json;
 
 fn tools() -> PathBuf {
-    std::env::var_os("FUSEE_BENCH_TOOLS").expect("FUSEE_BENCH_TOOLS is set by cargo xtask test").into()
+    std::env::var_os("FUSEE_BENCH_TOOLS").expect("FUSEE_BENCH_TOOLS is set by cargo xtask suites").into()
 }
 
 fn repository() -> PathBuf {
@@ -66,7 +66,7 @@ fn job(project: &Project) {
 }
 
 #[test]
-#[ignore = "needs the harbor package: cargo xtask test"]
+#[ignore = "needs the harbor package: cargo xtask suites bench"]
 fn trajectories_are_accepted_by_harbors_validator() {
     let project = Project::new();
     job(&project);
@@ -100,7 +100,7 @@ fn trajectories_are_accepted_by_harbors_validator() {
 }
 
 #[test]
-#[ignore = "needs the harbor package: cargo xtask test"]
+#[ignore = "needs the harbor package: cargo xtask suites bench"]
 fn harbor_runs_fusee_on_three_tasks() {
     let folder = tempfile::tempdir().unwrap();
     let output = Command::new(tools().join("venv/bin/python"))
@@ -114,7 +114,7 @@ fn harbor_runs_fusee_on_three_tasks() {
 }
 
 #[test]
-#[ignore = "needs a browser: cargo xtask test"]
+#[ignore = "needs a browser: cargo xtask suites bench"]
 fn the_report_is_readable_in_a_browser_and_on_paper() {
     let project = Project::new();
     job(&project);

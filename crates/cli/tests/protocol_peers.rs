@@ -1,5 +1,5 @@
 //! The product with published programs that speak its protocols: MCP clients and the MCP inspector, ACP clients, and
-//! OpenTelemetry's own messages. `cargo xtask test` installs them and runs these tests; a plain test run lists them as
+//! OpenTelemetry's own messages. `cargo xtask suites` installs them and runs these tests; a plain test run lists them as
 //! ignored.
 #![expect(
     clippy::expect_used,
@@ -19,7 +19,7 @@ const FUSEE: &str = env!("CARGO_BIN_EXE_fusee");
 /// Where the peers are installed.
 fn peers() -> PathBuf {
     std::env::var_os("FUSEE_PROTOCOL_PEERS")
-        .expect("FUSEE_PROTOCOL_PEERS: run `cargo xtask test`, which installs them")
+        .expect("FUSEE_PROTOCOL_PEERS: run `cargo xtask suites`, which installs them")
         .into()
 }
 
@@ -47,7 +47,7 @@ fn seen(command: Command<'_>) -> Value {
 }
 
 #[test]
-#[ignore = "needs the peers that `cargo xtask test` installs"]
+#[ignore = "needs the peers that `cargo xtask suites protocols` installs"]
 fn the_python_client_of_mcp_runs_a_task_in_both_eras() {
     for (mode, protocol) in [("legacy", "2025-11-25"), ("auto", "2026-07-28")] {
         let project = Project::new();
@@ -76,7 +76,7 @@ fn the_python_client_of_mcp_runs_a_task_in_both_eras() {
 }
 
 #[test]
-#[ignore = "needs the peers that `cargo xtask test` installs"]
+#[ignore = "needs the peers that `cargo xtask suites protocols` installs"]
 fn the_inspector_of_mcp_lists_and_calls_tools() {
     let project = Project::new();
     let model = project.script(&[Line::text("Fine.")]);
@@ -104,7 +104,7 @@ fn the_inspector_of_mcp_lists_and_calls_tools() {
 }
 
 #[test]
-#[ignore = "needs the peers that `cargo xtask test` installs"]
+#[ignore = "needs the peers that `cargo xtask suites protocols` installs"]
 fn the_python_client_of_acp_holds_a_conversation_and_loads_it_again() {
     let project = Project::new();
     let model = model(&project);
@@ -142,7 +142,7 @@ fn the_python_client_of_acp_holds_a_conversation_and_loads_it_again() {
 }
 
 #[test]
-#[ignore = "needs the peers that `cargo xtask test` installs"]
+#[ignore = "needs the peers that `cargo xtask suites protocols` installs"]
 fn the_terminal_client_of_acp_runs_a_prompt() {
     let project = Project::new();
     let model = project.script(&[Line::text("Fine.")]);
@@ -160,7 +160,7 @@ fn the_terminal_client_of_acp_runs_a_prompt() {
 }
 
 #[test]
-#[ignore = "needs the peers that `cargo xtask test` installs"]
+#[ignore = "needs the peers that `cargo xtask suites protocols` installs"]
 fn a_receiver_of_opentelemetry_decodes_traces_and_metrics() {
     let project = Project::new();
     let mut receiver = python(&project, "otlp_receiver.py").start();

@@ -19,7 +19,7 @@ fn records(events: Vec<Event>) -> Vec<EventRecord> {
 }
 
 fn updates(viewing: Viewing, events: Vec<Event>) -> Vec<Value> {
-    let mut mapper = UpdateMapper::new("/work".into(), viewing);
+    let mut mapper = UpdateMapper::new("/project".into(), viewing);
     records(events)
         .iter()
         .flat_map(|record| mapper.updates(record))
@@ -69,7 +69,7 @@ fn a_change_is_shown_as_a_diff_with_absolute_paths() {
         exit_code: None,
         fate: None,
     });
-    let diff = json!({ "type": "diff", "path": "/work/src/a.rs", "oldText": "one", "newText": "two" });
+    let diff = json!({ "type": "diff", "path": "/project/src/a.rs", "oldText": "one", "newText": "two" });
     assert_eq!(
         updates(Viewing::Replay, vec![call, result]),
         [
@@ -81,7 +81,7 @@ fn a_change_is_shown_as_a_diff_with_absolute_paths() {
                 "kind": "edit",
                 "status": "in_progress",
                 "content": [diff],
-                "locations": [{ "path": "/work/src/a.rs" }],
+                "locations": [{ "path": "/project/src/a.rs" }],
                 "rawInput": { "path": "src/a.rs", "old": "one", "new": "two" },
             }),
             json!({
