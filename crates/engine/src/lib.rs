@@ -7,6 +7,7 @@
 pub mod agent;
 pub mod approval;
 pub mod dispatch;
+pub mod hook;
 pub mod memory;
 pub mod prompt;
 pub mod review;

@@ -25,6 +25,7 @@ mod policy;
 mod probe;
 mod protected_paths;
 mod seccomp;
+mod separate_streams;
 pub(crate) mod sys;
 
 use std::sync::Arc;

@@ -16,6 +16,7 @@ use crate::agent::flow::FlowSettings;
 use crate::agent::{Limits, Plan, PricedModel, ReviewPolicy, RunPolicy};
 use crate::approval::ApprovalMode;
 use crate::approval::rules::ApprovalRules;
+use crate::hook::HookSpec;
 use crate::prompt::{Prompt, RenderProblem, TaskFields};
 use crate::review::CodeReview;
 
@@ -83,6 +84,9 @@ pub struct RunSpec {
     /// Saved approval rules.
     #[serde(default, skip_serializing_if = "ApprovalRules::is_empty")]
     pub rules: ApprovalRules,
+    /// Hooks of the user and of the project, if that is trusted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<HookSpec>,
     /// Tools that MCP servers offered when the run started.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mcp: Vec<OfferedTool>,
@@ -235,6 +239,7 @@ impl RunSpec {
             limits: Limits::default(),
             approve: ApprovalMode::default(),
             rules: ApprovalRules::default(),
+            hooks: Vec::new(),
             mcp: Vec::new(),
             sandbox: SandboxMode::default(),
             sandbox_options: SandboxOptions::default(),

@@ -19,9 +19,9 @@ use crate::sandbox::policy::{CreatedPathAction, Network, Owner, Policy};
 /// Maximum size of a message. The kernel takes at most 128 KB per argument, which leaves 64 KB for the
 /// environment.
 pub(crate) const MAX_MESSAGE: usize = 192 * 1024;
-/// Maximum number of descriptors of a message: control, output, working directory, input, and the three
-/// namespaces and the Landlock ruleset of a namespace sandbox.
-pub(crate) const MAX_DESCRIPTORS: usize = 8;
+/// Maximum number of descriptors of a message: control, output, working directory, input, errors, and the
+/// three namespaces and the Landlock ruleset of a namespace sandbox.
+pub(crate) const MAX_DESCRIPTORS: usize = 9;
 /// Maximum number of protected paths in a policy; each is one byte in messages.
 pub(crate) const MAX_GUARDED: usize = 240;
 
