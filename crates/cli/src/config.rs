@@ -37,6 +37,7 @@ use fusee::engine::text::render::{self, Colour};
 use fusee::engine::text::{Diagnostic, Diagnostics, Source, Span, suggest};
 use fusee::engine::tools::tool::computer::DisplayNumber;
 
+use fusee::engine::tools::host_proxy::HostRules;
 use fusee::engine::tools::sandbox::{Network, ResourceLimits};
 
 use crate::config::trust::Trust;
@@ -485,11 +486,20 @@ impl Config {
             _ => Vec::new(),
         };
         let usual = ResourceLimits::defaults();
+        let hosts = HostRules {
+            allow: self.names("network.allow"),
+            ask: matches!(self.value("network.ask"), Some((Value::Switch(true), _))),
+        };
         let mut read: Vec<PathBuf> = paths("sandbox.read");
         read.extend(self.display().map(DisplayNumber::socket));
         read.extend(self.display().and_then(|_| environment.x_authority()));
         SandboxOptions {
-            network: if self.text("sandbox.network") == Some("on") { Network::Machine } else { Network::Own },
+            network: match self.text("sandbox.network") {
+                Some("on") => Network::Machine,
+                _ if !hosts.is_empty() => Network::Hosts,
+                _ => Network::Own,
+            },
+            hosts,
             read,
             write: paths("sandbox.write"),
             allowance: ResourceLimits {

@@ -10,6 +10,7 @@ mod delegation;
 mod display;
 mod failure_class;
 mod hook_setup;
+mod host_gate;
 mod no_model;
 mod outcome;
 mod policy_changes;
@@ -425,6 +426,7 @@ async fn task(
         toolbox = review_setup::read_only_tools(&toolbox);
     }
     let hooks = hook_setup::runner(&settings, embedded.run(), &commands, resources.trusts_project);
+    let _gate = host_gate::attach(&commands.sandbox, &engine, &resources.approver, &settings, &cancel);
     let session = Session {
         hooks: Arc::new(hooks),
         model: resources.model,

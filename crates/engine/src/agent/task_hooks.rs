@@ -45,7 +45,7 @@ pub(super) async fn begin(
     }
     if let Some(message) = blocked {
         let reason = "blocked_by_hook".to_owned();
-        let error = ErrorDetail { code: ErrorCode::InitFailed, reason, message };
+        let error = ErrorDetail { code: ErrorCode::TurnFailed, reason, message };
         return Ok(Err(Box::new(main.fail(started_ms, error))));
     }
     Ok(Ok(context.iter().fold(main, |main, text| main.append_request(text))))

@@ -15,6 +15,7 @@ const FILE: &[(&str, &str)] = &[("path", "file_path")];
 
 const NAMES: &[OtherName] = &[
     name("shell", "Bash", &[("background", "run_in_background")]),
+    name("run_script", "Bash", &[]),
     name("read_file", "Read", FILE),
     name("read_files", "Read", &[]),
     name("write_file", "Write", FILE),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use fusee_journal::RunId;
 use fusee_model::{Message, ModelTraits, Price, RequestOptions, ResolvedModel, Wire};
+use fusee_tools::host_proxy::HostRules;
 use fusee_tools::mcp::OfferedTool;
 use fusee_tools::sandbox::{MovedFolder, Network, ResourceLimits};
 use serde::{Deserialize, Serialize};
@@ -166,6 +167,9 @@ impl CarryOver {
 pub struct SandboxOptions {
     /// Network access.
     pub network: Network,
+    /// Hosts that commands reach by name, if that is their network access.
+    #[serde(default, skip_serializing_if = "HostRules::is_empty")]
+    pub hosts: HostRules,
     /// Additional readable paths.
     pub read: Vec<PathBuf>,
     /// Additional writable paths.

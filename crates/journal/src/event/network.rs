@@ -12,9 +12,6 @@ pub struct NetworkAccess {
     pub port: u16,
     /// Whether the connection was made.
     pub verdict: NetworkVerdict,
-    /// Id of the tool call whose command asked, if known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub call_id: Option<String>,
     /// Why the connection was refused or failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

@@ -204,8 +204,8 @@ fn every_event() -> Vec<Event> {
     });
     let verdicts =
         [NetworkVerdict::Allowed, NetworkVerdict::Refused, NetworkVerdict::Failed].map(|verdict| {
-            let (call_id, reason) = (Some(text()), (verdict != NetworkVerdict::Allowed).then(text));
-            Event::Network(NetworkAccess { host: text(), port: 443, verdict, call_id, reason })
+            let reason = (verdict != NetworkVerdict::Allowed).then(text);
+            Event::Network(NetworkAccess { host: text(), port: 443, verdict, reason })
         });
     let some = some.into_iter().chain(decisions).chain(verdicts);
     some.chain(fates).chain(changes).chain(errors).chain(ends).collect()

@@ -231,10 +231,9 @@ impl ForkServer {
                     directory: &room.policy().inside(&path_of(&request.directory)?),
                     absent: &absent,
                 });
-                Ok(EncodedRequest {
-                    message: words(way, request.environment)?,
-                    handles: standing.descriptors().collect(),
-                })
+                let environment = request.environment.clone().with(standing.proxy_variables());
+                let message = words(way, &environment)?;
+                Ok(EncodedRequest { message, handles: standing.descriptors().collect() })
             }
             Sandbox::Landlock(fence) => {
                 let standing = fence.built().await?;

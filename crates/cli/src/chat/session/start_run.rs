@@ -23,6 +23,7 @@ impl Chat<'_> {
             RunRequest::Words(words) => self.start_text(words).await,
             RunRequest::Task(line) => self.begin_task(&line).await,
             RunRequest::Review(line) => self.begin_review(&line).await,
+            RunRequest::Command { message, .. } => self.start_text(message).await,
         }
     }
 

@@ -42,7 +42,7 @@ impl Descriptors {
             DecodedConfinement::Namespaces(entrance) => {
                 let (mounts, messages) = (received.next()?, received.next()?);
                 let network = match entrance.network {
-                    Network::Own => Some(received.next()?),
+                    Network::Own | Network::Hosts => Some(received.next()?),
                     Network::Machine => None,
                 };
                 let ruleset = match entrance.layers {

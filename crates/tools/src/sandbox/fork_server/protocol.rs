@@ -155,7 +155,7 @@ fn push_marks(
     paths: &[(&Path, CreatedPathAction)],
 ) -> Result<(), SpecError> {
     let count = u8::try_from(paths.len()).map_err(|_| SpecError::TooLong)?;
-    message.extend([room | u8::from(network == Network::Own) << 1 | u8::from(owner.is_some()) << 2, count]);
+    message.extend([room | u8::from(network.is_own()) << 1 | u8::from(owner.is_some()) << 2, count]);
     let owner = owner.map_or([0, 0], |owner| [owner.user, owner.group]);
     message.extend(owner.iter().flat_map(|number| number.to_le_bytes()));
     for (_, made) in paths {
