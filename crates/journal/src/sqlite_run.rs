@@ -294,7 +294,8 @@ fn leftover(
     recorded: &HashMap<Branch, u64>,
     used: impl Fn(&Branch) -> u64,
 ) -> Result<(), RunAborted> {
-    let left = recorded.iter().map(|(branch, count)| (branch, count.saturating_sub(used(branch))));
+    let reachable = recorded.iter().filter(|(branch, _)| !branch.is_aside());
+    let left = reachable.map(|(branch, count)| (branch, count.saturating_sub(used(branch))));
     match left.filter(|(_, left)| *left > 0).min() {
         Some((branch, left)) => {
             let at = format!("the {what} of {branch}");

@@ -204,7 +204,8 @@ fn nothing_else_is_reached_and_every_escape_works_without_the_proxy() {
     for access in ["other.test:8080 refused", "93.184.215.14:8080 refused", "private.test:8080 refused"] {
         assert!(seen.iter().any(|it| it == access), "{access}: {seen:#?}");
     }
-    assert!(refused[4].contains("only the user can allow more, with network.allow"), "{}", refused[4]);
+    assert!(refused[4].contains("fusee: other.test is not one of the allowed hosts"), "{}", refused[4]);
+    assert!(refused[2].contains("only the user can allow more, with network.allow"), "{}", refused[2]);
     let (reached, _) = network.results(&commands, &["--allow-net"]);
     for ((name, _), result) in ESCAPES.iter().zip(&reached) {
         assert!(result.contains("REACHED"), "{name} proves nothing: {result}");
@@ -237,16 +238,20 @@ fn a_person_can_allow_a_host() {
     ]);
     let (setup, outside) = (network.outside.join("setup.sh"), network.outside.clone());
     let line = format!(
-        "exec unshare -Urnm sh {} {} {} run x --plain --model {script}",
+        "exec unshare -Urnm sh {} {} {} run x --run-id answered --model {script}",
         setup.display(),
         outside.display(),
         binary()
     );
     let mut running = network.project.command("script").args(["-qec", &line, "/dev/null"]).start();
-    running.wait_for_stdout("the question", |said| said.contains("asked.test") && said.contains("[y"));
+    running.wait_for_stdout("the question", |said| said.contains("asked.test") && said.contains("allow?"));
     running.type_in("y\r");
-    let ended = running.wait();
-    assert!(ended.stdout.contains("REACHED"), "{ended:#?}");
+    running.wait();
+    let shown = network.project.command(binary()).args(["show", "answered", "--json"]).run().exits(0).stdout;
+    let events: Vec<Value> = shown.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(of_type(&events, "tool_result")[0]["content"].as_str().unwrap().contains("REACHED"), "{shown}");
+    assert_eq!(accesses(&events), ["asked.test:8080 allowed"]);
+    assert_eq!(of_type(&events, "approval_resolved")[0]["approved"], json!(true));
 }
 
 #[test]

@@ -15,6 +15,7 @@ use serde_json::json;
 use tokio::sync::OnceCell;
 
 use super::RunSpec;
+use crate::approval::rules::{ApprovalRules, RuleDecision};
 use crate::approval::{ApprovalAnswer, ApprovalMode, ApprovalQuestion, Approver, signal_name};
 
 /// Maximum number of hosts that a run asks about or reports; a command can make up names as it likes.
@@ -31,6 +32,7 @@ struct RunGate {
     engine: Arc<dyn DurableRun>,
     approver: Arc<dyn Approver>,
     approve: ApprovalMode,
+    rules: ApprovalRules,
     limit: Duration,
     cancel: CancellationToken,
     answers: Mutex<HashMap<String, HostAnswer>>,
@@ -49,6 +51,7 @@ pub(super) fn attach(
         engine: Arc::clone(engine),
         approver: Arc::clone(approver),
         approve: settings.approve,
+        rules: settings.rules.clone(),
         limit: Duration::from_secs(settings.limits.approval_timeout_s),
         cancel: cancel.clone(),
         answers: Mutex::default(),
@@ -93,6 +96,13 @@ impl HostGate for RunGate {
 impl RunGate {
     /// Asks the user about a host. The answer is the only step of a branch of the host, so it lasts for the run.
     async fn ask(&self, host: &str, port: u16) -> Result<(), String> {
+        // A rule or a lasting answer is about the host, whatever the port.
+        let arguments = json!({ "host": host });
+        match self.rules.decide(NETWORK, &arguments) {
+            Some(RuleDecision::Allow) => return Ok(()),
+            Some(RuleDecision::Deny) => return Err(format!("a rule of the user's refuses {host}")),
+            Some(RuleDecision::Ask) | None => {}
+        }
         if self.approve == ApprovalMode::Never {
             return Err(format!("{host} is not one of the allowed hosts, and this run may not ask"));
         }
@@ -100,8 +110,10 @@ impl RunGate {
         let question = ApprovalQuestion {
             call_id: call_id.clone(),
             name: NETWORK.to_owned(),
-            arguments: json!({ "host": host, "port": port }),
-            reason: format!("a command wants to reach {host}, which is not one of the allowed hosts"),
+            arguments,
+            reason: format!(
+                "a command wants to reach {host} (port {port}), which is not one of the allowed hosts"
+            ),
         };
         self.engine.note(
             &task,
@@ -112,7 +124,7 @@ impl RunGate {
                 reason: question.reason.clone(),
             },
         );
-        let branch = task.child(NETWORK).child(host);
+        let branch = task.aside(NETWORK).child(host);
         let step = StepRequest::new(&branch, StepKind::Wait, NETWORK)
             .with_args(serde_json::to_value(&question).unwrap_or_default());
         let late = ApprovalAnswer::no("nobody answered in time");
