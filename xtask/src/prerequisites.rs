@@ -39,6 +39,9 @@ pub(crate) const TEST: &[Need] = &[
     },
     Need { program: "tmux", why: "provide a terminal for the chat tests", source: Source::Apt("tmux") },
     Need { program: "python3", why: "run the demo project's tests", source: Source::Apt("python3") },
+    Need { program: "ip", why: "give addresses to a network of the tests", source: Source::Apt("iproute2") },
+    Need { program: "curl", why: "reach hosts through the proxy", source: Source::Apt("curl") },
+    Need { program: "openssl", why: "make the certificate of a host", source: Source::Apt("openssl") },
     Need {
         program: "Xvfb",
         why: "provide a display for the computer use tests",

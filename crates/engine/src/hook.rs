@@ -33,7 +33,7 @@ pub const MAX_TIMEOUT_S: u64 = 3600;
 /// Moments of a run at which hooks run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum HookEvent {
-    /// A run begins.
+    /// A conversation begins.
     SessionStart,
     /// A request is about to be given to the model.
     UserPromptSubmit,

@@ -67,19 +67,23 @@ fn offer_hooks(directory: &Path, unasked: bool, environment: &Environment) -> Re
     let found = match claude_hooks::read(&directory.join(claude_hooks::FILE)) {
         Ok(Some(found)) if !file.exists() => found,
         Ok(Some(_)) if unasked => {
-            return Ok(stdio::print(&format!("kept existing {}\n", hooks::PROJECT_FILE))?);
+            return stdio::print(&format!("kept existing {}\n", hooks::PROJECT_FILE));
         }
         Ok(None) if unasked => {
             return Err(CliError::failed(format!("{} has no hooks", claude_hooks::FILE)));
         }
         Ok(_) => return Ok(()),
         Err(problem) if unasked => return Err(CliError::failed(problem)),
-        Err(problem) => return Ok(stdio::error(&format!("note: {problem}; its hooks are not copied\n"))),
+        Err(problem) => {
+            stdio::error(&format!("note: {problem}; its hooks are not copied\n"));
+            return Ok(());
+        }
     };
     let terminals = environment.terminals();
     let can_ask = terminals.stdin && terminals.stderr;
     let question = format!("copy the hooks of {} to {}? [y/n] ", claude_hooks::FILE, hooks::PROJECT_FILE);
-    if !unasked && !(can_ask && stdio::confirm(&question)?) {
+    let wanted = unasked || (can_ask && stdio::confirm(&question)?);
+    if !wanted {
         stdio::error(&format!(
             "note: {} has hooks; `fusee init --hooks` copies them to {}\n",
             claude_hooks::FILE,

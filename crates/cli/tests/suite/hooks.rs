@@ -139,6 +139,16 @@ fn the_users_own_hooks_need_no_trust() {
 }
 
 #[test]
+fn a_session_starts_once_in_a_conversation() {
+    let count = "echo started >> ../started.txt; cat > /dev/null";
+    let project = project(&json!({ "SessionStart": [{ "matcher": "startup", "hooks": [hook(count)] }] }));
+    let script = project.script(&[Line::text("One."), Line::text("Two.")]);
+    run_json(&project, &script).run().exits(0);
+    run_json(&project, &script).args(["--continue"]).run().exits(0);
+    assert_eq!(std::fs::read_to_string(project.dir().join("../started.txt")).unwrap(), "started\n");
+}
+
+#[test]
 fn the_strictest_of_several_hooks_decides() {
     let allow =
         r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow"}}'"#;

@@ -18,12 +18,12 @@ const HOSTS: &str = "\
 93.184.215.99 both.test
 ";
 
-/// Serves HTTP on 8080 (every address), TLS on 8443, UDP on 53 and 5353, and files for git.
+/// Serves HTTP on 8080 (every address), TLS on 8443, UDP on 53 and 5353, and files for git and pip.
 const SERVER: &str = r#"
 import http.server, os, socket, socketserver, ssl, sys, threading
 class Handler(http.server.SimpleHTTPRequestHandler):
     def do_GET(self):
-        if self.path.startswith("/repo.git/"):
+        if self.path.startswith(("/repo.git/", "/simple/")):
             return super().do_GET()
         body = ("REACHED host=%s" % self.headers["Host"]).encode()
         self.send_response(200)
@@ -56,6 +56,16 @@ open("ready", "w").close()
 threading.Event().wait()
 "#;
 
+/// Writes a package for pip.
+const WHEEL: &str = r#"
+import zipfile
+with zipfile.ZipFile("simple/demo/demo-1.0-py3-none-any.whl", "w") as wheel:
+    wheel.writestr("demo.py", "")
+    wheel.writestr("demo-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n")
+    wheel.writestr("demo-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+    wheel.writestr("demo-1.0.dist-info/RECORD", "")
+"#;
+
 const SET_UP: &str = r#"
 set -e
 cd "$1"; shift
@@ -85,14 +95,16 @@ impl Network {
         std::fs::write(folder.join("config.toml"), settings).unwrap();
         let outside = project.dir().join("../servers");
         std::fs::create_dir_all(&outside).unwrap();
-        for (name, text) in [("hosts", HOSTS), ("server.py", SERVER), ("setup.sh", SET_UP)] {
+        let files = [("hosts", HOSTS), ("server.py", SERVER), ("wheel.py", WHEEL), ("setup.sh", SET_UP)];
+        for (name, text) in files {
             std::fs::write(outside.join(name), text).unwrap();
         }
         let make = "set -e; openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 \
             -subj /CN=allowed.test -keyout key.pem -out cert.pem 2>/dev/null; \
             git init -q work; cd work; echo cloned > file; git add file; \
             git -c user.name=a -c user.email=a@b commit -qm one; cd ..; \
-            git clone -q --bare work repo.git; cd repo.git; git update-server-info";
+            git clone -q --bare work repo.git; (cd repo.git; git update-server-info); \
+            mkdir -p simple/demo; python3 wheel.py";
         let made = project.command("sh").args(["-c", make]).in_directory(&outside).run();
         made.exits(0);
         Self { project, outside }
@@ -131,7 +143,7 @@ const ALLOW: &str =
     "network = { allow = [\"allowed.test\", \"*.star.test\", \"private.test\", \"both.test\"] }\n";
 
 #[test]
-fn allowed_hosts_are_reached_over_http_https_socks_and_git() {
+fn allowed_hosts_are_reached_over_http_https_socks_git_and_pip() {
     let network = Network::new(ALLOW);
     let commands = [
         "curl -sS http://allowed.test:8080/",
@@ -140,15 +152,18 @@ fn allowed_hosts_are_reached_over_http_https_socks_and_git() {
         "curl -sS --proxy socks5h://${http_proxy#http://} http://allowed.test:8080/",
         "python3 -c 'import urllib.request as u; print(u.urlopen(\"http://allowed.test:8080/\").read().decode())'",
         "git clone -q http://allowed.test:8080/repo.git cloned && cat cloned/file",
-        "env | grep -i proxy | sort | cut -d= -f1 | tr '\\n' ' '",
+        "python3 -m pip download -q --no-deps --no-cache-dir --disable-pip-version-check --trusted-host allowed.test \
+         -i http://allowed.test:8080/simple/ -d got demo; ls got",
+        "env | grep -i proxy | sort | cut -d= -f1 | tr '\n' ' '",
     ];
     let (results, events) = network.results(&commands, &[]);
     for (command, result) in commands.iter().zip(&results).take(5) {
         assert!(result.contains("REACHED"), "{command}: {result}");
     }
     assert!(results[5].contains("cloned"), "{}", results[5]);
+    assert!(results[6].contains("demo-1.0-py3-none-any.whl"), "{}", results[6]);
     for name in ["http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTP_PROXY", "NO_PROXY"] {
-        assert!(results[6].contains(name), "{}", results[6]);
+        assert!(results[7].contains(name), "{}", results[7]);
     }
     // Each host and port once.
     let mut seen = accesses(&events);

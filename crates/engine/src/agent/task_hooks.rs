@@ -13,7 +13,10 @@ use crate::hook::{HookEvent, HookInput, HookOutcome, HookScope};
 /// How often hooks can keep a task from ending; after that it ends all the same.
 const MAX_OBJECTIONS: u32 = 8;
 
-/// Runs the hooks of the start of a run and of its request. The inner error is the outcome of a task that they end.
+/// How a session starts.
+const STARTUP: &str = "startup";
+
+/// Runs the hooks of the start of a conversation and of a request. The inner error is the outcome of a task that they end.
 pub(super) async fn begin(
     main: AgentTask,
     started_ms: i64,
@@ -29,9 +32,14 @@ pub(super) async fn begin(
     if main.earlier.compaction(started_ms).is_some() {
         before_compaction(&main, "manual").await?;
     }
-    let source = if main.session.continues.is_some() { "resume" } else { "startup" };
-    let fields = json!({ "source": source });
-    let started = run(&main, HookInput::new(HookEvent::SessionStart, source, fields)).await?;
+    // Each message of a conversation is a run; the session starts with the first.
+    let started = match main.session.continues {
+        Some(_) => HookOutcome::default(),
+        None => {
+            let fields = json!({ "source": STARTUP });
+            run(&main, HookInput::new(HookEvent::SessionStart, STARTUP, fields)).await?
+        }
+    };
     let mut context = started.context.clone();
     let mut blocked = started.is_blocked().then(|| call_hooks::stopped(&started));
     if blocked.is_none() {
@@ -101,5 +109,5 @@ fn end_input(event: HookEvent, answer: &str, active: bool) -> HookInput {
 
 async fn run(task: &AgentTask, input: HookInput) -> Result<HookOutcome, RunAborted> {
     let scope = HookScope { engine: &*task.engine, branch: &task.branch, cancel: &task.cancel };
-    task.session.hooks.run(scope, input).await
+    Box::pin(task.session.hooks.run(scope, input)).await
 }

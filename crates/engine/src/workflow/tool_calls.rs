@@ -43,7 +43,7 @@ impl WorkflowDriver<'_> {
                 Ok((tool, arguments)) => {
                     let name = &tool.definition().name;
                     let judge = |arguments: &Json, hooks: &HookOutcome| self.judge(&*tool, arguments, hooks);
-                    match call_hooks::admit(&calling, &call_id, &*tool, arguments, &judge).await? {
+                    match Box::pin(call_hooks::admit(&calling, &call_id, &*tool, arguments, &judge)).await? {
                         Admission::Refused(refusal) => calling.answer(name, asked, refusal).await?,
                         Admission::Run { arguments, context, .. } => {
                             let (mut called, meta) = calling.make(&call_id, &tool, arguments.clone()).await?;

@@ -54,7 +54,7 @@ pub(crate) async fn work(
         (true, FlowMode::Staged3) => {
             return StageRunner::new(&main, flow, started_ms).through(staged3(flow)).await;
         }
-        (true, FlowMode::Branched) => return branched::work(&main, flow, started_ms).await,
+        (true, FlowMode::Branched) => return Box::pin(branched::work(&main, flow, started_ms)).await,
         (true, FlowMode::Direct) => return Box::pin(answer_directly(&main, flow, started_ms)).await,
     };
     let TaskRules { protected, parent, chosen, .. } = main.rules.clone();

@@ -33,7 +33,8 @@ pub(crate) async fn admit(
     let admission = {
         let run: &Execution<'_> = run;
         let judge = |arguments: &Value, hooks: &HookOutcome| judge(run, history, tool, arguments, hooks);
-        call_hooks::admit(&run.executor(), &call.id, tool, arguments, &judge).await?
+        let executor = run.executor();
+        Box::pin(call_hooks::admit(&executor, &call.id, tool, arguments, &judge)).await?
     };
     if let Admission::Run { lasting, .. } = &admission {
         lasting.iter().for_each(|rule| run.approvals.add(rule.clone()));

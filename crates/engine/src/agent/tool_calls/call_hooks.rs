@@ -46,7 +46,7 @@ pub(crate) async fn admit(
     match updated(&mut before, tool) {
         Ok(Some(new)) => arguments = new,
         Ok(None) => {}
-        Err(record) => return Ok(Admission::Refused(record)),
+        Err(problem) => return Ok(Admission::Refused(misfit(&problem))),
     }
     let mut decision = judge(&arguments, &before);
     if matches!(decision, ApprovalDecision::Ask(_)) {
@@ -60,7 +60,7 @@ pub(crate) async fn admit(
                 decision = judge(&arguments, &asked);
             }
             Ok(None) => decision = decision.allowed_by_hook(asked.decision),
-            Err(record) => return Ok(Admission::Refused(record)),
+            Err(problem) => return Ok(Admission::Refused(misfit(&problem))),
         }
     }
     let reason = match decision {
@@ -93,7 +93,7 @@ pub(crate) async fn after(
         let response = json!({ "ok": ok, "success": ok, "content": content, "exit_code": exit_code });
         let input = HookInput::about_call(HookEvent::PostToolUse, name, arguments, call_id)
             .with("tool_response", response);
-        let outcome = executor.session.hooks.run(scope(executor), input).await?;
+        let outcome = Box::pin(executor.session.hooks.run(scope(executor), input)).await?;
         if outcome.is_blocked() {
             context.push(outcome.reason.clone());
         }
@@ -117,7 +117,7 @@ pub(crate) async fn notify(
     let message = format!("approval needed for {}: {}", question.name, question.reason);
     let fields = json!({ "message": message, "notification_type": "permission_prompt" });
     let input = HookInput::new(HookEvent::Notification, "permission_prompt", fields);
-    executor.session.hooks.run(scope(executor), input).await.map(|_| ())
+    Box::pin(executor.session.hooks.run(scope(executor), input)).await.map(|_| ())
 }
 
 async fn run(
@@ -128,20 +128,23 @@ async fn run(
     call_id: &str,
 ) -> Result<HookOutcome, RunAborted> {
     let input = HookInput::about_call(event, name, arguments, call_id);
-    executor.session.hooks.run(scope(executor), input).await
+    Box::pin(executor.session.hooks.run(scope(executor), input)).await
 }
 
 fn scope<'a>(executor: &ToolExecutor<'a>) -> HookScope<'a> {
     HookScope { engine: &**executor.engine, branch: executor.branch, cancel: executor.cancel }
 }
 
-/// The arguments that hooks put in place of the model's, if they fit the tool.
-fn updated(hooks: &mut HookOutcome, tool: &dyn Tool) -> Result<Option<Value>, CallRecord> {
+/// The arguments that hooks put in place of the model's, or why they do not fit the tool.
+fn updated(hooks: &mut HookOutcome, tool: &dyn Tool) -> Result<Option<Value>, String> {
     let Some(new) = hooks.updated_input.take() else { return Ok(None) };
-    arguments::parse(&new.to_string(), tool.definition()).map(Some).map_err(|problem| {
-        let text = format!("Not run: a hook changed the arguments, and they do not fit the tool: {problem}");
-        CallRecord::ended(ToolOutput::error(text), CallFate::Refused)
-    })
+    arguments::parse(&new.to_string(), tool.definition()).map(Some)
+}
+
+/// The result of a call whose new arguments do not fit.
+fn misfit(problem: &str) -> CallRecord {
+    let text = format!("Not run: a hook changed the arguments, and they do not fit the tool: {problem}");
+    CallRecord::ended(ToolOutput::error(text), CallFate::Refused)
 }
 
 fn refusal(hooks: &HookOutcome) -> CallRecord {
