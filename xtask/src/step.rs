@@ -1,6 +1,7 @@
 //! Runs one step of a command: prints its name before and its duration after, and passes its output through.
 
 use std::ffi::OsStr;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
@@ -19,6 +20,21 @@ pub(crate) fn run<A: AsRef<OsStr>>(
             .current_dir(root())
             .status()
             .map_err(|error| format!("{}: {error}", program.display()))?;
+        if status.success() { Ok(()) } else { Err(format!("{name} failed ({status})")) }
+    })
+}
+
+/// Runs tests with nextest; `variable` tells them where an installation is.
+pub(crate) fn nextest(name: &str, args: &[&str], variable: (&str, PathBuf)) -> Outcome {
+    timed(name, || {
+        let status = Command::new(cargo())
+            .args(["nextest", "run", "--locked", "--config-file"])
+            .arg(root().join("xtask/nextest.toml"))
+            .args(args)
+            .env(variable.0, variable.1)
+            .current_dir(root())
+            .status()
+            .map_err(|error| format!("cargo nextest: {error}"))?;
         if status.success() { Ok(()) } else { Err(format!("{name} failed ({status})")) }
     })
 }
