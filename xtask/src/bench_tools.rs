@@ -59,7 +59,6 @@ fn python() -> Result<PathBuf, String> {
 
 /// Runs the tests that need the tools; they are ignored by a plain `cargo nextest run`.
 pub(crate) fn test() -> Outcome {
-    let packages = ["-p", "fusee-cli", "-p", "fusee-bench", "--test", "bench_tools", "--test", "reference"];
-    let tests: Vec<&str> = packages.into_iter().chain(["--run-ignored", "only"]).collect();
-    step::nextest("benchmarks with Harbor, scipy and a browser", &tests, (VARIABLE, folder()))
+    let name = "benchmarks with Harbor, scipy and a browser";
+    step::ignored_tests(name, &["bench_tools", "reference"], (VARIABLE, folder()))
 }

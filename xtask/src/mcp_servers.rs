@@ -31,6 +31,5 @@ pub(crate) fn install() -> Outcome {
 
 /// Runs the tests that need the servers; they are ignored by a plain `cargo nextest run`.
 pub(crate) fn test() -> Outcome {
-    let tests = ["-p", "fusee-cli", "--test", "mcp_servers", "--run-ignored", "only"];
-    step::nextest("tests with real MCP servers", &tests, (VARIABLE, folder()))
+    step::ignored_tests("tests with real MCP servers", &["mcp_servers"], (VARIABLE, folder()))
 }

@@ -34,6 +34,5 @@ pub(crate) fn install() -> Outcome {
 
 /// Runs the tests that need the peers; they are ignored by a plain `cargo nextest run`.
 pub(crate) fn test() -> Outcome {
-    let tests = ["-p", "fusee-cli", "--test", "protocol_peers", "--run-ignored", "only"];
-    step::nextest("tests with protocol peers", &tests, (VARIABLE, folder()))
+    step::ignored_tests("tests with protocol peers", &["protocol_peers"], (VARIABLE, folder()))
 }

@@ -68,13 +68,13 @@ pub(crate) fn install() -> Outcome {
 pub(crate) fn test() -> Outcome {
     prerequisites::ensure(prerequisites::BROWSER)?;
     run(&["--check".to_owned()])?;
-    step::run("binary", step::cargo(), ["build", "--quiet", "--locked", "--package", "fusee-cli"])?;
+    let fusee = step::binary("fusee")?;
     step::timed("tests in Chromium", || {
         let status = Command::new("node")
             .args(["--test", "--test-concurrency=1"])
             .arg(root().join("crates/serve/page/test/browser.test.mjs"))
             .arg(root().join("crates/serve/page/test/schemathesis.test.mjs"))
-            .env("FUSEE", target_dir().join("debug/fusee"))
+            .env("FUSEE", fusee)
             .env("BROWSER_MODULES", folder())
             .env("SCHEMATHESIS", folder().join("python/bin/schemathesis"))
             .current_dir(root())
