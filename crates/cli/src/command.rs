@@ -8,6 +8,7 @@ pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
+pub(crate) mod detach;
 pub(crate) mod docs;
 pub(crate) mod doctor;
 pub(crate) mod fmt;
@@ -40,6 +41,7 @@ pub(crate) mod workflows;
 use clap::Subcommand;
 use fusee::engine::run::ExitStatus;
 
+use crate::config::flags::DetachFlag;
 use crate::process::Process;
 use crate::process::error::CliError;
 
@@ -87,6 +89,7 @@ impl Command {
     /// Whether the command needs the fork server for tools.
     pub(crate) fn tools(&self) -> ToolUse {
         match self {
+            _ if self.background_run().detach => ToolUse::None,
             Self::Demo(_)
             | Self::Run(_)
             | Self::Task(_)
@@ -124,6 +127,17 @@ impl Command {
 }
 
 impl Command {
+    /// Whether the command starts a process in the background, or is one.
+    pub(crate) fn background_run(&self) -> DetachFlag {
+        match self {
+            Self::Run(args) => args.background_run,
+            Self::Task(args) => args.background_run,
+            Self::Review(args) => args.background_run,
+            Self::Resume(args) => args.background_run,
+            _ => DetachFlag::default(),
+        }
+    }
+
     /// Whether the command answers requests while runs work.
     pub(crate) fn serves(&self) -> bool {
         #[cfg(feature = "serve")]
@@ -147,6 +161,9 @@ pub(crate) enum ToolUse {
 impl Command {
     /// Runs the command.
     pub(crate) async fn perform(self, process: &Process) -> Result<ExitStatus, CliError> {
+        if self.background_run().detach {
+            return detach::start(process).await;
+        }
         match self {
             Self::Demo(args) => demo::demo(args, process).await,
             Self::Run(args) => run::run(args, process).await,

@@ -8,6 +8,7 @@ use fusee::engine::model::CancellationToken;
 use fusee::engine::run::{ExitStatus, FailureClass, RunOutcome};
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::detach;
 use super::run_setup::StartedRun;
 use crate::process::error::CliError;
 use crate::process::stdio;
@@ -24,6 +25,9 @@ pub(crate) async fn watch(
     past: &[EventRecord],
 ) -> Result<(ExitStatus, Option<RunOutcome>), CliError> {
     let StartedRun { running, header, log } = started;
+    if show.is_detached() {
+        detach::announce(&running).await?;
+    }
     let (run, cancel) = (running.id().clone(), running.cancellation());
     let mut face = show.open_ui(header, cancel.clone());
     past.iter().for_each(|event| face.note_rendered(event));

@@ -1,12 +1,10 @@
 //! Changing a run: a message, stopping a turn, cancelling, resuming, undoing.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
-use fusee::approval::OutsideAnswer;
 use fusee::engine::run::{self, RunControl};
 use fusee::journal::RunStatus;
 use fusee::launch::{LaunchRequest, LaunchWork};
@@ -20,12 +18,6 @@ use super::runs::RunQuery;
 use super::start::{StartedRun, begin};
 use crate::problem::Problem;
 use crate::site::{FoundRun, Site};
-
-/// How long a stopped turn is waited for.
-const STOPPING: Duration = Duration::from_secs(10);
-
-/// Interval at which it is waited for.
-const INTERVAL: Duration = Duration::from_millis(20);
 
 /// A message to a run.
 #[derive(Deserialize, JsonSchema)]
@@ -83,33 +75,15 @@ pub(super) async fn message(
     let found = site.read(move |site| site.find(&run, query.project.as_deref())).await?;
     let work = async {
         match site.live.get(found.journal.path(), found.id()) {
-            Some(handle) => say(&handle, message.text).await.map(|()| found.id().to_string()),
+            Some(handle) => {
+                let said = handle.say(message.text).await;
+                said.map(|()| found.id().to_string()).map_err(|error| Problem::conflict(error.to_string()))
+            }
             None => carry_on(&site, &found, message.text).await,
         }
     };
     let run = Box::pin(site.keys.once(&key, &headers, work)).await?;
     Ok((StatusCode::CREATED, Json(StartedRun { run })))
-}
-
-/// Gives a running model a message: stops its turn, unless it waits for a text already.
-async fn say(handle: &RunControl, text: String) -> Result<(), Problem> {
-    let answer = OutsideAnswer::Text(text);
-    if handle.answer(None, &answer) {
-        return Ok(());
-    }
-    if !handle.turn_stop().stop() {
-        return Err(Problem::conflict("no turn is running that a message could follow"));
-    }
-    let asked = async {
-        while !handle.answer(None, &answer) && !handle.is_ended() {
-            tokio::time::sleep(INTERVAL).await;
-        }
-    };
-    match tokio::time::timeout(STOPPING, asked).await {
-        Ok(()) if !handle.is_ended() => Ok(()),
-        Ok(()) => Err(Problem::conflict("the run ended before the message reached it")),
-        Err(_) => Err(Problem::conflict("the turn could not be stopped in time")),
-    }
 }
 
 /// Continues the conversation of an ended run with a new one.

@@ -224,7 +224,10 @@ async fn deliver(
     let journal = site.read(move |site| Ok(site.launcher.open_journal(&project)?)).await?;
     let value = serde_json::to_value(answer).unwrap_or_default();
     let task: &Branch = &question.task;
-    Ok(journal.signal(run.id(), &signal_name(task, &question.id), &value).await?)
+    match journal.offer_signal(run.id(), &signal_name(task, &question.id), &value).await? {
+        Some(_) => Ok(()),
+        None => Err(Problem::conflict("this question has been answered")),
+    }
 }
 
 /// Waits for the end of a question; returns whether it was approved.
