@@ -3,7 +3,9 @@
 #[cfg(feature = "acp")]
 pub(crate) mod acp;
 pub(crate) mod approvals;
+pub(crate) mod attach;
 pub(crate) mod bench;
+pub(crate) mod cancel;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod config;
@@ -53,6 +55,8 @@ pub(crate) enum Command {
     Task(task::TaskArgs),
     Review(review::ReviewArgs),
     Resume(resume::ResumeArgs),
+    Attach(attach::AttachArgs),
+    Cancel(cancel::CancelArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
     Replay(replay::ReplayArgs),
@@ -103,7 +107,9 @@ impl Command {
             #[cfg(feature = "acp")]
             Self::Acp(_) => ToolUse::Run,
             Self::Doctor(_) => ToolUse::Probed,
-            Self::Runs(_)
+            Self::Attach(_)
+            | Self::Cancel(_)
+            | Self::Runs(_)
             | Self::Show(_)
             | Self::Replay(_)
             | Self::Prompt(_)
@@ -171,6 +177,8 @@ impl Command {
             Self::Review(args) => review::review(args, process).await,
             Self::Bench(args) => Box::pin(bench::bench(args, process)).await,
             Self::Resume(args) => Box::pin(resume::resume(args, process)).await,
+            Self::Attach(args) => Box::pin(attach::attach(args, process)).await,
+            Self::Cancel(args) => cancel::cancel(args, process).await,
             Self::Runs(args) => runs::runs(args, process).await,
             Self::Show(args) => show::show(&args, process),
             Self::Replay(args) => replay::replay(args, process).await,

@@ -1,6 +1,6 @@
 //! `fusee resume`.
 
-mod finished_run;
+pub(super) mod finished_run;
 
 use std::sync::Arc;
 

@@ -24,7 +24,7 @@ pub(crate) async fn watch(
     show: &UiOptions,
     past: &[EventRecord],
 ) -> Result<(ExitStatus, Option<RunOutcome>), CliError> {
-    let StartedRun { running, header, log } = started;
+    let StartedRun { running, header, readers } = started;
     if show.is_detached() {
         detach::announce(&running).await?;
     }
@@ -35,8 +35,8 @@ pub(crate) async fn watch(
     let impatient = watch_signals(cancel, running.turn_stop(), show.is_live());
     let ended = async {
         let outcome = running.outcome().await;
-        if let Some(log) = log {
-            log.ended().await?;
+        for reader in readers {
+            reader.ended().await?;
         }
         watching.ended().await.map(|()| outcome)
     };

@@ -14,6 +14,7 @@ use fusee::engine::text::render::Colour;
 
 use super::Ui;
 use super::json::JsonLines;
+use super::notifier::Notifier;
 use super::phases::PhaseUi;
 use super::plain::PlainUi;
 use super::terminal::{ASCII, Appearance, Glyphs, TerminalUi, UNICODE, size_of_stderr};
@@ -226,6 +227,17 @@ impl UiOptions {
                     answer_shows: self.stdout_is_terminal || self.benchmark.is_some(),
                 };
                 Box::new(TerminalUi::new(io::stderr(), plan, looks, cancel, size_of_stderr))
+            }
+        }
+    }
+
+    /// Who is told that a run needs the user or has ended. Runs of other front ends notify nobody.
+    pub(crate) fn notifier(&self, config: &Config) -> Notifier {
+        match self.kind {
+            UiKind::Silent => Notifier::default(),
+            UiKind::Live => Notifier::of(config),
+            UiKind::Detached | UiKind::Json | UiKind::Plain | UiKind::Quiet => {
+                Notifier::of(config).without_terminal()
             }
         }
     }

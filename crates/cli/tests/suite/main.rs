@@ -19,6 +19,7 @@ mod approval_and_command_faults;
 mod approvals;
 mod architecture;
 mod ask_user;
+mod background;
 mod bench;
 mod benchmark;
 mod cancel;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fusee_journal::{DurableRun as _, EventStream, RunId, SqliteRun};
+use fusee_journal::{DurableRun as _, EventStream, RunAborted, RunId, SqliteRun};
 use fusee_model::CancellationToken;
 use tokio::task::AbortHandle;
 
@@ -59,6 +59,14 @@ impl RunControl {
     /// Cancels the run.
     pub fn cancel(&self) {
         self.cancel.cancel();
+    }
+
+    /// Gives the run up so that another process can resume it. Tool calls in progress are waited for; a model's reply in
+    /// progress is requested again by the other process.
+    pub async fn park(&self) -> Result<(), RunAborted> {
+        self.embedded.park().await?;
+        self.work.abort();
+        Ok(())
     }
 
     /// Returns the handle that interrupts single turns: the current work ends, and the user is asked what to

@@ -18,7 +18,7 @@ use crate::question::{OpenQuestion, QuestionKind, QuestionView};
 use crate::site::{FoundRun, Site};
 
 /// How long the run is given to take an answer before the request is answered without knowing. Another process looks
-/// once a second.
+/// three times a second.
 const TAKEN: Duration = Duration::from_secs(3);
 
 /// Interval at which it is looked for.
