@@ -63,7 +63,7 @@ impl OpenQuestion {
 pub(crate) struct RunActivity {
     /// Open questions, oldest first.
     pub(crate) questions: Vec<OpenQuestion>,
-    /// Completed turns.
+    /// Turns.
     pub(crate) turns: u64,
     /// Tool calls.
     pub(crate) calls: u64,
@@ -87,8 +87,10 @@ impl RunActivity {
     pub(crate) fn add(&mut self, record: &EventRecord) {
         self.seq = record.seq;
         match &record.event {
-            Event::TurnStart { turn_index, .. } => self.latest = format!("waits for reply {}", turn_index + 1),
-            Event::TurnComplete { .. } => self.turns += 1,
+            Event::TurnStart { turn_index, .. } => {
+                self.turns += 1;
+                self.latest = format!("waits for reply {}", turn_index + 1);
+            }
             Event::ToolCall { name, arguments, .. } => {
                 self.calls += 1;
                 self.latest = call(name, arguments);

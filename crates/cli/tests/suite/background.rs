@@ -177,7 +177,7 @@ fn a_question_of_the_model_is_answered_from_a_pipe_and_the_past_is_summed_up() {
     assert_eq!(watched.stdout, "Blue it is.\n");
     let lines: Vec<&str> = watched.stderr.lines().collect();
     assert!(lines[0].starts_with("run q"), "{lines:?}");
-    assert!(lines[1].starts_with("so far: 1 turn, 2 tool calls; now: asks: Which colour?"), "{lines:?}");
+    assert!(lines[1].starts_with("so far: 2 turns, 2 tool calls; now: asks: Which colour?"), "{lines:?}");
     assert!(lines.contains(&"    question: Which colour?"), "{lines:?}");
     let events = events(&project, "q");
     assert!(of_type(&events, "tool_result")[1]["content"].as_str().unwrap().contains("blue"));

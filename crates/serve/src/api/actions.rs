@@ -1,11 +1,9 @@
 //! Changing a run: a message, stopping a turn, cancelling, resuming, undoing.
 
-use std::sync::Arc;
-
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
-use fusee::engine::run::{self, RunControl};
+use fusee::engine::run::{self, ControlSignal, SignalOutcome};
 use fusee::journal::RunStatus;
 use fusee::launch::{LaunchRequest, LaunchWork};
 use fusee::tools::Workspace;
@@ -86,13 +84,14 @@ pub(super) async fn message(
     Ok((StatusCode::CREATED, Json(StartedRun { run })))
 }
 
-/// Continues the conversation of an ended run with a new one.
+/// Sends a message to a run of another process, or continues the conversation of an ended one with a new one.
 async fn carry_on(site: &Site, earlier: &FoundRun, text: String) -> Result<String, Problem> {
+    if earlier.row.status == RunStatus::Open && earlier.is_worked_on() {
+        signal(site, earlier, ControlSignal::Message(text)).await?;
+        return Ok(earlier.id().to_string());
+    }
     if earlier.row.status == RunStatus::Open {
-        return Err(match earlier.is_worked_on() {
-            true => Problem::conflict("another process works on this run; send the message there"),
-            false => Problem::conflict("this run is interrupted").help("resume it first"),
-        });
+        return Err(Problem::conflict("this run is interrupted").help("resume it first"));
     }
     let found = earlier.clone();
     let workspace = site.read(move |_| Ok(run::settings_of(&found.journal, found.id())?.workspace)).await?;
@@ -110,11 +109,13 @@ pub(super) async fn stop(
     Path(run): Path<String>,
     Params(query): Params<RunQuery>,
 ) -> Result<Json<StartedRun>, Problem> {
-    let handle = here(&site, run, query).await?;
-    match handle.turn_stop().stop() {
-        true => Ok(Json(StartedRun { run: handle.id().to_string() })),
-        false => Err(Problem::conflict("no turn is running")),
+    let found = site.read(move |site| site.find(&run, query.project.as_deref())).await?;
+    match site.live.get(found.journal.path(), found.id()) {
+        Some(handle) if handle.turn_stop().stop() => {}
+        Some(_) => return Err(Problem::conflict("no turn is running")),
+        None => signal(&site, &found, ControlSignal::StopTurn).await?,
     }
+    Ok(Json(StartedRun { run: found.id().to_string() }))
 }
 
 pub(super) async fn cancel(
@@ -122,21 +123,26 @@ pub(super) async fn cancel(
     Path(run): Path<String>,
     Params(query): Params<RunQuery>,
 ) -> Result<Json<StartedRun>, Problem> {
-    let handle = here(&site, run, query).await?;
-    handle.cancel();
-    Ok(Json(StartedRun { run: handle.id().to_string() }))
+    let found = site.read(move |site| site.find(&run, query.project.as_deref())).await?;
+    match site.live.get(found.journal.path(), found.id()) {
+        Some(handle) => handle.cancel(),
+        None => signal(&site, &found, ControlSignal::Cancel).await?,
+    }
+    Ok(Json(StartedRun { run: found.id().to_string() }))
 }
 
-/// The handle of a run that this server works on.
-async fn here(site: &Site, run: String, query: RunQuery) -> Result<Arc<RunControl>, Problem> {
-    let found = site.read(move |site| site.find(&run, query.project.as_deref())).await?;
-    site.live.get(found.journal.path(), found.id()).ok_or_else(|| match found.row.status {
-        RunStatus::Open if found.is_worked_on() => {
-            Problem::conflict("another process works on this run; stop it there")
-        }
-        RunStatus::Open => Problem::conflict("nobody works on this run"),
-        _ => Problem::conflict("this run has ended"),
-    })
+/// Asks something of the process that works on a run.
+async fn signal(site: &Site, run: &FoundRun, signal: ControlSignal) -> Result<(), Problem> {
+    if run.row.status != RunStatus::Open {
+        return Err(Problem::conflict("this run has ended"));
+    }
+    let project = run.project.clone();
+    let journal = site.read(move |site| Ok(site.launcher.open_journal(&project)?)).await?;
+    match signal.send(&journal, run.id()).await? {
+        SignalOutcome::Taken => Ok(()),
+        SignalOutcome::Busy => Err(Problem::conflict("the run has not taken an earlier request yet")),
+        SignalOutcome::NotRunning => Err(Problem::conflict("nobody works on this run")),
+    }
 }
 
 pub(super) async fn resume(
