@@ -13,7 +13,7 @@ use fusee::engine::run::{self, ExitStatus};
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::console::Console;
-use self::renderer::{AttachedRun, AttachRenderer};
+use self::renderer::{AttachRenderer, AttachedRun};
 use super::resume::finished_run;
 use crate::config::Config;
 use crate::config::flags::DirectoryFlag;
@@ -109,8 +109,9 @@ fn left(run: &RunId) -> ExitStatus {
 }
 
 fn interrupted(run: &RunId) -> CliError {
-    CliError::failed(format!("no process works on run {run} any more"))
-        .help(format!("run `fusee resume {run}` to continue it, `fusee resume --detach {run}` in the background"))
+    CliError::failed(format!("no process works on run {run} any more")).help(format!(
+        "run `fusee resume {run}` to continue it, `fusee resume --detach {run}` in the background"
+    ))
 }
 
 /// The exit code of a run after its last event.
@@ -142,7 +143,8 @@ fn begin(
     let tail = EventTail::new(journal.clone(), row.id.clone(), activity.seq);
     let mut first: VecDeque<Arc<EventRecord>> = start.into_iter().collect();
     if activity.turns + activity.calls > 0 {
-        let (turns, calls) = (format::count(activity.turns, "turn"), format::count(activity.calls, "tool call"));
+        let (turns, calls) =
+            (format::count(activity.turns, "turn"), format::count(activity.calls, "tool call"));
         let doing = activity.describe();
         let now = if doing.is_empty() { String::new() } else { format!("; now: {doing}") };
         attached.set_summary(format!("so far: {turns}, {calls}{now}"));

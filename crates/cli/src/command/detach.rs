@@ -3,8 +3,10 @@
 
 use std::ffi::OsString;
 use std::io::{self, BufRead as _, BufReader, Read, Write};
+use std::path::Path;
 use std::process::{Child, Stdio};
 
+use fusee::engine::journal::RunId;
 use fusee::engine::run::{ExitStatus, RunHandle};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -19,7 +21,9 @@ const STARTED: &str = "\u{1e}started ";
 /// command.
 pub(crate) async fn start(process: &Process) -> Result<ExitStatus, CliError> {
     let line = command_line(std::env::args_os());
-    let mut child = spawn(line, process)?;
+    // Text that is piped in belongs to the run; the terminal does not.
+    let stdin = if process.environment.terminals().stdin { Stdio::null() } else { Stdio::inherit() };
+    let mut child = spawn(line, stdin)?;
     let (out, err) = (child.stdout.take(), child.stderr.take());
     let relayed = async {
         let said = tokio::task::spawn_blocking(move || relay(err, io::stderr()));
@@ -41,6 +45,25 @@ pub(crate) async fn start(process: &Process) -> Result<ExitStatus, CliError> {
     Ok(ExitStatus::Completed)
 }
 
+/// Resumes a run in the background. The error is what the process said.
+pub(crate) async fn resume(run: &RunId, directory: &Path) -> Result<(), String> {
+    let words = ["resume", run.as_str(), "--detached", "-C"].map(OsString::from);
+    let line = words.into_iter().chain([directory.as_os_str().to_owned()]).collect();
+    let mut child = spawn(line, Stdio::null()).map_err(|error| error.message)?;
+    let (out, err) = (child.stdout.take(), child.stderr.take());
+    let said = tokio::task::spawn_blocking(move || {
+        let mut said = Vec::new();
+        relay(err, &mut said);
+        String::from_utf8_lossy(&said).into_owned()
+    });
+    let started = tokio::task::spawn_blocking(move || relay(out, io::sink())).await;
+    let said = said.await.unwrap_or_default();
+    match started.ok().flatten() {
+        Some(_) => Ok(()),
+        None => Err(said),
+    }
+}
+
 /// The command line of the process in the background.
 fn command_line(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut replaced = false;
@@ -58,11 +81,9 @@ fn command_line(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     clippy::disallowed_methods,
     reason = "a second fusee is not a command of a model: it has its own fork server and outlives this process"
 )]
-fn spawn(line: Vec<OsString>, process: &Process) -> Result<Child, CliError> {
+fn spawn(line: Vec<OsString>, stdin: Stdio) -> Result<Child, CliError> {
     let failed = |error: io::Error| CliError::failed(format!("cannot start a second fusee: {error}"));
     let program = std::env::current_exe().map_err(failed)?;
-    // Text that is piped in belongs to the run; the terminal does not.
-    let stdin = if process.environment.terminals().stdin { Stdio::null() } else { Stdio::inherit() };
     let mut command = std::process::Command::new(program);
     command.args(line).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(failed)
 }

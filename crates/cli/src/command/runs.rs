@@ -230,12 +230,10 @@ fn table(rows: &[ListedRun], id_length: usize, now_ms: i64, columns: usize) -> S
         text.push_str(&StyledLine::of(Style::Plain, line).cut(columns).paint(false));
         text.push('\n');
     };
-    let line = |run: &str, status: &str, age: &str, took: &str, title: &str| {
-        match columns {
-            ..NARROW if matches!(status, "completed" | "STATUS") => format!("{run:<id$}  {age:>4}  {title}"),
-            ..NARROW => format!("{run:<id$}  {age:>4}  {status}: {title}"),
-            _ => format!("{run:<id$}  {status:<state$}  {age:>4}  {took:>9}  {title}"),
-        }
+    let line = |run: &str, status: &str, age: &str, took: &str, title: &str| match columns {
+        ..NARROW if matches!(status, "completed" | "STATUS") => format!("{run:<id$}  {age:>4}  {title}"),
+        ..NARROW => format!("{run:<id$}  {age:>4}  {status}: {title}"),
+        _ => format!("{run:<id$}  {status:<state$}  {age:>4}  {took:>9}  {title}"),
     };
     push(&line("RUN", "STATUS", "AGE", "TOOK", "REQUEST"));
     for run in rows {

@@ -19,8 +19,10 @@ fn detached<'p>(project: &'p Project, model: &str, run: &str) -> Command<'p> {
 /// A project with a script that writes a file and ends.
 fn with_write() -> (Project, String) {
     let project = Project::new();
-    let model = project
-        .script(&[Line::call("write_file", json!({"path": "a.txt", "content": "a"})), Line::text("Written.")]);
+    let model = project.script(&[
+        Line::call("write_file", json!({"path": "a.txt", "content": "a"})),
+        Line::text("Written."),
+    ]);
     (project, model)
 }
 

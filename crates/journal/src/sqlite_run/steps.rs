@@ -53,7 +53,9 @@ impl DurableRun for SqliteRun {
                 let recorded = replayed(row).map(OnceOutcome::Done);
                 return Ok(recorded.unwrap_or(OnceOutcome::Interrupted { key, intent }));
             }
-            let Some(_unrepeatable) = UnrepeatableGuard::new(self) else { return std::future::pending().await };
+            let Some(_unrepeatable) = UnrepeatableGuard::new(self) else {
+                return std::future::pending().await;
+            };
             let inside = StepGuard::new(self, key.branch.clone());
             let intention = intend().await;
             drop(inside);

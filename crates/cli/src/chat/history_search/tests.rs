@@ -1,6 +1,11 @@
 use super::*;
 
-fn press(search: &mut HistorySearch, past: &InputHistory, code: KeyCode, modifiers: KeyModifiers) -> SearchEnd {
+fn press(
+    search: &mut HistorySearch,
+    past: &InputHistory,
+    code: KeyCode,
+    modifiers: KeyModifiers,
+) -> SearchEnd {
     search.key(KeyEvent::new(code, modifiers), past)
 }
 
