@@ -246,3 +246,44 @@ fn json_events_of_a_watched_run_are_complete() {
     let shown = fusee(&project).args(["show", "r", "--json"]).run().exits(0).stdout;
     assert_eq!(watched.stdout, shown);
 }
+
+#[test]
+fn a_command_of_the_user_is_told_what_happens_but_not_one_of_an_untrusted_project() {
+    let (project, model) = with_write();
+    let told = project.scratch("told");
+    let command = format!(
+        "echo \\"$FUSEE_NOTIFY_EVENT $FUSEE_NOTIFY_RUN $FUSEE_NOTIFY_TITLE: $FUSEE_NOTIFY_TEXT\\" >> {}",
+        told.display()
+    );
+    let settings = format!("notify_command = \"{command}\"\n");
+    // A project's own command runs only once the project is trusted.
+    project.write("fusee.toml", &settings);
+    let begun = detached(&project, &model, "first").run().exits(0);
+    assert!(begun.stderr.contains("notify_command"), "{}", begun.stderr);
+    wait_for_state(&project, "first", "done");
+    std::fs::remove_file(project.dir().join("fusee.toml")).unwrap();
+    assert!(!told.exists());
+    let folder = project.home().join(".config/fusee");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("config.toml"), settings).unwrap();
+    detached(&project, &model, "second").args(["--approve", "ask"]).run().exits(0);
+    wait_for_state(&project, "second", "needs_you");
+    fusee(&project).args(["attach", "second"]).stdin("y\n").run().exits(0);
+    let begun = Instant::now();
+    let expected = "needs_you second Do the work.: write_file needs approval\n\
+                    completed second Do the work.: completed\n";
+    while std::fs::read_to_string(&told).unwrap_or_default() != expected {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", std::fs::read_to_string(&told));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_terminal_rings_when_the_run_it_shows_ends() {
+    let project = Project::new().with("fusee.toml", "notify = \"bell\"\n");
+    let model = project.script(&[Line::text("Done.")]);
+    let said = at_terminal(&project, &format!("run x --sandbox off --model {model}")).wait().exits(0).stdout;
+    assert_eq!(said.matches('\u{7}').count(), 1, "{said:?}");
+    let said = at_terminal(&project, &format!("run x --sandbox off --model {model} 2>/dev/null")).wait().stdout;
+    assert_eq!(said.matches('\u{7}').count(), 0, "{said:?}");
+}

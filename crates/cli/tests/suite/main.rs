@@ -23,6 +23,7 @@ mod background;
 mod bench;
 mod benchmark;
 mod cancel;
+mod chat_terminal;
 mod check_and_fmt;
 mod compacting;
 mod completions;
