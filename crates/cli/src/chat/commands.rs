@@ -32,7 +32,7 @@ pub(crate) const TABLE: &[SlashEntry] = &[
     entry(
         "/plan",
         "[on|off|edit [FILE]]",
-        "show the plan; on and off switch plan mode: look and plan, change nothing; edit changes the plan in your editor or reads it from FILE",
+        "show the plan; on and off switch plan mode, in which nothing is changed; edit changes the plan in your editor or from FILE",
     ),
     entry("/sections", "[KEY]", "list the prompt's sections; with KEY, open one for the model"),
     entry("/status", "", "show model, directory, permissions, mode and conversation"),

@@ -12,6 +12,9 @@ use crate::process::error::CliError;
 /// Name of the questions whose answer is text.
 const ASK_USER: &str = "ask_user";
 
+/// Start of the ids of questions about stopped turns.
+const STOPPED: &str = "stopped-";
+
 /// Maximum number of characters of what a run is doing.
 const SHOWN: usize = 200;
 
@@ -46,6 +49,11 @@ impl OpenQuestion {
     /// Whether it is answered with a text, and not with an approval.
     pub(crate) fn is_text(&self) -> bool {
         self.question.name == ASK_USER
+    }
+
+    /// Whether it asks how to go on after the turn was stopped, which an empty text answers too.
+    pub(crate) fn is_after_stop(&self) -> bool {
+        self.is_text() && self.question.call_id.starts_with(STOPPED)
     }
 
     fn describe(&self) -> String {

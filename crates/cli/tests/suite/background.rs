@@ -228,8 +228,8 @@ fn at_a_terminal_a_line_is_a_message_and_ctrl_c_leaves_the_run_running() {
     terminal.wait_for_stdout("the run", |said| said.contains("run r"));
     terminal.type_in("say something else\n");
     let said = terminal.wait().exits(0).stdout;
-    assert!(said.contains("sent; the turn stops and goes on with your message"), "{said}");
-    assert!(said.contains("As you wish."), "{said}");
+    assert!(said.contains("sending it: the turn stops and goes on with your message"), "{said}");
+    assert!(said.contains("As you wish.") && !said.contains("answered elsewhere"), "{said}");
     let events = events(&project, "r");
     let messages: Vec<&Value> = of_type(&events, "message").into_iter().map(|event| &event["text"]).collect();
     assert_eq!(messages, [&json!("say something else"), &json!("As you wish.")]);
@@ -251,11 +251,9 @@ fn json_events_of_a_watched_run_are_complete() {
 fn a_command_of_the_user_is_told_what_happens_but_not_one_of_an_untrusted_project() {
     let (project, model) = with_write();
     let told = project.scratch("told");
-    let command = format!(
-        "echo \\"$FUSEE_NOTIFY_EVENT $FUSEE_NOTIFY_RUN $FUSEE_NOTIFY_TITLE: $FUSEE_NOTIFY_TEXT\\" >> {}",
-        told.display()
-    );
-    let settings = format!("notify_command = \"{command}\"\n");
+    let line = "$FUSEE_NOTIFY_EVENT $FUSEE_NOTIFY_RUN $FUSEE_NOTIFY_TITLE: $FUSEE_NOTIFY_TEXT";
+    let command = format!("echo \"{line}\" >> {}", told.display());
+    let settings = format!("notify_command = '{command}'\n");
     // A project's own command runs only once the project is trusted.
     project.write("fusee.toml", &settings);
     let begun = detached(&project, &model, "first").run().exits(0);
@@ -284,6 +282,7 @@ fn a_terminal_rings_when_the_run_it_shows_ends() {
     let model = project.script(&[Line::text("Done.")]);
     let said = at_terminal(&project, &format!("run x --sandbox off --model {model}")).wait().exits(0).stdout;
     assert_eq!(said.matches('\u{7}').count(), 1, "{said:?}");
-    let said = at_terminal(&project, &format!("run x --sandbox off --model {model} 2>/dev/null")).wait().stdout;
+    let said =
+        at_terminal(&project, &format!("run x --sandbox off --model {model} 2>/dev/null")).wait().stdout;
     assert_eq!(said.matches('\u{7}').count(), 0, "{said:?}");
 }

@@ -1,3 +1,5 @@
+//! The search of earlier messages.
+
 use super::*;
 
 fn press(

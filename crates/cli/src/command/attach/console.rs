@@ -129,7 +129,7 @@ impl Console {
             return;
         };
         if open.is_text() {
-            if text.is_empty() && !open.question.call_id.starts_with("stopped-") {
+            if text.is_empty() && !open.is_after_stop() {
                 return stdio::error("    answer on one line: ");
             }
             let answer = OutsideAnswer::Text(self.with_files(text));
@@ -220,12 +220,16 @@ impl Console {
     }
 
     async fn send(&self, signal: ControlSignal) {
+        stdio::error(match signal {
+            ControlSignal::Cancel => "cancelling the run\n",
+            ControlSignal::StopTurn => "stopping the turn\n",
+            ControlSignal::Message(_) => {
+                self.attached.expect_message();
+                "sending it: the turn stops and goes on with your message\n"
+            }
+        });
         let said = match signal.send(&self.journal, &self.attached.run).await {
-            Ok(SignalOutcome::Taken) => match signal {
-                ControlSignal::Cancel => "cancelling the run".to_owned(),
-                ControlSignal::StopTurn => "stopping the turn".to_owned(),
-                ControlSignal::Message(_) => "sent; the turn stops and goes on with your message".to_owned(),
-            },
+            Ok(SignalOutcome::Taken) => return,
             Ok(SignalOutcome::Busy) => "the run has not taken an earlier message yet; try again".to_owned(),
             Ok(SignalOutcome::NotRunning) => "no process works on the run".to_owned(),
             Err(error) => format!("error: {error}"),

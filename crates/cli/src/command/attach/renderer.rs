@@ -22,6 +22,9 @@ use crate::ui::{Ui, approval_prompt};
 /// How long a line that looks like an answer is taken for one to a question that was answered elsewhere.
 const JUST_ANSWERED: Duration = Duration::from_secs(10);
 
+const AFTER_STOP: &str =
+    "    stopped: type a message for the model, or an empty line to continue; /cancel ends the run\n";
+
 /// A run that this process watches, shared by the display and the console.
 #[derive(Clone)]
 pub(super) struct AttachedRun {
@@ -34,10 +37,20 @@ pub(super) struct AttachedRun {
     answered: Arc<Mutex<HashSet<String>>>,
     /// Questions that are over, with whether they were approved.
     resolved: Arc<Mutex<Vec<(String, bool)>>>,
+    message: Arc<Mutex<SentMessage>>,
     /// When a question was answered elsewhere.
     elsewhere: Arc<Mutex<Option<Instant>>>,
     summary: Arc<Mutex<Option<String>>>,
     changes: watch::Sender<u64>,
+}
+
+/// A message from here that stops the turn.
+#[derive(Default)]
+struct SentMessage {
+    /// Whether the question after the stop is still to come.
+    is_expected: bool,
+    /// The question that it answers.
+    answers: Option<String>,
 }
 
 impl AttachedRun {
@@ -49,6 +62,7 @@ impl AttachedRun {
             activity: Arc::default(),
             answered: Arc::default(),
             resolved: Arc::default(),
+            message: Arc::default(),
             elsewhere: Arc::default(),
             summary: Arc::default(),
             changes: watch::Sender::new(0),
@@ -75,6 +89,25 @@ impl AttachedRun {
         self.resolved.lock().iter().rev().find(|(over, _)| over == id).map(|(_, approved)| *approved)
     }
 
+    /// The next stop of a turn is for a message from here.
+    pub(super) fn expect_message(&self) {
+        self.message.lock().is_expected = true;
+    }
+
+    /// Whether a question after a stop is answered by a message from here.
+    fn takes_message(&self, id: &str) -> bool {
+        let mut message = self.message.lock();
+        if !std::mem::take(&mut message.is_expected) {
+            return false;
+        }
+        message.answers = Some(id.to_owned());
+        true
+    }
+
+    fn is_own_message(&self, id: &str) -> bool {
+        self.message.lock().answers.as_deref() == Some(id)
+    }
+
     /// Whether a question was answered elsewhere a moment ago.
     pub(super) fn was_just_answered_elsewhere(&self) -> bool {
         self.elsewhere.lock().is_some_and(|at| at.elapsed() < JUST_ANSWERED)
@@ -90,7 +123,6 @@ impl AttachedRun {
         if let Event::ApprovalResolved { call_id, approved, .. } = &record.event {
             self.resolved.lock().push((call_id.clone(), *approved));
         }
-        self.changes.send_modify(|changes| *changes += 1);
     }
 }
 
@@ -102,6 +134,39 @@ pub(super) struct AttachRenderer<F> {
 }
 
 impl<F: Ui> AttachRenderer<F> {
+    fn show_question(&mut self, record: &EventRecord) -> io::Result<()> {
+        let Some(open) = self.attached.activity.lock().questions.last().cloned() else { return Ok(()) };
+        // The turn was stopped for a message from here, which answers the question.
+        if open.is_after_stop() && self.attached.takes_message(&open.question.call_id) {
+            return Ok(());
+        }
+        self.notifications.show(record)?;
+        if open.is_after_stop() {
+            self.face.flush()?;
+            stdio::error(AFTER_STOP);
+            return Ok(());
+        }
+        self.face.show(record)?;
+        self.face.flush()?;
+        if self.attached.is_terminal {
+            self.put(&open);
+        }
+        Ok(())
+    }
+
+    fn show_answer(&mut self, record: &EventRecord, id: &str) -> io::Result<()> {
+        if self.attached.is_own_message(id) {
+            return Ok(());
+        }
+        self.face.show(record)?;
+        if !self.attached.answered.lock().contains(id) {
+            self.face.flush()?;
+            stdio::error("    (answered elsewhere)\n");
+            *self.attached.elsewhere.lock() = Some(Instant::now());
+        }
+        Ok(())
+    }
+
     /// Prints what an approval is about and how it can be answered.
     fn put(&self, open: &OpenQuestion) {
         if open.is_text() {
@@ -120,31 +185,20 @@ impl<F: Ui> AttachRenderer<F> {
 
 impl<F: Ui> Ui for AttachRenderer<F> {
     fn show(&mut self, record: &EventRecord) -> io::Result<()> {
-        self.face.show(record)?;
-        self.notifications.show(record)?;
+        self.attached.note(record);
+        match &record.event {
+            Event::ApprovalRequested { .. } => self.show_question(record)?,
+            Event::ApprovalResolved { call_id, .. } => self.show_answer(record, call_id)?,
+            _ => {
+                self.face.show(record)?;
+                self.notifications.show(record)?;
+            }
+        }
         if let Some(text) = self.attached.summary.lock().take() {
             self.face.flush()?;
             stdio::error(&format!("{text}\n"));
         }
-        match &record.event {
-            Event::ApprovalRequested { .. } => {
-                self.face.flush()?;
-                self.attached.note(record);
-                let asked = self.attached.activity.lock().questions.last().cloned();
-                if let Some(open) = asked.filter(|_| self.attached.is_terminal) {
-                    self.put(&open);
-                }
-            }
-            Event::ApprovalResolved { call_id, .. } => {
-                if !self.attached.answered.lock().contains(call_id) {
-                    self.face.flush()?;
-                    stdio::error("    (answered elsewhere)\n");
-                    *self.attached.elsewhere.lock() = Some(Instant::now());
-                }
-                self.attached.note(record);
-            }
-            _ => self.attached.note(record),
-        }
+        self.attached.changes.send_modify(|changes| *changes += 1);
         Ok(())
     }
 

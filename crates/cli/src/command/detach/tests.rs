@@ -1,3 +1,5 @@
+//! The command line of the second process, and what is relayed of it.
+
 use super::*;
 
 fn line(words: &[&str]) -> Vec<OsString> {

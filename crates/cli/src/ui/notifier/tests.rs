@@ -1,3 +1,5 @@
+//! Sequences for terminals.
+
 use super::*;
 
 fn notice(title: &str) -> Notice<'_> {
