@@ -339,7 +339,7 @@ impl ChatState {
                 self.accept();
                 match slash {
                     SlashCommand::Quit => vec![ChatAction::Leave],
-                    SlashCommand::Background => self.to_background(),
+                    SlashCommand::Background => self.move_to_background(),
                     SlashCommand::Resume(_)
                     | SlashCommand::Sessions
                     | SlashCommand::Clear
@@ -379,7 +379,7 @@ impl ChatState {
     }
 
     /// Moves the running task to the background.
-    fn to_background(&mut self) -> Vec<ChatAction> {
+    fn move_to_background(&mut self) -> Vec<ChatAction> {
         if self.is_working() && self.cancelled.is_none() && !self.moving {
             return vec![ChatAction::Background];
         }

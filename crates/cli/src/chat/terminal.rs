@@ -278,7 +278,7 @@ impl TerminalLoop<'_, '_> {
                     self.clear()?;
                     self.command(&SlashCommand::Clear);
                 }
-                ChatAction::Background => self.to_background(),
+                ChatAction::Background => self.move_to_background(),
                 ChatAction::Shell(line) => self.start_shell(&line),
                 ChatAction::StopShell => {
                     if let Some(shell) = &self.shell {

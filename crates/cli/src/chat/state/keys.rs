@@ -120,7 +120,7 @@ impl ChatState {
             KeyCode::Char('p') => self.upwards(),
             KeyCode::Char('n') => self.move_down(),
             KeyCode::Char('g') => return vec![ChatAction::Edit],
-            KeyCode::Char('b') if self.is_working() => return self.to_background(),
+            KeyCode::Char('b') if self.is_working() => return self.move_to_background(),
             KeyCode::Char('r') => {
                 self.search = Some(HistorySearch::default());
                 return Vec::new();

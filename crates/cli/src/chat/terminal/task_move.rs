@@ -13,7 +13,7 @@ pub(super) struct TaskMove(JoinHandle<Result<(), RunAborted>>);
 
 impl TerminalLoop<'_, '_> {
     /// Begins to give the task up. Its events end when that is done.
-    pub(super) fn to_background(&mut self) {
+    pub(super) fn move_to_background(&mut self) {
         let Some(live) = &self.live else { return };
         let control = live.control.clone();
         self.moving = Some(TaskMove(tokio::spawn(async move { control.park().await })));
