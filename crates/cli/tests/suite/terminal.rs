@@ -386,7 +386,7 @@ fn the_command_menu_scrolls_completes_with_enter_and_takes_a_unique_beginning() 
     let terminal = Terminal::open(&project, &format!("-m {}", project.script(&[Line::text("Done.")])));
     terminal.until("/help ·");
     terminal.keys(&["/"]);
-    let menu = terminal.until("and 10 more");
+    let menu = terminal.until(" more: ↓");
     assert!(menu.contains("/task") && !menu.contains("/quit"), "{menu}");
     // One step up from the top is the end of the list.
     terminal.keys(&["Up"]);
