@@ -3,11 +3,14 @@
 #[cfg(feature = "acp")]
 pub(crate) mod acp;
 pub(crate) mod approvals;
+pub(crate) mod attach;
 pub(crate) mod bench;
+pub(crate) mod cancel;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
+pub(crate) mod detach;
 pub(crate) mod docs;
 pub(crate) mod doctor;
 pub(crate) mod fmt;
@@ -40,6 +43,7 @@ pub(crate) mod workflows;
 use clap::Subcommand;
 use fusee::engine::run::ExitStatus;
 
+use crate::config::flags::DetachFlag;
 use crate::process::Process;
 use crate::process::error::CliError;
 
@@ -51,6 +55,8 @@ pub(crate) enum Command {
     Task(task::TaskArgs),
     Review(review::ReviewArgs),
     Resume(resume::ResumeArgs),
+    Attach(attach::AttachArgs),
+    Cancel(cancel::CancelArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
     Replay(replay::ReplayArgs),
@@ -87,6 +93,7 @@ impl Command {
     /// Whether the command needs the fork server for tools.
     pub(crate) fn tools(&self) -> ToolUse {
         match self {
+            _ if self.background_run().detach => ToolUse::None,
             Self::Demo(_)
             | Self::Run(_)
             | Self::Task(_)
@@ -100,7 +107,9 @@ impl Command {
             #[cfg(feature = "acp")]
             Self::Acp(_) => ToolUse::Run,
             Self::Doctor(_) => ToolUse::Probed,
-            Self::Runs(_)
+            Self::Attach(_)
+            | Self::Cancel(_)
+            | Self::Runs(_)
             | Self::Show(_)
             | Self::Replay(_)
             | Self::Prompt(_)
@@ -124,6 +133,17 @@ impl Command {
 }
 
 impl Command {
+    /// Whether the command starts a process in the background, or is one.
+    pub(crate) fn background_run(&self) -> DetachFlag {
+        match self {
+            Self::Run(args) => args.background_run,
+            Self::Task(args) => args.background_run,
+            Self::Review(args) => args.background_run,
+            Self::Resume(args) => args.background_run,
+            _ => DetachFlag::default(),
+        }
+    }
+
     /// Whether the command answers requests while runs work.
     pub(crate) fn serves(&self) -> bool {
         #[cfg(feature = "serve")]
@@ -147,6 +167,9 @@ pub(crate) enum ToolUse {
 impl Command {
     /// Runs the command.
     pub(crate) async fn perform(self, process: &Process) -> Result<ExitStatus, CliError> {
+        if self.background_run().detach {
+            return detach::start(process).await;
+        }
         match self {
             Self::Demo(args) => demo::demo(args, process).await,
             Self::Run(args) => run::run(args, process).await,
@@ -154,6 +177,8 @@ impl Command {
             Self::Review(args) => review::review(args, process).await,
             Self::Bench(args) => Box::pin(bench::bench(args, process)).await,
             Self::Resume(args) => Box::pin(resume::resume(args, process)).await,
+            Self::Attach(args) => Box::pin(attach::attach(args, process)).await,
+            Self::Cancel(args) => cancel::cancel(args, process).await,
             Self::Runs(args) => runs::runs(args, process).await,
             Self::Show(args) => show::show(&args, process),
             Self::Replay(args) => replay::replay(args, process).await,

@@ -6,6 +6,7 @@ mod builder;
 mod context_report;
 mod continuation;
 mod control;
+mod control_signal;
 mod delegation;
 mod display;
 mod failure_class;
@@ -46,7 +47,8 @@ use crate::workflow::{self, EffectTrace, WorkflowExit};
 pub use active_sandbox::ActiveSandbox;
 pub use builder::{RunBuilder, limits_for};
 pub use context_report::{CompactionSavings, ContextShare, conversation, shorter, window};
-pub use control::RunControl;
+pub use control::{MessageError, RunControl};
+pub use control_signal::{ControlSignal, SignalOutcome};
 pub use display::offer_display;
 pub use failure_class::FailureClass;
 pub use no_model::{NO_MODEL, no_model};
@@ -217,7 +219,10 @@ async fn start(run: &RunId, mut settings: RunSpec, resources: RunDeps) -> Result
         resources.others.iter().map(|(name, other)| (name.clone(), other.price)).collect();
     let embedded = SqliteRun::begin(&resources.journal, run, &settings.title()).await?;
     workspace.load_snapshot(initial_snapshot_path(&resources.journal, run));
-    Ok(spawn(embedded, settings, resources, workspace, RunHistory::default()))
+    let journal = resources.journal.clone();
+    let handle = spawn(embedded, settings, resources, workspace, RunHistory::default());
+    tokio::spawn(control_signal::listen(handle.control(), journal, false));
+    Ok(handle)
 }
 
 /// Returns the settings a run was started with, updated by its resumes.
@@ -263,7 +268,10 @@ fn resume(run: &RunId, settings: RunSpec, resources: RunDeps) -> Result<RunHandl
         changes.extend(new);
         workspace.load_snapshot(initial_snapshot_path(&resources.journal, run));
     }
-    Ok(spawn(embedded, settings, resources, workspace, RunHistory { resumed: true, changes }))
+    let journal = resources.journal.clone();
+    let handle = spawn(embedded, settings, resources, workspace, RunHistory { resumed: true, changes });
+    tokio::spawn(control_signal::listen(handle.control(), journal, true));
+    Ok(handle)
 }
 
 /// Replays a run with dependencies that do nothing.

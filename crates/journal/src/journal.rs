@@ -92,6 +92,10 @@ pub struct EventIndex {
     pub starts: Vec<u64>,
 }
 
+/// A signal stored in the journal; never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SignalId(i64);
+
 /// A step as recorded.
 #[derive(Clone, Debug)]
 pub struct StepRow {
@@ -250,6 +254,40 @@ impl Journal {
         .await
     }
 
+    /// Stores an answer for the current or next wait of this name unless one is stored already: the first counts.
+    /// Returns the stored signal, which [`Journal::remove_signal`] takes back.
+    pub async fn offer_signal(
+        &self,
+        run: &RunId,
+        name: &str,
+        value: &Value,
+    ) -> Result<Option<SignalId>, JournalError> {
+        let (key, name, value) = (self.run(run.as_str())?.key, name.to_owned(), value.to_string());
+        self.write_alone(move |connection| {
+            let added = connection.execute(
+                "INSERT OR IGNORE INTO signals (run, name, value) VALUES (?,?,?)",
+                params![key, name, value],
+            )?;
+            Ok((added > 0).then(|| SignalId(connection.last_insert_rowid())))
+        })
+        .await
+    }
+
+    /// The stored signal of this name.
+    pub fn find_signal(&self, run: &RunId, name: &str) -> Result<Option<(SignalId, Value)>, JournalError> {
+        let key = self.run(run.as_str())?.key;
+        let found = self.read(|reader| reader.signal(key, name))?;
+        Ok(found.map(|(signal, value)| (SignalId(signal), value)))
+    }
+
+    /// Removes a signal. Returns false if it is not there any more.
+    pub async fn remove_signal(&self, signal: SignalId) -> Result<bool, JournalError> {
+        let removed = self.write_alone(move |connection| {
+            connection.execute("DELETE FROM signals WHERE id = ?", params![signal.0])
+        });
+        Ok(removed.await? > 0)
+    }
+
     /// Removes all ended runs except the newest `keep`, and content that is no longer referenced.
     pub async fn collect(&self, keep: usize) -> Result<GcReport, JournalError> {
         let path = self.0.path.clone();
@@ -392,5 +430,5 @@ impl Journal {
 }
 
 fn is_worked_on(journal: &Path, run: &RunId) -> bool {
-    matches!(crate::lock::RunLock::take(journal, run), Err(JournalError::Locked { .. }))
+    crate::lock::RunLock::is_held(journal, run)
 }

@@ -45,6 +45,8 @@ pub struct SqliteRun {
     state: Mutex<RunState>,
     answers: Mutex<Signals>,
     answered: Notify,
+    /// Notified when a step that must not repeat has ended.
+    settled: Notify,
 }
 
 /// Contents of the journal when the run was opened.
@@ -83,6 +85,10 @@ struct RunState {
     pending: PendingWrites,
     progress: HashMap<Branch, BranchPosition>,
     stopped: Option<RunAborted>,
+    /// Whether no further step that must not repeat may start.
+    parked: bool,
+    /// Steps in progress that must not repeat.
+    unrepeatable: u32,
 }
 
 /// The program's position on a branch.
@@ -152,6 +158,7 @@ impl SqliteRun {
             state: Mutex::default(),
             answers: Mutex::default(),
             answered: Notify::new(),
+            settled: Notify::new(),
         })
     }
 
@@ -199,6 +206,26 @@ impl SqliteRun {
         self.hub.close();
         self.unlock();
         result
+    }
+
+    /// Gives up a run between two steps, so that another process can resume it: no step that must not repeat starts any
+    /// more, those in progress are waited for and recorded, and the lock is released. The run stays open; the caller drops
+    /// what works on it.
+    pub async fn park(&self) -> Result<(), RunAborted> {
+        self.state.lock().parked = true;
+        loop {
+            let mut settled = std::pin::pin!(self.settled.notified());
+            settled.as_mut().enable();
+            if self.state.lock().unrepeatable == 0 {
+                break;
+            }
+            settled.await;
+        }
+        self.commit().await?;
+        self.stop(RunAborted::Parked);
+        self.hub.close();
+        self.unlock();
+        Ok(())
     }
 
     /// Ends a run whose journal failed: subscribers receive `last`; the run stays open and can be resumed.

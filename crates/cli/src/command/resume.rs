@@ -1,6 +1,6 @@
 //! `fusee resume`.
 
-mod finished_run;
+pub(super) mod finished_run;
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::run_setup::RunSetup;
 use super::task;
 use crate::command::run_session;
 use crate::config::Config;
-use crate::config::flags::{ApprovalFlags, DirectoryFlag, LimitFlags, ModelFlags};
+use crate::config::flags::{ApprovalFlags, DetachFlag, DirectoryFlag, LimitFlags, ModelFlags};
 use crate::model_selection;
 use crate::process::Process;
 use crate::process::environment::Environment;
@@ -42,6 +42,8 @@ pub(crate) struct ResumeArgs {
     /// task`
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    pub(crate) background_run: DetachFlag,
     #[command(flatten)]
     model: ModelFlags,
     #[command(flatten)]
@@ -73,6 +75,7 @@ pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<ExitSt
     if row.status != RunStatus::Open {
         return finished_run::repeat(&journal, &row.id, began_with, &show, wants_result).await;
     }
+    let show = show.in_background(args.background_run.detached);
     show.warn_if_nobody_can_be_asked(began_with.approve);
     let past = past(&journal, &row.id)?;
     drop(journal);

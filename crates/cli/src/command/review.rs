@@ -9,7 +9,9 @@ use fusee::engine::review::{CodeReview, FindingSeverity, FindingsFormat};
 use fusee::engine::run::{self, ExitStatus};
 
 use super::run::RunArgs;
-use crate::config::flags::{ApprovalFlags, DirectoryFlag, LimitFlags, ModelFlags, RunIdFlag, words};
+use crate::config::flags::{
+    ApprovalFlags, DetachFlag, DirectoryFlag, LimitFlags, ModelFlags, RunIdFlag, words,
+};
 use crate::process::Process;
 use crate::process::error::CliError;
 use crate::project::Project;
@@ -48,6 +50,8 @@ pub(crate) struct ReviewArgs {
     /// Record the model's replies into a cassette, for `--model replay:FILE`
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) background_run: DetachFlag,
     #[command(flatten)]
     name: RunIdFlag,
     #[command(flatten)]
@@ -138,6 +142,7 @@ pub(crate) async fn review(args: ReviewArgs, process: &Process) -> Result<ExitSt
         continues: earlier,
         json: args.json,
         record: args.record,
+        background_run: args.background_run,
         name: args.name,
         model: args.model,
         gates: args.gates,

@@ -15,7 +15,9 @@ use super::run_setup::{RunSetup, RunTarget, StartedRun};
 use super::task;
 use super::unstarted_run::UnstartedRun;
 use crate::command::run_session;
-use crate::config::flags::{ApprovalFlags, DirectoryFlag, FlowFlags, LimitFlags, ModelFlags, RunIdFlag};
+use crate::config::flags::{
+    ApprovalFlags, DetachFlag, DirectoryFlag, FlowFlags, LimitFlags, ModelFlags, RunIdFlag,
+};
 use crate::config::{Config, McpEntry, Value};
 use crate::model_selection;
 use crate::process::Process;
@@ -82,8 +84,10 @@ pub(crate) struct RunArgs {
     pub(crate) record: Option<PathBuf>,
     /// Open the web page of the run, which also answers its questions
     #[cfg(feature = "serve")]
-    #[arg(long)]
+    #[arg(long, conflicts_with = "detach")]
     pub(crate) serve: bool,
+    #[command(flatten)]
+    pub(crate) background_run: DetachFlag,
     #[command(flatten)]
     pub(crate) name: RunIdFlag,
     #[command(flatten)]
@@ -388,7 +392,7 @@ pub(super) async fn prepare<'p>(
         Presentation::Command(JsonOutput::Result) => UiOptions::for_result(args.json, &config, environment),
         Presentation::Elsewhere => UiOptions::silent(&config, environment),
     };
-    let show = show.for_benchmark(benchmark);
+    let show = show.for_benchmark(benchmark).in_background(args.background_run.detached);
     show.warn(&config);
     show.warn_if_nobody_can_be_asked(config.approve());
     let needs_model = task.is_none_or(|task| task.asks_a_model) || config.text("model").is_some();

@@ -30,6 +30,7 @@ use crate::process::stdio;
 use crate::project::mcp_servers::{self, McpServers};
 use crate::project::saved_rules::SavedRules;
 use crate::project::{Project, template_source};
+use crate::ui::notifier::NotificationUi;
 use crate::ui::{self, Log, PhaseLogTarget, RunHeader, UiOptions, UiThread, approval_prompt};
 
 /// Maximum number of standing approvals named when a run starts.
@@ -63,8 +64,8 @@ pub(crate) enum RunTarget {
 pub(crate) struct StartedRun {
     pub(crate) running: RunHandle,
     pub(crate) header: RunHeader,
-    /// Writes the log file, if one is configured.
-    pub(crate) log: Option<UiThread>,
+    /// Write the log file and notify the user, as far as that is configured.
+    pub(crate) readers: Vec<UiThread>,
 }
 
 impl<'p> RunSetup<'p> {
@@ -215,9 +216,8 @@ impl<'p> RunSetup<'p> {
         let (builder, trace) = self.traced(builder, &run);
         let running = Box::pin(builder.start(&run)).await?;
         trace(&running);
-        let log =
-            log.map(|file| ui::watch(Box::new(Log::new(file, phases)), running.events())).transpose()?;
-        Ok(StartedRun { running, header, log })
+        let readers = self.readers(&running, log, phases)?;
+        Ok(StartedRun { running, header, readers })
     }
 
     /// Resumes a run with these settings, model and servers; `approver` replaces the one of the UI.
@@ -240,9 +240,8 @@ impl<'p> RunSetup<'p> {
         let (builder, trace) = self.traced(builder, run);
         let running = builder.resume(run)?;
         trace(&running);
-        let log =
-            log.map(|file| ui::watch(Box::new(Log::new(file, phases)), running.events())).transpose()?;
-        Ok(StartedRun { running, header, log })
+        let readers = self.readers(&running, log, phases)?;
+        Ok(StartedRun { running, header, readers })
     }
 
     /// Tells the commands of a run which trace they belong to, and what traces the run once it works.
@@ -263,6 +262,24 @@ impl<'p> RunSetup<'p> {
     #[cfg(not(feature = "telemetry"))]
     fn traced(&self, builder: RunBuilder, _run: &RunId) -> (RunBuilder, impl FnOnce(&RunHandle) + use<>) {
         (builder, |_: &RunHandle| {})
+    }
+
+    /// Starts what reads the events of a run besides its UI.
+    fn readers(
+        &self,
+        running: &RunHandle,
+        log: Option<BufWriter<File>>,
+        phases: PhaseLogTarget,
+    ) -> Result<Vec<UiThread>, CliError> {
+        let mut readers = Vec::new();
+        if let Some(file) = log {
+            readers.push(ui::watch(Box::new(Log::new(file, phases)), running.events())?);
+        }
+        let notifier = self.show.notifier(&self.config);
+        if !notifier.is_off() {
+            readers.push(ui::watch(Box::new(NotificationUi::new(notifier)), running.events())?);
+        }
+        Ok(readers)
     }
 
     /// Opens the configured log file, to append to it.

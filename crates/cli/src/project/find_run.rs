@@ -98,6 +98,15 @@ pub(crate) fn newest_open(journal: &Journal) -> Result<RunRow, CliError> {
     })
 }
 
+/// The newest run that a process works on.
+pub(crate) fn newest_worked_on(journal: &Journal) -> Result<RunRow, CliError> {
+    let is_live = |run: &RunRow| run.status == RunStatus::Open && journal.is_worked_on(&run.id);
+    journal.runs()?.into_iter().find(is_live).ok_or_else(|| {
+        CliError::usage("no process works on a run here")
+            .help("`fusee runs` lists all runs; `fusee run --detach REQUEST` starts one in the background")
+    })
+}
+
 /// The length to which ids can be shortened so that each still names one run.
 pub(crate) fn short_length(rows: &[RunRow]) -> usize {
     let mut ids: Vec<&str> = rows.iter().map(|row| row.id.as_str()).collect();
