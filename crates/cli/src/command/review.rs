@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser};
 use fusee::engine::dispatch;
+use fusee::engine::journal::event::TurnType;
 use fusee::engine::review::{CodeReview, FindingSeverity, FindingsFormat};
 use fusee::engine::run::{self, ExitStatus};
 
 use super::run::RunArgs;
+use super::unstarted_run::UnstartedRun;
 use crate::config::flags::{
     ApprovalFlags, DetachFlag, DirectoryFlag, LimitFlags, ModelFlags, RunIdFlag, words,
 };
@@ -119,8 +121,18 @@ pub(crate) fn of_line(
     Ok((review, request))
 }
 
-/// Runs the command.
+/// Runs the command. With `--json`, the events of a review are printed even if it could not start.
 pub(crate) async fn review(args: ReviewArgs, process: &Process) -> Result<ExitStatus, CliError> {
+    let unstarted = args.json.then(|| UnstartedRun {
+        id: args.name.run_id.clone(),
+        request: args.subject.ask.clone().unwrap_or_else(|| CodeReview::default().request()),
+        model: args.model.model.clone().unwrap_or_default(),
+        turn_type: TurnType::Review,
+    });
+    super::run::reporting(unstarted, perform(args, process).await)
+}
+
+async fn perform(args: ReviewArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let (earlier, question) = earlier(args.continues.as_deref(), &project)?;
     let before = match &earlier {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use fusee::engine::agent::flow::{FlowMode, FlowSettings};
 use fusee::engine::agent::{PricedModel, ReviewPolicy};
 use fusee::engine::approval::Approver;
-use fusee::engine::approval::rules::ApprovalRules;
+use fusee::engine::approval::rules::{ApprovalRule, ApprovalRules, RuleDecision};
 use fusee::engine::journal::{Journal, RunId};
 use fusee::engine::model::{Model, ResolvedModel};
 use fusee::engine::review::CodeReview;
@@ -60,6 +60,16 @@ pub(crate) enum RunTarget {
     Task(Box<ReadyTask>),
 }
 
+/// The first rules in words, and the number of the others.
+fn enumerated(rules: &[&ApprovalRule]) -> String {
+    let shown = rules.iter().take(MAX_TOLD).map(|rule| approval_prompt::describe(rule));
+    let shown = shown.collect::<Vec<_>>().join("; ");
+    match rules.len().saturating_sub(MAX_TOLD) {
+        0 => shown,
+        more => format!("{shown}; and {more} more"),
+    }
+}
+
 /// A started run, and what its UI needs.
 pub(crate) struct StartedRun {
     pub(crate) running: RunHandle,
@@ -85,7 +95,7 @@ impl<'p> RunSetup<'p> {
         let sandbox = activate(config.sandbox(), options, &project.directory, display, process).await;
         let servers = mcp_servers::connect(&config, &project.directory, process).await;
         let model = open_model(&resolved, record, process)?;
-        Self::finish(Self {
+        let setup = Self {
             journal: process
                 .journals
                 .get_or_open(&project.journal, || project.open_journal(config.journal()))?,
@@ -97,7 +107,9 @@ impl<'p> RunSetup<'p> {
             model,
             sandbox,
             servers,
-        })
+        };
+        let used = setup.saved_rules().read();
+        Ok(setup.announce(&used))
     }
 
     /// Sets up the rest of an interrupted run: its own sandbox and the tools its servers offered.
@@ -113,7 +125,7 @@ impl<'p> RunSetup<'p> {
         let sandbox =
             activate(spec.sandbox, spec.sandbox_options.clone(), &spec.workspace, display, process).await;
         let model = open_model(&resolved, spec.record.as_deref(), process)?;
-        Self::finish(Self {
+        let setup = Self {
             journal: process
                 .journals
                 .get_or_open(&project.journal, || project.open_journal(config.journal()))?,
@@ -125,30 +137,38 @@ impl<'p> RunSetup<'p> {
             resolved,
             model,
             sandbox,
-        })
+        };
+        Ok(setup.announce(&spec.rules))
     }
 
-    fn finish(self) -> Result<Self, CliError> {
+    /// Says what the user should know before a run: gaps of the sandbox, and standing approvals.
+    fn announce(self, used: &ApprovalRules) -> Self {
         warn(&self.sandbox, &self.show);
-        self.tell_standing_approvals();
-        Ok(self)
+        self.tell_standing_approvals(used);
+        self
     }
 
-    /// Says which standing approvals the run uses.
-    fn tell_standing_approvals(&self) {
+    /// Says which standing approvals the run uses. A resumed run decides as it did before it was interrupted, with the
+    /// approvals of its start.
+    fn tell_standing_approvals(&self, used: &ApprovalRules) {
         if self.show.is_silent() {
             return;
         }
-        let rules: Vec<String> = self.saved_rules().read().iter().map(approval_prompt::describe).collect();
-        let shown = rules.iter().take(MAX_TOLD).map(String::as_str).collect::<Vec<_>>().join("; ");
-        let more = match rules.len().saturating_sub(MAX_TOLD) {
-            0 => String::new(),
-            more => format!("; and {more} more"),
-        };
-        if !rules.is_empty() {
+        let saved = self.saved_rules().read();
+        let of_config = |rule: &&ApprovalRule| self.config.rules().contains(rule);
+        let used = used.iter().filter(|rule| rule.then == RuleDecision::Allow && !of_config(rule));
+        let (standing, revoked): (Vec<&ApprovalRule>, Vec<_>) =
+            used.partition(|rule| saved.iter().any(|saved| saved == *rule));
+        if !standing.is_empty() {
+            let shown = enumerated(&standing);
             stdio::error(&format!(
-                "standing approvals in use: {}{more} (`fusee approvals` lists and revokes them)\n",
-                shown
+                "standing approvals in use: {shown} (`fusee approvals` lists and revokes them)\n"
+            ));
+        }
+        if !revoked.is_empty() {
+            let shown = enumerated(&revoked);
+            stdio::error(&format!(
+                "approvals in use that were revoked after this run was started: {shown}\n"
             ));
         }
     }

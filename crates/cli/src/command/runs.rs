@@ -17,8 +17,8 @@ use crate::process::Process;
 use crate::process::clock;
 use crate::process::error::CliError;
 use crate::process::stdio;
+use crate::project::Project;
 use crate::project::find_run;
-use crate::project::{Project, former_notice};
 use crate::ui::activity::{self, RunState};
 use crate::ui::format;
 use crate::ui::line::{Style, StyledLine};
@@ -94,13 +94,10 @@ pub(crate) async fn runs(args: RunsArgs, process: &Process) -> Result<ExitStatus
 
 fn move_journal(args: &MoveArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
-    let Some(former) = project.former_journal() else {
-        return Err(CliError::usage(
-            "there are no runs to move: this project has its own journal, or none was kept",
-        ));
+    let Some(moved) = project.adopt_journal()? else {
+        return Err(CliError::usage(format!("there are no runs to move to {}", project.journal.display())));
     };
-    project.adopt_journal(&former)?;
-    stdio::print(&format!("moved {} to {}\n", former.display(), project.journal.display()))?;
+    stdio::print(&format!("moved {} to {}\n", project.journal.display(), moved.display()))?;
     Ok(ExitStatus::Completed)
 }
 
@@ -180,9 +177,6 @@ fn list(args: &ListArgs, process: &Process) -> Result<ExitStatus, CliError> {
         format!("{:#}\n", serde_json::Value::from(rows))
     } else if rows.is_empty() {
         stdio::error("no runs here yet\n");
-        if let Some(former) = project.former_journal() {
-            stdio::error(&format!("note: {}\n", former_notice(&former)));
-        }
         String::new()
     } else {
         let now_ms = fusee::engine::journal::Clock::now_ms(&SystemClock);
@@ -194,6 +188,9 @@ fn list(args: &ListArgs, process: &Process) -> Result<ExitStatus, CliError> {
         text
     };
     stdio::print_as(args.json, &text)?;
+    if let Some(notice) = project.former_notice() {
+        stdio::error(&format!("note: {notice}\n"));
+    }
     Ok(ExitStatus::Completed)
 }
 
