@@ -23,6 +23,7 @@ pub(crate) mod prompt;
 pub(crate) mod replay;
 pub(crate) mod resume;
 pub(crate) mod review;
+pub(crate) mod rewind;
 pub(crate) mod run;
 pub(crate) mod run_session;
 pub(crate) mod run_setup;
@@ -51,6 +52,7 @@ pub(crate) enum Command {
     Task(task::TaskArgs),
     Review(review::ReviewArgs),
     Resume(resume::ResumeArgs),
+    Rewind(rewind::RewindArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
     Replay(replay::ReplayArgs),
@@ -100,7 +102,8 @@ impl Command {
             #[cfg(feature = "acp")]
             Self::Acp(_) => ToolUse::Run,
             Self::Doctor(_) => ToolUse::Probed,
-            Self::Runs(_)
+            Self::Rewind(_)
+            | Self::Runs(_)
             | Self::Show(_)
             | Self::Replay(_)
             | Self::Prompt(_)
@@ -154,6 +157,7 @@ impl Command {
             Self::Review(args) => review::review(args, process).await,
             Self::Bench(args) => Box::pin(bench::bench(args, process)).await,
             Self::Resume(args) => Box::pin(resume::resume(args, process)).await,
+            Self::Rewind(args) => Box::pin(rewind::rewind(args, process)).await,
             Self::Runs(args) => runs::runs(args, process).await,
             Self::Show(args) => show::show(&args, process),
             Self::Replay(args) => replay::replay(args, process).await,

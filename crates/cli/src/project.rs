@@ -38,6 +38,7 @@ const IGNORED: &str = "\
 /journal.db*
 /memory.*
 /output/
+/aside/
 /locks/
 /logs/
 ";

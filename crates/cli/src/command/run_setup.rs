@@ -21,6 +21,7 @@ use fusee::engine::tools::tool::computer::DisplayNumber;
 use fusee::engine::tools::{CommandSettings, Secrets, sandbox};
 use fusee::system;
 
+use super::rewind;
 use super::task::ReadyTask;
 use crate::config::Config;
 use crate::model_selection;
@@ -84,7 +85,7 @@ impl<'p> RunSetup<'p> {
         let sandbox = activate(config.sandbox(), options, &project.directory, display, process).await;
         let servers = mcp_servers::connect(&config, &project.directory, process).await;
         let model = open_model(&resolved, record, process)?;
-        Self::finish(Self {
+        let setup = Self {
             journal: process
                 .journals
                 .get_or_open(&project.journal, || project.open_journal(config.journal()))?,
@@ -96,7 +97,8 @@ impl<'p> RunSetup<'p> {
             model,
             sandbox,
             servers,
-        })
+        };
+        setup.finish().await
     }
 
     /// Sets up the rest of an interrupted run: its own sandbox and the tools its servers offered.
@@ -112,7 +114,7 @@ impl<'p> RunSetup<'p> {
         let sandbox =
             activate(spec.sandbox, spec.sandbox_options.clone(), &spec.workspace, display, process).await;
         let model = open_model(&resolved, spec.record.as_deref(), process)?;
-        Self::finish(Self {
+        let setup = Self {
             journal: process
                 .journals
                 .get_or_open(&project.journal, || project.open_journal(config.journal()))?,
@@ -124,10 +126,12 @@ impl<'p> RunSetup<'p> {
             resolved,
             model,
             sandbox,
-        })
+        };
+        setup.finish().await
     }
 
-    fn finish(self) -> Result<Self, CliError> {
+    async fn finish(self) -> Result<Self, CliError> {
+        rewind::finish_interrupted(&self.journal).await;
         warn(&self.sandbox, &self.show);
         self.tell_standing_approvals();
         Ok(self)
