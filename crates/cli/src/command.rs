@@ -2,6 +2,7 @@
 
 #[cfg(feature = "acp")]
 pub(crate) mod acp;
+pub(crate) mod adopt;
 pub(crate) mod approvals;
 pub(crate) mod bench;
 pub(crate) mod check;
@@ -11,6 +12,7 @@ pub(crate) mod demo;
 pub(crate) mod docs;
 pub(crate) mod doctor;
 pub(crate) mod fmt;
+pub(crate) mod fork;
 pub(crate) mod init;
 pub(crate) mod launcher;
 pub(crate) mod manual;
@@ -53,6 +55,8 @@ pub(crate) enum Command {
     Review(review::ReviewArgs),
     Resume(resume::ResumeArgs),
     Rewind(rewind::RewindArgs),
+    Fork(fork::ForkArgs),
+    Adopt(adopt::AdoptArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
     Replay(replay::ReplayArgs),
@@ -94,6 +98,7 @@ impl Command {
             | Self::Task(_)
             | Self::Review(_)
             | Self::Resume(_)
+            | Self::Fork(_)
             | Self::Bench(_) => ToolUse::Run,
             #[cfg(feature = "serve")]
             Self::Serve(_) => ToolUse::Run,
@@ -103,6 +108,7 @@ impl Command {
             Self::Acp(_) => ToolUse::Run,
             Self::Doctor(_) => ToolUse::Probed,
             Self::Rewind(_)
+            | Self::Adopt(_)
             | Self::Runs(_)
             | Self::Show(_)
             | Self::Replay(_)
@@ -158,6 +164,8 @@ impl Command {
             Self::Bench(args) => Box::pin(bench::bench(args, process)).await,
             Self::Resume(args) => Box::pin(resume::resume(args, process)).await,
             Self::Rewind(args) => Box::pin(rewind::rewind(args, process)).await,
+            Self::Fork(args) => Box::pin(fork::fork(args, process)).await,
+            Self::Adopt(args) => adopt::adopt(&args, process),
             Self::Runs(args) => runs::runs(args, process).await,
             Self::Show(args) => show::show(&args, process),
             Self::Replay(args) => replay::replay(args, process).await,

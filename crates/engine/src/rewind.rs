@@ -4,8 +4,10 @@
 //! continued like a run that was interrupted there, and the old run stays as it is. The plan for the files is journaled
 //! together with the new run, before any file changes (`crate::restore`).
 
+mod adoption;
 mod family;
 mod file_history;
+mod fork;
 mod restore_files;
 mod turns;
 
@@ -13,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fusee_journal::{
-    DurableRun, Journal, JournalError, RunAborted, RunCopy, RunId, RunStatus, SqliteRun, StepKey,
+    Branch, DurableRun, Journal, JournalError, RunAborted, RunCopy, RunId, RunStatus, SqliteRun, StepKey,
 };
 use fusee_tools::Workspace;
 use serde_json::Value;
@@ -22,6 +24,8 @@ use crate::restore::{RestorePlan, RestoreReport, aside_folder, conclude_restore}
 use crate::run::{self, RunOrigin, RunSpec, StartError};
 use family::{Family, Member};
 use turns::Cut;
+
+pub use adoption::Adoption;
 
 /// Error while going back to an earlier turn.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +43,12 @@ pub enum RewindError {
     /// A run that works on the same files is in progress.
     #[error("run {run} is in progress: another process may be changing its files")]
     InProgress {
+        /// The run.
+        run: RunId,
+    },
+    /// The run does not work in a copy of a workspace.
+    #[error("run {run} is no fork with a worktree: its changes are in its workspace already")]
+    NoFork {
         /// The run.
         run: RunId,
     },
@@ -101,15 +111,6 @@ pub enum FileAction {
     Removed,
 }
 
-/// How a run that begins as another one differs from it.
-#[derive(Clone, Debug, Default)]
-pub struct RunChanges {
-    /// Name of the model, with the settings that belong to it in `spec`.
-    pub spec: Option<RunSpec>,
-    /// The copy of the workspace that it works in.
-    pub workspace: Option<PathBuf>,
-}
-
 /// Number of completed turns that a run can go back to, including those of the runs that it goes back to itself.
 pub fn turn_count(journal: &Journal, run: &RunId) -> Result<u32, RewindError> {
     let mut next = Some(run.clone());
@@ -120,10 +121,10 @@ pub fn turn_count(journal: &Journal, run: &RunId) -> Result<u32, RewindError> {
         if journal.run(run.as_str()).is_err() {
             break;
         }
-        most = most.max(turns::turns(journal, &run)?.len());
+        most = most.max(turns::turns(journal, &run)?.count());
         next = run::settings_of(journal, &run)?.origin.map(|origin| origin.run);
     }
-    Ok(u32::try_from(most).unwrap_or(u32::MAX))
+    Ok(most)
 }
 
 impl Rewind {
@@ -155,10 +156,9 @@ impl Rewind {
         parts: RewindParts,
     ) -> Result<Self, RewindError> {
         let last_seq = journal.event_index(&member.id, u64::MAX)?.last;
-        let all = u32::try_from(member.turns.len()).unwrap_or(u32::MAX);
         let (cut, turns) = match parts.conversation {
             true => ((*member.cut(turn)).clone(), turn),
-            false => (Cut::end(&member.steps, last_seq), all),
+            false => (Cut::end(&member.steps, last_seq), member.turns.count()),
         };
         Ok(Self {
             run: member.id.clone(),
@@ -179,7 +179,9 @@ impl Rewind {
     /// Creates the new run and restores the files.
     pub async fn carry_out(self, journal: &Journal, run: &RunId) -> Result<RestoreReport, RewindError> {
         let Self { parts, status, .. } = self;
-        let started = self.begin(journal, run, RunChanges::default()).await?;
+        let origin = self.origin(None);
+        let spec = RunSpec { origin: Some(origin), ..self.spec.clone() };
+        let started = self.begin(journal, run, spec, true).await?;
         let report = started.restore(journal).await?;
         // All of the conversation was taken over, and with it its end.
         if !parts.conversation && status != RunStatus::Open {
@@ -188,28 +190,29 @@ impl Rewind {
         Ok(report)
     }
 
-    /// Writes the new run, with the plan for the files, into the journal.
-    async fn begin(
-        self,
-        journal: &Journal,
-        run: &RunId,
-        changes: RunChanges,
-    ) -> Result<StartedRewind, RewindError> {
-        let origin = RunOrigin {
+    /// The origin of a run that begins here. `workspace` is that of the original, if the run works in a copy of it.
+    fn origin(&self, workspace: Option<PathBuf>) -> RunOrigin {
+        RunOrigin {
             run: self.run.clone(),
             turn: self.turn,
             files: self.parts.files,
             conversation: self.parts.conversation,
             turns: self.turns,
             steps: self.cut.steps.clone(),
-            workspace: changes.workspace.as_ref().map(|_| self.spec.workspace.clone()),
-        };
-        let mut spec = changes.spec.unwrap_or(self.spec.clone());
-        let model = (spec.model != self.spec.model).then(|| (self.spec.model.clone(), spec.model.clone()));
-        if let Some(workspace) = changes.workspace {
-            spec.workspace = workspace;
+            workspace,
         }
-        spec.origin = Some(origin.clone());
+    }
+
+    /// Writes the new run into the journal, with the plan for the files if they are to be restored.
+    async fn begin(
+        self,
+        journal: &Journal,
+        run: &RunId,
+        spec: RunSpec,
+        restores: bool,
+    ) -> Result<StartedRewind, RewindError> {
+        let origin = spec.origin.clone().unwrap_or_else(|| self.origin(None));
+        let model = (spec.model != self.spec.model).then(|| (self.spec.model.clone(), spec.model.clone()));
         let value = |value: serde_json::Result<Value>| value.unwrap_or_default();
         let copy = RunCopy {
             from: self.run,
@@ -217,7 +220,8 @@ impl Rewind {
             last_seq: self.cut.last_seq,
             settings: value(serde_json::to_value(&spec)),
             model,
-            first: origin.files.then(|| (origin.restore_step(), value(serde_json::to_value(&self.plan)))),
+            first: (restores && origin.files)
+                .then(|| (origin.restore_step(), value(serde_json::to_value(&self.plan)))),
         };
         let embedded = SqliteRun::begin_copy(journal, run, &spec.title(), copy).await?;
         Ok(StartedRewind { embedded, origin, workspace: spec.workspace })
@@ -243,9 +247,14 @@ impl StartedRewind {
                 .await
                 .map_err(|error| RewindError::Files(error.to_string()))?;
         }
-        self.embedded.note(&fusee_journal::Branch::main(), self.origin.event());
-        self.embedded.flush().await?;
+        self.tell().await?;
         Ok(report)
+    }
+
+    /// Records the event that tells of it.
+    async fn tell(&self) -> Result<(), RewindError> {
+        self.embedded.note(&Branch::main(), self.origin.event());
+        Ok(self.embedded.flush().await?)
     }
 }
 
@@ -283,7 +292,7 @@ fn find_turn<'f>(
     let missing = || StartError::NoSettings { run: run.clone() };
     let mut member = family.member(run).ok_or_else(missing)?;
     for _ in 0..family.members.len() {
-        if turn as usize <= member.turns.len() {
+        if turn <= member.turns.count() {
             return Ok(member);
         }
         match member.spec.origin.as_ref().and_then(|origin| family.member(&origin.run)) {

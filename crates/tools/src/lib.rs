@@ -13,6 +13,7 @@ pub mod tool;
 pub mod toolbox;
 pub mod workspace;
 pub mod workspace_copy;
+pub mod worktree;
 
 #[cfg(test)]
 mod test_support;

@@ -186,7 +186,7 @@ impl From<RewindError> for CliError {
         match error {
             RewindError::Journal(error) => error.into(),
             RewindError::Start(error) => error.into(),
-            RewindError::NoSuchTurn { .. } => Self::usage(error.to_string()),
+            RewindError::NoSuchTurn { .. } | RewindError::NoFork { .. } => Self::usage(error.to_string()),
             RewindError::InProgress { .. } => {
                 Self::usage(error.to_string()).help("stop it first, or wait until it has ended")
             }

@@ -224,6 +224,12 @@ impl<'p> RunSetup<'p> {
         Ok(StartedRun { running, header, log })
     }
 
+    /// Starts a run with settings that are complete except for what this process contributes.
+    pub(crate) async fn start_with(&self, spec: RunSpec, run: RunId) -> Result<StartedRun, CliError> {
+        let builder = RunBuilder::new(spec, self.journal.clone(), Arc::clone(&self.model));
+        self.start(self.add_process_parts(builder, &self.servers), Some(run)).await
+    }
+
     /// Resumes a run with these settings, model and servers; `approver` replaces the one of the UI.
     pub(crate) fn resume(
         &self,

@@ -129,7 +129,7 @@ fn files_and_conversation_go_back_separately() {
     let talk = fusee(&project).args(["rewind", "r", "0", "--conversation", "--yes"]).run().exits(0).stdout;
     assert_eq!(state(&project), end);
     let spec = fusee(&project).args(["show", talk.trim(), "--json"]).run().exits(0).stdout;
-    assert_eq!(spec.lines().count(), 1, "only the rewind itself: {spec}");
+    assert_eq!(spec.lines().count(), 2, "only its start and the rewind: {spec}");
     let files = fusee(&project).args(["rewind", "r", "0", "--files", "--yes"]).run().exits(0).stdout;
     assert_eq!(state(&project), start);
     // It has all of the conversation, and its end.
@@ -159,7 +159,9 @@ fn mistakes_are_usage_errors_and_change_nothing() {
     let dry = fusee(&project).args(["rewind", "1", "--dry-run"]).run().exits(0);
     assert!(dry.stderr.contains("would be removed  made/by/tool.txt\n"), "{}", dry.stderr);
     assert_eq!(state(&project), before);
-    assert_eq!(fusee(&project).args(["runs", "--json"]).run().exits(0).stdout.lines().count(), 1);
+    let runs = fusee(&project).args(["runs", "--json"]).run().exits(0).stdout;
+    let runs: Vec<serde_json::Value> = serde_json::from_str(&runs).unwrap();
+    assert_eq!(runs.len(), 1, "{runs:?}");
 }
 
 #[test]
@@ -232,7 +234,7 @@ fn a_run_in_progress_is_not_rewound_and_a_killed_one_is() {
 /// A run that changes many files, so that restoring them takes a while.
 fn many() -> Project {
     let project = Project::new();
-    for n in 0..400 {
+    for n in 0..150 {
         project.write(&format!("d{}/f{n}.txt", n % 7), &format!("before {n}\n"));
     }
     let command = "for f in d*/f*.txt; do echo after > $f; done; rm -r d3; mv d4 moved; ln -s moved d4";
@@ -271,15 +273,15 @@ fn a_rewind_that_is_killed_is_completed_or_has_not_begun() {
     }
     assert!(completed > 0, "no kill fell between the plan and its end");
     // And in between, while the files change.
-    for delay in 0..25 {
+    for delay in 0..12 {
         forward(&project);
         let started = fusee(&project).args(["rewind", "r", "0", "--yes"]).start();
-        std::thread::sleep(Duration::from_millis(4 * delay));
+        std::thread::sleep(Duration::from_millis(5 * delay));
         started.signal(Signal::KILL);
         started.wait();
         // Any command that works on the project completes it.
         fusee(&project).args(["rewind", "r", "0", "--conversation", "--yes"]).run().exits(0);
         let found = state(&project);
-        assert!(found == new || found == old, "killed after {} ms: a mixture", 4 * delay);
+        assert!(found == new || found == old, "killed after {} ms: a mixture", 5 * delay);
     }
 }

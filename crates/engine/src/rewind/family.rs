@@ -12,7 +12,7 @@ use fusee_tools::{ContentHash, FileChange, ToolOutput, Workspace};
 
 use super::RewindError;
 use super::file_history::{ContentStore, FileHistory, PathChange, PathState};
-use super::turns::{self, CompletedTurn, Cut};
+use super::turns::{self, Cut, TurnList};
 use crate::run::{self, RunSpec};
 
 /// A run of the family.
@@ -21,7 +21,7 @@ pub(super) struct Member {
     pub(super) spec: RunSpec,
     pub(super) status: RunStatus,
     pub(super) steps: Vec<StepRow>,
-    pub(super) turns: Vec<CompletedTurn>,
+    pub(super) turns: TurnList,
     pub(super) history: FileHistory,
     /// What had been recorded at the turns that were asked for.
     cuts: RefCell<BTreeMap<u32, Rc<Cut>>>,

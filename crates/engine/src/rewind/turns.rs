@@ -5,14 +5,15 @@ use std::collections::{BTreeMap, HashMap};
 use fusee_journal::event::Event;
 use fusee_journal::{Branch, Journal, JournalError, RunId, StepKey, StepRow};
 
-use crate::agent::is_reply;
+use crate::agent::{is_reply, is_request};
+use crate::run::RunOrigin;
 
 /// Number of events read at once.
 const PAGE: usize = 512;
 
 /// A completed turn.
 #[derive(Clone, Debug)]
-pub(super) struct CompletedTurn {
+struct CompletedTurn {
     branch: Branch,
     /// Number of the turn on its branch, from 1.
     ordinal: usize,
@@ -30,9 +31,9 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    /// The beginning of a run: only its settings are recorded.
-    fn start() -> Self {
-        Self { steps: BTreeMap::from([(Branch::main(), 1)]), last_seq: 0 }
+    /// The beginning of a run: only its settings are recorded, and that it started.
+    fn start(started: u64) -> Self {
+        Self { steps: BTreeMap::from([(Branch::main(), 1)]), last_seq: started }
     }
 
     /// Everything that is recorded.
@@ -41,6 +42,7 @@ impl Cut {
         for step in steps {
             counts.insert(step.key.branch.clone(), step.key.n + 1);
         }
+        counts.remove(&RunOrigin::branch());
         Self { steps: counts, last_seq }
     }
 
@@ -50,14 +52,33 @@ impl Cut {
     }
 }
 
-/// The completed turns of a run, in order. Those of subtasks belong to the turn that started them, unless the run has
+/// The completed turns of a run, in order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TurnList {
+    turns: Vec<CompletedTurn>,
+    /// Number of the event that started the main task, if it is the first; otherwise 0.
+    started: u64,
+}
+
+impl TurnList {
+    /// Number of completed turns.
+    pub(super) fn count(&self) -> u32 {
+        u32::try_from(self.turns.len()).unwrap_or(u32::MAX)
+    }
+}
+
+/// Reads the completed turns of a run. Those of subtasks belong to the turn that started them, unless the run has
 /// no others.
-pub(super) fn turns(journal: &Journal, run: &RunId) -> Result<Vec<CompletedTurn>, JournalError> {
+pub(super) fn turns(journal: &Journal, run: &RunId) -> Result<TurnList, JournalError> {
     let (mut all, mut after) = (Vec::new(), 0);
+    let mut started = 0;
     let mut ordinals: HashMap<Branch, usize> = HashMap::new();
     loop {
         let page = journal.events(run, after, u64::MAX, PAGE)?;
         let Some(last) = page.last() else { break };
+        if after == 0 && matches!(page[0].event, Event::TaskStarted(_)) {
+            started = page[0].seq;
+        }
         after = last.seq;
         for record in page.iter().filter(|record| matches!(record.event, Event::TurnComplete { .. })) {
             let ordinal = ordinals.entry(record.task.clone()).or_default();
@@ -70,18 +91,18 @@ pub(super) fn turns(journal: &Journal, run: &RunId) -> Result<Vec<CompletedTurn>
     if all.iter().any(is_main) {
         all.retain(is_main);
     }
-    Ok(all)
+    Ok(TurnList { turns: all, started })
 }
 
 /// What had been recorded when `turn` turns were completed: everything before the request of the next one.
-pub(super) fn cut(steps: &[StepRow], turns: &[CompletedTurn], turn: u32) -> Cut {
-    let Some(last) = (turn as usize).checked_sub(1).and_then(|index| turns.get(index)) else {
-        return Cut::start();
+pub(super) fn cut(steps: &[StepRow], list: &TurnList, turn: u32) -> Cut {
+    let Some(last) = (turn as usize).checked_sub(1).and_then(|index| list.turns.get(index)) else {
+        return Cut::start(list.started);
     };
     let own: Vec<&StepRow> = steps.iter().filter(|step| step.key.branch == last.branch).collect();
     let replies = own.iter().enumerate().filter(|(_, step)| is_reply(step));
     let reply = replies.map(|(index, _)| index).nth(last.ordinal - 1).unwrap_or_default();
-    let next = own.iter().enumerate().skip(reply + 1).find(|(_, step)| crate::agent::is_request(step));
+    let next = own.iter().enumerate().skip(reply + 1).find(|(_, step)| is_request(step));
     let own_count = next.map_or(own.len(), |(index, _)| index);
     let last_ms = own[..own_count].iter().map(|step| step.at_ms).max().unwrap_or_default();
     let next_ms = own.get(own_count).map(|step| step.at_ms);
@@ -99,6 +120,6 @@ pub(super) fn cut(steps: &[StepRow], turns: &[CompletedTurn], turn: u32) -> Cut 
     }
     let settings = counts.entry(Branch::main()).or_insert(1);
     *settings = (*settings).max(1);
-    counts.remove(&crate::run::RunOrigin::branch());
+    counts.remove(&RunOrigin::branch());
     Cut { steps: counts, last_seq: last.seq }
 }
