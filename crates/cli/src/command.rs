@@ -2,6 +2,7 @@
 
 #[cfg(feature = "acp")]
 pub(crate) mod acp;
+pub(crate) mod adopt;
 pub(crate) mod approvals;
 pub(crate) mod attach;
 pub(crate) mod bench;
@@ -14,6 +15,7 @@ pub(crate) mod detach;
 pub(crate) mod docs;
 pub(crate) mod doctor;
 pub(crate) mod fmt;
+pub(crate) mod fork;
 pub(crate) mod init;
 pub(crate) mod launcher;
 pub(crate) mod manual;
@@ -26,6 +28,7 @@ pub(crate) mod prompt;
 pub(crate) mod replay;
 pub(crate) mod resume;
 pub(crate) mod review;
+pub(crate) mod rewind;
 pub(crate) mod run;
 pub(crate) mod run_session;
 pub(crate) mod run_setup;
@@ -57,6 +60,9 @@ pub(crate) enum Command {
     Resume(resume::ResumeArgs),
     Attach(attach::AttachArgs),
     Cancel(cancel::CancelArgs),
+    Rewind(rewind::RewindArgs),
+    Fork(fork::ForkArgs),
+    Adopt(adopt::AdoptArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
     Replay(replay::ReplayArgs),
@@ -99,6 +105,7 @@ impl Command {
             | Self::Task(_)
             | Self::Review(_)
             | Self::Resume(_)
+            | Self::Fork(_)
             | Self::Bench(_) => ToolUse::Run,
             #[cfg(feature = "serve")]
             Self::Serve(_) => ToolUse::Run,
@@ -109,6 +116,8 @@ impl Command {
             Self::Doctor(_) => ToolUse::Probed,
             Self::Attach(_)
             | Self::Cancel(_)
+            | Self::Rewind(_)
+            | Self::Adopt(_)
             | Self::Runs(_)
             | Self::Show(_)
             | Self::Replay(_)
@@ -179,6 +188,9 @@ impl Command {
             Self::Resume(args) => Box::pin(resume::resume(args, process)).await,
             Self::Attach(args) => Box::pin(attach::attach(args, process)).await,
             Self::Cancel(args) => cancel::cancel(args, process).await,
+            Self::Rewind(args) => Box::pin(rewind::rewind(args, process)).await,
+            Self::Fork(args) => Box::pin(fork::fork(args, process)).await,
+            Self::Adopt(args) => adopt::adopt(&args, process),
             Self::Runs(args) => runs::runs(args, process).await,
             Self::Show(args) => show::show(&args, process),
             Self::Replay(args) => replay::replay(args, process).await,

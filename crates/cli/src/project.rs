@@ -39,6 +39,7 @@ const IGNORED: &str = "\
 /journal.db*
 /memory.*
 /output/
+/aside/
 /locks/
 /logs/
 ";

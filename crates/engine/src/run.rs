@@ -11,6 +11,7 @@ mod delegation;
 mod display;
 mod failure_class;
 mod no_model;
+mod origin;
 mod outcome;
 mod policy_changes;
 mod prompt_setup;
@@ -40,6 +41,7 @@ use crate::agent::{
 };
 use crate::approval::{ApprovalPolicy, Approver, OutsideAnswer};
 use crate::prompt::{self, EnvironmentSnapshot, PromptFile, PromptKind};
+use crate::restore::{aside_folder, conclude_restore};
 use crate::task_system::{self, SubtaskRequest, TaskSystem, file_reader};
 use crate::template::{TemplateRegistry, TemplateText};
 use crate::workflow::{self, EffectTrace, WorkflowExit};
@@ -52,6 +54,7 @@ pub use control_signal::{ControlSignal, SignalOutcome};
 pub use display::offer_display;
 pub use failure_class::FailureClass;
 pub use no_model::{NO_MODEL, no_model};
+pub use origin::RunOrigin;
 pub use outcome::{ExitStatus, RunOutcome};
 pub use prompt_setup::{open_section, sections};
 pub use run_kind::{JsonOutput, RunKind, TemplateRun, WorkflowRun, callable};
@@ -388,6 +391,10 @@ async fn task(
     let (settings, StepMeta { at_ms: started_ms, .. }) =
         engine.step(request, async { settings }).await?.split();
 
+    if let Some(origin) = settings.origin.as_ref().filter(|origin| origin.files) {
+        let aside = aside_folder(&resources.journal, embedded.run());
+        conclude_restore(&*engine, origin.restore_step(), &workspace, &aside).await?;
+    }
     let earlier = continuation::earlier(&*engine, &branch, &resources.journal, &settings).await?;
     let environment = match earlier.as_ref().and_then(|earlier| earlier.environment.clone()) {
         // The session has read its environment already, and messages that were sent are never edited.

@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 
 use crate::event::{Event, TaskReport};
 use crate::mark::{Mark, Marks};
+use crate::ops::WriteOp;
 use crate::reader::Reader;
 use crate::writer::{QueueSlot, Writer};
 use crate::{
@@ -376,14 +377,31 @@ impl Journal {
     }
 
     pub(crate) async fn begin(&self, run: &RunId, title: &str) -> Result<i64, JournalError> {
+        self.begin_with(run, title, Vec::new(), None).await
+    }
+
+    /// Adds a run with these rows in one transaction. It refers to all content of the run `like`.
+    pub(crate) async fn begin_with(
+        &self,
+        run: &RunId,
+        title: &str,
+        rows: Vec<WriteOp>,
+        like: Option<i64>,
+    ) -> Result<i64, JournalError> {
         let (name, title, now, path) = (run.clone(), title.to_owned(), self.now_ms(), self.0.path.clone());
         let (max_bytes, durability, marks) = (self.0.max_bytes, self.0.durability, Arc::clone(&self.0.marks));
         let added = self
             .write_alone(move |connection| {
                 gc::evict(connection, max_bytes)?;
                 gc::remove_unstarted(connection, |other| *other == name || !is_worked_on(&path, other))?;
-                let run = ops::insert_run(connection, &name, &title, now)?;
-                run.iter().for_each(|run| marks.set(*run, Mark::default()));
+                let run = ops::insert_run(connection, &name, &title, now, |connection, run| {
+                    if let Some(like) = like {
+                        let sql = "INSERT INTO refs (run, blob) SELECT ?, blob FROM refs WHERE run = ?";
+                        connection.execute(sql, params![run, like])?;
+                    }
+                    rows.iter().try_for_each(|row| ops::write(connection, run, row))
+                })?;
+                run.iter().for_each(|run| marks.set(*run, Mark::of(&rows)));
                 schema::settle(connection, durability)?;
                 Ok(run)
             })

@@ -41,7 +41,7 @@ pub use gc::GcReport;
 pub use journal::{Durability, EventIndex, Journal, JournalOptions, RunRow, SignalId, StepRow};
 pub use owner::{OwnerKey, Ownership};
 pub use run::{RunId, RunStatus};
-pub use sqlite_run::{OpenWait, RunMode, SqliteRun};
+pub use sqlite_run::{OpenWait, RunCopy, RunMode, SqliteRun};
 pub use step::{StepKey, StepKind, StepRequest};
 pub use subscription::EventStream;
 pub use tail::EventTail;

@@ -24,7 +24,10 @@ use crate::{
 
 mod fan_out;
 mod pending_writes;
+mod run_copy;
 mod steps;
+
+pub use run_copy::RunCopy;
 
 /// How a run treats steps that are not in the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +111,21 @@ impl SqliteRun {
         let lock = RunLock::take(journal.path(), run)?;
         let key = journal.begin(run, title).await?;
         Ok(Self::new(journal, run, key, RunMode::Live, RecordedRun::default(), Some(lock)))
+    }
+
+    /// Starts a run as a copy of another one up to some point, with its own settings, and takes its lock. The copy and
+    /// the intent of `first` are written in one transaction.
+    pub async fn begin_copy(
+        journal: &Journal,
+        run: &RunId,
+        title: &str,
+        copy: RunCopy,
+    ) -> Result<Arc<Self>, JournalError> {
+        let lock = RunLock::take(journal.path(), run)?;
+        let from = journal.run(copy.from.as_str())?.key;
+        let rows = copy.rows(journal, from, run)?;
+        journal.begin_with(run, title, rows, Some(from)).await?;
+        Self::reopen(journal, run, RunMode::Live, Some(lock))
     }
 
     /// Continues a run after its last committed step and takes its lock.

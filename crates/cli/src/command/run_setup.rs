@@ -21,6 +21,7 @@ use fusee::engine::tools::tool::computer::DisplayNumber;
 use fusee::engine::tools::{CommandSettings, Secrets, sandbox};
 use fusee::system;
 
+use super::rewind;
 use super::task::ReadyTask;
 use crate::config::Config;
 use crate::model_selection;
@@ -109,7 +110,7 @@ impl<'p> RunSetup<'p> {
             servers,
         };
         let used = setup.saved_rules().read();
-        Ok(setup.announce(&used))
+        Ok(setup.announce(&used).await)
     }
 
     /// Sets up the rest of an interrupted run: its own sandbox and the tools its servers offered.
@@ -138,11 +139,13 @@ impl<'p> RunSetup<'p> {
             model,
             sandbox,
         };
-        Ok(setup.announce(&spec.rules))
+        Ok(setup.announce(&spec.rules).await)
     }
 
-    /// Says what the user should know before a run: gaps of the sandbox, and standing approvals.
-    fn announce(self, used: &ApprovalRules) -> Self {
+    /// Finishes a rewind that was killed, and says what the user should know before a run: gaps of the sandbox, and
+    /// standing approvals.
+    async fn announce(self, used: &ApprovalRules) -> Self {
+        rewind::finish_interrupted(&self.journal).await;
         warn(&self.sandbox, &self.show);
         self.tell_standing_approvals(used);
         self
@@ -238,6 +241,12 @@ impl<'p> RunSetup<'p> {
         trace(&running);
         let readers = self.readers(&running, log, phases)?;
         Ok(StartedRun { running, header, readers })
+    }
+
+    /// Starts a run with settings that are complete except for what this process contributes.
+    pub(crate) async fn start_with(&self, spec: RunSpec, run: RunId) -> Result<StartedRun, CliError> {
+        let builder = RunBuilder::new(spec, self.journal.clone(), Arc::clone(&self.model));
+        self.start(self.add_process_parts(builder, &self.servers), Some(run)).await
     }
 
     /// Resumes a run with these settings, model and servers; `approver` replaces the one of the UI.

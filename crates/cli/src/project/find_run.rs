@@ -65,17 +65,21 @@ pub(crate) fn newest_ended(
     directory: &Path,
     wanted: impl Fn(&RunSpec) -> bool,
 ) -> Result<RunRow, CliError> {
-    let ended = journal.runs()?.into_iter().filter(|run| run.status != RunStatus::Open);
-    for row in ended {
+    for row in journal.runs()? {
         // Skip runs that cannot be read.
-        if run::settings_of(journal, &row.id)
-            .is_ok_and(|settings| settings.workspace == directory && wanted(&settings))
-        {
+        if run::settings_of(journal, &row.id).is_ok_and(|settings| {
+            can_continue(&row, &settings) && settings.workspace == directory && wanted(&settings)
+        }) {
             return Ok(row);
         }
     }
     Err(CliError::usage(format!("no finished run in {} to continue", directory.display()))
         .help("start one with `fusee run REQUEST`; `fusee runs` lists all runs"))
+}
+
+/// Whether the conversation of a run can be continued: it has ended, or it was rewound and nobody works on it.
+fn can_continue(row: &RunRow, settings: &RunSpec) -> bool {
+    row.status != RunStatus::Open || settings.origin.is_some()
 }
 
 /// The newest open run.

@@ -162,7 +162,8 @@ impl<W: Write + Send> Ui for Transcript<W> {
                 self.line(&format!("! {message}"))?;
                 self.line("")
             }
-            Event::FlowChosen { .. }
+            Event::Rewound { .. }
+            | Event::FlowChosen { .. }
             | Event::FilesLocated(_)
             | Event::Sample(_)
             | Event::StageStarted { .. }

@@ -65,6 +65,7 @@ mod replay;
 mod rereads;
 mod resume;
 mod review;
+mod rewind;
 mod run_flags;
 mod run_names;
 mod run_task;

@@ -233,7 +233,8 @@ impl View {
                     StyledLine::of(Style::Warning, &format!("  {}", self.glyphs.warning)),
                 );
             }
-            Event::FlowChosen { .. }
+            Event::Rewound { .. }
+            | Event::FlowChosen { .. }
             | Event::FilesLocated(_)
             | Event::Sample(_)
             | Event::StageStarted { .. }
