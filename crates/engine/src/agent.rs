@@ -19,6 +19,7 @@ mod plan;
 mod review_policy;
 mod session;
 mod task;
+mod task_hooks;
 mod task_report;
 mod tool_calls;
 mod turn_manager;
@@ -48,6 +49,7 @@ pub(crate) use review_policy::ReviewRuling;
 pub use session::{PricedModel, Session};
 pub(crate) use task::FinishedTask;
 pub use task::{AgentTask, TaskOutcome, TaskProgress};
+pub(crate) use tool_calls::call_hooks::{self, Admission};
 pub(crate) use tool_calls::subtask_tool::{SPAWN_SUBTASK, SubtaskOutcome, SubtaskRunner};
 pub(crate) use tool_calls::tool_executor::{CallRecord, ToolExecutor};
 

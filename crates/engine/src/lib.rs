@@ -8,6 +8,7 @@ pub mod agent;
 pub mod approval;
 pub mod dispatch;
 mod git_objects;
+pub mod hook;
 pub mod memory;
 pub mod prompt;
 pub mod restore;

@@ -10,6 +10,8 @@ mod control_signal;
 mod delegation;
 mod display;
 mod failure_class;
+mod hook_setup;
+mod host_gate;
 mod no_model;
 mod origin;
 mod outcome;
@@ -80,6 +82,8 @@ pub struct RunDeps {
     pub jitter: fn() -> f64,
     /// Templates and the file index.
     pub templates: TemplateSource,
+    /// Whether the user trusts the project now; its hooks are not run otherwise.
+    pub trusts_project: bool,
     /// Called for every effect of a workflow, if set.
     pub trace: Option<EffectTrace>,
 }
@@ -436,7 +440,10 @@ async fn task(
     if material.is_some() {
         toolbox = review_setup::read_only_tools(&toolbox);
     }
+    let hooks = hook_setup::runner(&settings, embedded.run(), &commands, resources.trusts_project);
+    let _gate = host_gate::attach(&commands.sandbox, &engine, &resources.approver, &settings, &cancel);
     let session = Session {
+        hooks: Arc::new(hooks),
         model: resources.model,
         others: settings.at_recorded_prices(resources.others),
         options: settings.options.clone(),

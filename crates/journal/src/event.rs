@@ -12,10 +12,14 @@ use serde_json::Value;
 use crate::{Branch, RunId};
 
 mod flow;
+mod hook;
+mod network;
 mod record;
 mod schema;
 
 pub use flow::{FilesLocated, FlowStageReport, LocatedFile, Sample};
+pub use hook::{HookDecision, HookRun};
+pub use network::{NetworkAccess, NetworkVerdict};
 pub use record::EventRecord;
 pub use schema::json_schema;
 
@@ -194,6 +198,10 @@ pub enum Event {
         /// Description of the error.
         message: String,
     },
+    /// A hook of the user or of a trusted project ran.
+    Hook(HookRun),
+    /// A command asked Fusee's proxy for a connection.
+    Network(NetworkAccess),
     /// The runtime chose the flow of the run. Not emitted if it is `flat`.
     FlowChosen {
         /// Name of the flow.

@@ -4,6 +4,7 @@
 //! [`sandbox`] what commands may touch. The engine decides which tools a model may call at a given moment,
 //! journals the calls, and decides whether an interrupted call is repeated.
 
+pub mod host_proxy;
 pub mod mcp;
 pub mod redact;
 pub mod sandbox;

@@ -1,9 +1,12 @@
 //! Slash commands: one table that parsing, completion and `/help` are derived from. [`super::session`] and
 //! the UIs implement them.
 
+use std::path::Path;
+
 use fusee::engine::approval::ApprovalMode;
 use fusee::engine::text::suggest;
 
+use crate::project::markdown_commands::{self, MarkdownCommand};
 use crate::ui::line::{Style, StyledLine, wrap};
 
 #[cfg(test)]
@@ -101,6 +104,8 @@ pub(crate) enum RunRequest {
     Review(String),
     /// The model writes AGENTS.md.
     Init,
+    /// A command of the project: the line, and the message it stands for.
+    Command { line: String, message: String },
 }
 
 impl RunRequest {
@@ -111,6 +116,7 @@ impl RunRequest {
             Self::Task(line) => format!("/task {line}"),
             Self::Review(line) => format!("/review {line}").trim_end().to_owned(),
             Self::Init => "/init".to_owned(),
+            Self::Command { line, .. } => line.clone(),
         }
     }
 }
@@ -128,6 +134,18 @@ pub(crate) enum InputLine {
     Shell(String),
     /// An unknown or malformed command, with the error message.
     Unknown(String),
+}
+
+/// Parses a line of input in a directory of a project, which may have commands of its own. They do not replace those of
+/// the table.
+pub(crate) fn parse_line_in(typed: &str, directory: &Path) -> InputLine {
+    let line = typed.trim();
+    let word = line.split_whitespace().next().unwrap_or_default();
+    let is_own = TABLE.iter().any(|entry| entry.name == word) || word == "/exit";
+    match markdown_commands::expand(line, directory).filter(|_| !is_own) {
+        Some(message) => InputLine::Errand(RunRequest::Command { line: line.to_owned(), message }),
+        None => parse_line(typed),
+    }
 }
 
 /// Parses a line of input. A word with a second slash is a path, and a leading `//` is a message that starts
@@ -231,21 +249,25 @@ fn command(word: &str, rest: &str) -> Result<SlashCommand, String> {
     }
 }
 
-/// The list of commands: help text beside the commands, or below them in narrow terminals.
-pub(crate) fn help(columns: usize) -> Vec<StyledLine> {
+/// The list of commands, and of those of the project: help text beside the commands, or below them in narrow terminals.
+pub(crate) fn help(columns: usize, of_project: &[MarkdownCommand]) -> Vec<StyledLine> {
     let spelled = |entry: &SlashEntry| format!("{} {}", entry.name, entry.arguments).trim_end().to_owned();
-    let width = TABLE.iter().map(|entry| spelled(entry).chars().count()).max().unwrap_or_default() + 2;
+    let entries: Vec<(String, &str)> = TABLE
+        .iter()
+        .map(|entry| (spelled(entry), entry.help))
+        .chain(of_project.iter().map(|own| (format!("/{}", own.name), own.summary.as_str())))
+        .collect();
+    let width = entries.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default() + 2;
     let beside = columns.saturating_sub(width) >= READABLE;
     let mut rows = Vec::new();
-    for entry in TABLE {
-        let name = spelled(entry);
+    for (name, help) in entries {
         let (lead, indent) = if beside { (format!("{name:<width$}"), width) } else { (String::new(), 4) };
         if !beside {
             rows.push(StyledLine::of(Style::Accent, &name));
         }
         let first = StyledLine::of(Style::Accent, &lead);
         let indent = " ".repeat(indent);
-        for (index, text) in wrap(entry.help, columns.saturating_sub(indent.len())).iter().enumerate() {
+        for (index, text) in wrap(help, columns.saturating_sub(indent.len())).iter().enumerate() {
             let lead =
                 if index == 0 && beside { first.clone() } else { StyledLine::of(Style::Plain, &indent) };
             rows.push(lead.and(Style::Plain, text));

@@ -12,7 +12,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use self::keyboard::{Keyboard, QuestionContext};
 use self::renderer::PlainRenderer;
-use super::commands::{InputLine, PLAIN, SlashCommand, parse_line};
+use super::commands::{InputLine, PLAIN, SlashCommand, parse_line_in};
 use super::session::{Chat, ChatRun, ResumeOutcome};
 use super::user_command::{CommandOutput, UserCommand};
 use crate::command::run_setup::StartedRun;
@@ -92,7 +92,7 @@ impl PlainChat<'_, '_> {
                 }
             };
             let Some(line) = line else { return Ok(()) };
-            let next = match parse_line(&line) {
+            let next = match parse_line_in(&line, self.session.directory()) {
                 InputLine::Nothing => ChatFlow::Line,
                 InputLine::Errand(errand) => match self.session.begin(errand).await {
                     Ok(begun) => self.watch_run(begun).await?,

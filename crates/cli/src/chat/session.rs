@@ -108,6 +108,9 @@ impl Chat<'_> {
     pub(crate) fn sandbox_text(&self) -> &'static str {
         match self.setup.sandbox.state {
             "namespaces" => "sandboxed: can change only the project, no network",
+            "namespaces, hosts by name" => {
+                "sandboxed: can change only the project, reaches only allowed hosts"
+            }
             "namespaces, network allowed" => "sandboxed: can change only the project, network allowed",
             "landlock" => "sandboxed by Landlock: can write files only in the project, no network",
             "landlock, network allowed" => {

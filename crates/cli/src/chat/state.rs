@@ -12,7 +12,7 @@ use fusee::engine::approval::rules::{ApprovalRule, ApprovalRules};
 use fusee::engine::approval::{ApprovalAnswer, ApprovalQuestion};
 use fusee::engine::journal::{Event, EventRecord};
 
-use super::commands::{InputLine, RunRequest, SlashCommand, parse_line};
+use super::commands::{InputLine, RunRequest, SlashCommand, parse_line_in};
 use super::complete::{self, Completion, TaskCandidate};
 use super::editor::Editor;
 use super::history_search::HistorySearch;
@@ -300,7 +300,7 @@ impl ChatState {
 
     /// Handles the input when enter is pressed.
     fn submit(&mut self) -> Vec<ChatAction> {
-        match parse_line(self.editor.text()) {
+        match parse_line_in(self.editor.text(), &self.workspace) {
             InputLine::Nothing if self.wanted == Some(FreeTextPurpose::WhatNow) => {
                 self.wanted = None;
                 vec![ChatAction::Say(String::new())]

@@ -27,6 +27,7 @@ use crate::process::{piped_input, stdio};
 use crate::project::Project;
 use crate::project::file_mentions::{self, AttachedFiles};
 use crate::project::find_run;
+use crate::project::markdown_commands;
 use crate::ui::UiOptions;
 use crate::ui::benchmark;
 
@@ -267,6 +268,7 @@ async fn perform(mut args: RunArgs, process: &Process) -> Result<ExitStatus, Cli
     }
     let is_typed = words.is_some_and(|words| words != "-");
     let request = request(words, &process.environment)?;
+    let request = markdown_commands::expand(&request, &project.directory).unwrap_or(request);
     let piped = if is_typed { piped_input::read(&process.environment)? } else { None };
     args.background = background(args.background.take(), &request, piped, &project);
     let target = RunTarget::Request(request);

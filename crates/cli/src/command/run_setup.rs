@@ -195,6 +195,7 @@ impl<'p> RunSetup<'p> {
         let spec = &mut builder.spec;
         spec.approve = self.config.approve();
         spec.rules = self.rules();
+        spec.hooks = self.config.hooks(directory, self.project.home());
         match target {
             RunTarget::Request(request) => {
                 spec.request = request;
@@ -327,6 +328,7 @@ impl<'p> RunSetup<'p> {
         let mut builder = builder.with_mcp(&servers.offered, &servers.tools, &servers.secrets);
         builder.deps.approver = self.show.approver(self.saved_rules());
         builder.deps.jitter = system::jitter;
+        builder.deps.trusts_project = self.config.trusts_project();
         builder
     }
 

@@ -99,6 +99,20 @@ const BASE: &[Key] = &[
     )
     .flag("--allow-net")
     .outside(),
+    key(
+        "network.allow",
+        Kind::Hosts,
+        None,
+        "Hosts that sandboxed commands can reach by name; `*.example.org` stands for everything below example.org.",
+    )
+    .outside(),
+    key(
+        "network.ask",
+        Kind::Switch,
+        Some("false"),
+        "Whether to ask about each other host that a sandboxed command wants to reach; otherwise it is refused.",
+    )
+    .outside(),
     key("sandbox.read", Kind::Paths, None, "Additional paths that sandboxed commands can read.").outside(),
     key("sandbox.write", Kind::Paths, None, "Additional existing paths that sandboxed commands can write.").outside(),
     key(

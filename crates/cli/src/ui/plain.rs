@@ -159,7 +159,9 @@ impl<O: Write + Send, E: Write + Send> Ui for PlainUi<O, E> {
             Event::TaskReportInvalid { problems, .. } => {
                 self.line(&format!("  warning: invalid task report: {}", problems.join("; ")))
             }
-            Event::Rewound { .. }
+            Event::Hook(_)
+            | Event::Network(_)
+            | Event::Rewound { .. }
             | Event::FlowChosen { .. }
             | Event::FilesLocated(_)
             | Event::Sample(_)

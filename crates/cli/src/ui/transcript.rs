@@ -162,7 +162,9 @@ impl<W: Write + Send> Ui for Transcript<W> {
                 self.line(&format!("! {message}"))?;
                 self.line("")
             }
-            Event::Rewound { .. }
+            Event::Hook(_)
+            | Event::Network(_)
+            | Event::Rewound { .. }
             | Event::FlowChosen { .. }
             | Event::FilesLocated(_)
             | Event::Sample(_)

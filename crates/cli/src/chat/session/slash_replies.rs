@@ -16,6 +16,7 @@ use crate::command::runs::{self, undo};
 use crate::model_selection;
 use crate::process::error::CliError;
 use crate::project::find_run;
+use crate::project::markdown_commands;
 use crate::ui::call_diff;
 use crate::ui::event_pages;
 use crate::ui::line::{Style, StyledLine};
@@ -80,7 +81,7 @@ impl Chat<'_> {
             #[cfg(feature = "serve")]
             SlashCommand::Web => self.web_page()?,
             SlashCommand::Export(file) => vec![self.export(file.as_deref())?],
-            SlashCommand::Help => commands::help(columns),
+            SlashCommand::Help => commands::help(columns, &markdown_commands::list(self.directory())),
             SlashCommand::PlanEdit(Some(file)) => self.change_plan_from(file)?,
             SlashCommand::PlanEdit(None)
             | SlashCommand::Background

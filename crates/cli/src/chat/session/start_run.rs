@@ -36,6 +36,7 @@ impl Chat<'_> {
             RunRequest::Task(line) => self.begin_task(&line).await,
             RunRequest::Review(line) => self.begin_review(&line).await,
             RunRequest::Init => self.start_text(INIT.to_owned()).await,
+            RunRequest::Command { message, .. } => self.start_text(message).await,
         }
     }
 

@@ -233,7 +233,9 @@ impl View {
                     StyledLine::of(Style::Warning, &format!("  {}", self.glyphs.warning)),
                 );
             }
-            Event::Rewound { .. }
+            Event::Hook(_)
+            | Event::Network(_)
+            | Event::Rewound { .. }
             | Event::FlowChosen { .. }
             | Event::FilesLocated(_)
             | Event::Sample(_)

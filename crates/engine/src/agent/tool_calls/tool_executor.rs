@@ -18,6 +18,7 @@ use serde_json::Value;
 use crate::agent::conversation::sectioned_prompt::Expansion;
 use crate::agent::flow::{ProtectedTests, protected_answer};
 use crate::agent::session::Session;
+use crate::agent::tool_calls::call_hooks;
 use crate::agent::tool_calls::command_effects::{
     perform, recover_interrupted, restore, save_backup, within as within_time,
 };
@@ -99,6 +100,7 @@ impl ToolExecutor<'_> {
                 reason: question.reason.clone(),
             },
         );
+        call_hooks::notify(self, &question).await?;
         let wait = UserWait {
             engine: &**self.engine,
             branch: self.branch,
