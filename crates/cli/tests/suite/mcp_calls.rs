@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use fusee_testkit::events::of_type;
+use fusee_testkit::peer::Peer;
 use fusee_testkit::project::{Outcome, Project};
 use fusee_testkit::script::Line;
 use serde_json::{Value, json};
@@ -106,14 +107,26 @@ fn call(project: &Project, tool: &str) -> Outcome {
     run_json(project, &script).args(["--run-id", "r"]).run().exits(0)
 }
 
-/// A conversation whose lines are typed ahead.
-fn talk(project: &Project, script: &str, lines: &str) -> Vec<Value> {
-    fusee(project).args(["--plain", "--model", script, "--sandbox", "off"]).stdin(lines).run().exits(0);
-    let listed = fusee(project).args(["runs", "--json"]).run().exits(0).stdout;
-    let runs: Vec<Value> = serde_json::from_str(&listed).unwrap();
-    let id = runs[0]["run"].as_str().unwrap();
-    let shown = fusee(project).args(["show", "--json", id]).run().exits(0);
-    fusee(project).args(["replay", id]).run().exits(0);
+/// A run whose questions a client of `fusee mcp` answers with these texts; returns the events of the run.
+fn answered(project: &Project, script: &str, answers: &[&str]) -> Vec<Value> {
+    let mut peer = Peer::connect(fusee(project).args(["mcp", "--model", script, "--sandbox", "off"]));
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    peer.request("initialize", hello);
+    peer.notify("notifications/initialized", json!({}));
+    let mut call = |tool: &str, arguments: Value| {
+        peer.request("tools/call", json!({"name": tool, "arguments": arguments}))["structuredContent"].take()
+    };
+    let mut state = call("fusee_run", json!({"request": "Go.", "flow": "flat"}));
+    let id = state["run"].as_str().unwrap().to_owned();
+    for answer in answers {
+        assert_eq!(state["status"], "waiting", "{state:#}");
+        call("fusee_answer", json!({"run": id, "text": answer}));
+        state = call("fusee_wait", json!({"run": id, "wait_s": 30}));
+    }
+    assert_eq!((&state["status"], &state["answer"]), (&json!("completed"), &json!("Done.")), "{state:#}");
+    peer.close().exits(0);
+    let shown = fusee(project).args(["show", "--json", &id]).run().exits(0);
+    fusee(project).args(["replay", &id]).run().exits(0);
     fusee_testkit::events::read_checked(&shown.stdout, fusee_testkit::events::Part::Whole)
 }
 
@@ -144,7 +157,7 @@ fn a_silent_call_ends_at_its_time_limit_and_is_cancelled_on_the_server() {
 fn a_question_of_a_server_is_asked_field_by_field() {
     let project = project(LEGACY, 10);
     let script = project.script(&[Line::call("test_form", json!({})), Line::text("Done.")]);
-    let events = talk(&project, &script, "go\nBern\n3\n");
+    let events = answered(&project, &script, &["Bern", "3"]);
     assert_eq!(contents(&events), [r#"{"action": "accept", "content": {"city": "Bern", "days": 3}}"#]);
     let asked: Vec<&str> = of_type(&events, "approval_requested")
         .iter()
@@ -175,7 +188,7 @@ fn without_anybody_to_ask_a_question_is_declined_and_questions_have_a_bound() {
 fn a_server_of_the_newer_revision_asks_with_its_result() {
     let project = project(MODERN, 10);
     let script = project.script(&[Line::call("test_form", json!({})), Line::text("Done.")]);
-    let events = talk(&project, &script, "go\nyes\n");
+    let events = answered(&project, &script, &["yes"]);
     assert_eq!(contents(&events), [r#"["s-1", {"k": {"action": "accept", "content": {"sure": true}}}]"#]);
 }
 

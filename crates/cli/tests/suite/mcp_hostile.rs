@@ -25,7 +25,7 @@ for received in sys.stdin:
     elif method == "tools/list":
         result = {"tools": [tool]}
         if how == "endless list": result["nextCursor"] = "more"
-        if how == "many tools": result["tools"] = [dict(tool, name="t%d" % n) for n in range(100000)]
+        if how == "many tools": result["tools"] = [dict(tool, name="t%d" % n) for n in range(10000)]
         if how == "names":
             names = ["look", "esc\x1b[31m", "x" * 10000, "", "a b/c", "a_b_c"]
             result["tools"] = [dict(tool, name=name) for name in names] + [{"title": "no name"}, 7]
@@ -90,7 +90,7 @@ fn lists_without_end_and_names_of_any_kind_are_bounded_and_reported() {
     let (_project, ran) = run("many tools", 30, 0);
     assert!(ran.stderr.contains("skipped further tools: it has more than 128"), "{}", ran.stderr);
     assert!(ran.stderr.len() < 2000, "{} bytes", ran.stderr.len());
-    let (_project, ran) = run("names", 30, 1);
+    let (_project, ran) = run("names", 30, 0);
     for said in [
         r"skipped `esc\u{1b}[31m`: its name has control characters",
         "its name has 10000 bytes, more than 256",

@@ -87,6 +87,9 @@ fn offered(tool: &Value, name: &str, server: &str) -> Result<OfferedTool, String
     if name.len() > MAX_SERVER_NAME {
         return Err(format!("its name has {} bytes, more than {MAX_SERVER_NAME}", name.len()));
     }
+    if name.is_empty() {
+        return Err("it has no name".to_owned());
+    }
     if name.chars().any(char::is_control) {
         return Err("its name has control characters".to_owned());
     }
