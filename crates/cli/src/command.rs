@@ -22,6 +22,7 @@ pub(crate) mod manual;
 pub(crate) mod match_templates;
 #[cfg(feature = "mcp")]
 pub(crate) mod mcp;
+pub(crate) mod mcp_login;
 pub(crate) mod memory;
 pub(crate) mod models;
 pub(crate) mod prompt;
@@ -76,6 +77,7 @@ pub(crate) enum Command {
     Bench(bench::BenchArgs),
     #[cfg(feature = "mcp")]
     Mcp(mcp::McpArgs),
+    McpLogin(mcp_login::McpLoginArgs),
     #[cfg(feature = "acp")]
     Acp(acp::AcpArgs),
     Check(check::CheckArgs),
@@ -131,6 +133,7 @@ impl Command {
             | Self::Init(_)
             | Self::Config(_)
             | Self::Trust(_)
+            | Self::McpLogin(_)
             | Self::Approvals(_)
             | Self::Models(_)
             | Self::Completions(_)
@@ -212,6 +215,7 @@ impl Command {
             Self::Models(args) => models::models(&args, process).await,
             Self::Doctor(args) => doctor::doctor(&args, process).await,
             Self::Trust(args) => trust::trust(&args, process),
+            Self::McpLogin(args) => mcp_login::login(&args, process).await,
             Self::Approvals(args) => approvals::approvals(&args, process),
             Self::Completions(args) => completions::completions(&args),
             Self::Manual(args) => manual::manual(&args, process),

@@ -59,6 +59,7 @@ fn perform(typed: Cli) -> Result<fusee::engine::run::ExitStatus, CliError> {
         .map_err(|error| CliError::failed(format!("cannot start the async runtime: {error}")))?;
     let exit = runtime.block_on(async {
         let exit = Box::pin(typed.perform(&process)).await;
+        process.mcp_sessions.ended().await;
         #[cfg(feature = "telemetry")]
         process.telemetry.flush().await;
         exit

@@ -277,7 +277,8 @@ impl<'p> RunSetup<'p> {
     /// Tells the commands of a run which trace they belong to, and what traces the run once it works.
     #[cfg(feature = "telemetry")]
     fn traced(&self, mut builder: RunBuilder, run: &RunId) -> (RunBuilder, impl FnOnce(&RunHandle) + use<>) {
-        let telemetry = self.process.telemetry.clone();
+        let Process { telemetry, environment, .. } = self.process;
+        let telemetry = telemetry.with_endpoint(environment, self.config.text("otlp_endpoint"));
         if let Some(parent) = telemetry.trace_parent(run) {
             let environment = builder.deps.commands.environment.clone();
             builder.deps.commands.environment = environment.with([("TRACEPARENT".to_owned(), parent)]);

@@ -220,6 +220,7 @@ const BASE: &[Key] = &[
     key("max_output_tokens", whole(1, u32::MAX as u64), None, "Maximum number of tokens in a reply; the server's default if not set."),
     key("reasoning_effort", Kind::Text, None, "Reasoning effort: low, medium, high, or another value the server supports."),
     key("log_file", Kind::Text, None, "File to which the log of every run is appended, as `fusee show --log` prints it.").outside(),
+    key("otlp_endpoint", Kind::Url, None, "OpenTelemetry collector that runs are sent to, over OTLP/HTTP; OTEL_EXPORTER_OTLP_ENDPOINT overrides it.").outside(),
     key(
         "journal_durability",
         Kind::Word(&["process", "power"]),
