@@ -27,7 +27,7 @@ mod turn_manager;
 pub use completion::answer_check::{AcceptedAnswer, AnswerCheck, JsonAnswer, json_wanted};
 pub(crate) use completion::answer_handler::{AnswerHandler, Conclusion};
 pub use conversation::carry_over::{CompactionSavings, PriorConversation};
-pub(crate) use conversation::carry_over::{RANKING_ARGUMENT, STEP as EARLIER_STEP};
+pub(crate) use conversation::carry_over::{RANKING_ARGUMENT, STEP as EARLIER_STEP, is_reply, is_request};
 pub use conversation::compaction::compact_by_rule;
 pub(crate) use conversation::compaction::is_summary;
 pub(crate) use conversation::compaction::validity::check_conversation;

@@ -37,6 +37,17 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         amended: Option<Value>,
     },
+    /// The run begins as another one did, up to one of its turns.
+    Rewound {
+        /// Id of the run whose beginning this is.
+        from_run: String,
+        /// Number of its turns that were completed at that point.
+        turn: u32,
+        /// Whether the files are those of that point.
+        files: bool,
+        /// Whether the conversation is that of that point.
+        conversation: bool,
+    },
     /// A request is about to be sent to the model.
     TurnStart {
         /// Index of the turn, from 0.

@@ -14,13 +14,14 @@ pub mod tool;
 pub mod toolbox;
 pub mod workspace;
 pub mod workspace_copy;
+pub mod worktree;
 
 #[cfg(test)]
 mod test_support;
 
 pub use crate::tool::image::ToolImage;
 pub use crate::tool::read_file::{NotShown, WholeFile, read_whole};
-pub use crate::workspace::content::{ContentHash, DirectoryChange, FileChange, SeenVersion};
+pub use crate::workspace::content::{ContentHash, DirectoryChange, FileChange, ModeChange, SeenVersion};
 pub use crate::workspace::glob::matching;
 pub use redact::Secrets;
 pub use sandbox::{CommandEnvironment, ForkServer, Sandbox};

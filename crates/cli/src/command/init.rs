@@ -14,6 +14,7 @@ use crate::process::environment::Environment;
 use crate::process::error::CliError;
 use crate::process::stdio;
 use crate::project::{self, Project};
+use crate::ui::line::wrap;
 
 mod claude_hooks;
 
@@ -57,6 +58,9 @@ pub(crate) fn init(args: &InitArgs, process: &Process) -> Result<ExitStatus, Cli
         && root.join(".fusee").is_dir()
     {
         stdio::error(&format!("note: {} is also a project; this one is separate\n", root.display()));
+    }
+    if let Some(notice) = project.former_notice() {
+        stdio::error(&format!("note: {notice}\n"));
     }
     Ok(ExitStatus::Completed)
 }
@@ -132,6 +136,9 @@ const USEFUL: [(&str, &str); 5] = [
     ("task_timeout_s", "900"),
 ];
 
+/// Columns of a comment in the file.
+const COLUMNS: usize = 100;
+
 /// The useful keys with their descriptions, commented out.
 fn template() -> String {
     let mut text = String::from(
@@ -141,7 +148,8 @@ fn template() -> String {
     );
     for (name, value) in USEFUL {
         let doc = Key::named(name).map_or("", |key| key.doc);
-        text.push_str(&format!("\n# {doc}\n# {name} = {value}\n"));
+        let doc: String = wrap(doc, COLUMNS).iter().map(|line| format!("# {line}\n")).collect();
+        text.push_str(&format!("\n{doc}# {name} = {value}\n"));
     }
     text
 }

@@ -54,10 +54,17 @@ pub(crate) fn summarize_arguments(name: &str, arguments: &Value) -> String {
     one_line(&gist, GIST_CHARACTERS)
 }
 
-/// Describes an event of a flow, a hook or the network on one line; `None` for other kinds of events and for those meant for programs
+/// Describes a rewind, a flow, a hook or the network on one line; `None` for other kinds of events and for those meant for programs
 /// only.
 pub(crate) fn flow_text(event: &Event) -> Option<String> {
     match event {
+        Event::Rewound { from_run, turn, files, conversation } => {
+            let parts = [(*files, "files"), (*conversation, "conversation")];
+            let parts: Vec<&str> =
+                parts.iter().filter(|(is_part, _)| *is_part).map(|(_, part)| *part).collect();
+            let turns = count(u64::from(*turn), "turn");
+            Some(format!("rewound to run {from_run} after {turns}: {}", parts.join(" and ")))
+        }
         Event::Hook(hook) => Some(hook_text(hook)),
         Event::Network(access) => Some(network_text(access)),
         Event::FlowChosen { flow, reason } => Some(format!("flow {flow}: {}", one_line(reason, 300))),

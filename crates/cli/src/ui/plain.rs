@@ -161,6 +161,7 @@ impl<O: Write + Send, E: Write + Send> Ui for PlainUi<O, E> {
             }
             Event::Hook(_)
             | Event::Network(_)
+            | Event::Rewound { .. }
             | Event::FlowChosen { .. }
             | Event::FilesLocated(_)
             | Event::Sample(_)

@@ -164,6 +164,7 @@ impl<W: Write + Send> Ui for Transcript<W> {
             }
             Event::Hook(_)
             | Event::Network(_)
+            | Event::Rewound { .. }
             | Event::FlowChosen { .. }
             | Event::FilesLocated(_)
             | Event::Sample(_)

@@ -12,6 +12,7 @@ use fusee_tools::sandbox::{MovedFolder, Network, ResourceLimits};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::origin::RunOrigin;
 use super::run_kind::{JsonOutput, RunKind};
 use crate::agent::flow::FlowSettings;
 use crate::agent::{Limits, Plan, PricedModel, ReviewPolicy, RunPolicy};
@@ -46,6 +47,9 @@ pub struct RunSpec {
     /// The run whose conversation this one continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<RunId>,
+    /// Where the beginning of the run comes from, if it is that of another run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<RunOrigin>,
     /// How much of that conversation is carried over.
     #[serde(default, skip_serializing_if = "CarryOver::is_whole")]
     pub carry: CarryOver,
@@ -228,6 +232,7 @@ impl RunSpec {
             background: None,
             input: Vec::new(),
             continues: None,
+            origin: None,
             carry: CarryOver::Whole,
             prompt: None,
             opened: BTreeSet::new(),

@@ -235,6 +235,7 @@ impl View {
             }
             Event::Hook(_)
             | Event::Network(_)
+            | Event::Rewound { .. }
             | Event::FlowChosen { .. }
             | Event::FilesLocated(_)
             | Event::Sample(_)
