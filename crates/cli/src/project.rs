@@ -21,6 +21,7 @@ use crate::project::project_list::ProjectList;
 pub(crate) mod file_mentions;
 pub(crate) mod find_run;
 pub(crate) mod journal_ownership;
+pub(crate) mod markdown_commands;
 pub(crate) mod mcp_servers;
 pub(crate) mod project_list;
 pub(crate) mod saved_rules;
@@ -39,6 +40,7 @@ const IGNORED: &str = "\
 /journal.db*
 /memory.*
 /output/
+/aside/
 /locks/
 /logs/
 ";

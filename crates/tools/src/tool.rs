@@ -33,8 +33,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::tool::image::ToolImage;
-use crate::workspace::Workspace;
-use crate::workspace::content::{DirectoryChange, FileChange, SeenVersion};
+use crate::workspace::content::{DirectoryChange, FileChange, ModeChange, SeenVersion};
+use crate::workspace::{FileVersion, Workspace};
 
 /// Kind of effect a tool has; gates and review mode depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -131,6 +131,13 @@ pub trait Tool: Send + Sync {
     /// Carries out the call. If it is cancelled, the output describes what was done until then and has
     /// `aborted` set.
     fn perform<'a>(&'a self, prepared: PreparedCall, context: &'a CallContext) -> BoxFuture<'a, ToolOutput>;
+
+    /// The rest of a call whose output had a [`question`](ToolOutput::question), to be made like a call of its own.
+    /// `answer` is `None` if nobody answered.
+    fn answered(&self, call_id: &str, answer: Option<String>) -> Option<Arc<dyn Tool>> {
+        let _ = (call_id, answer);
+        None
+    }
 
     /// Determines the outcome of an intent without a result, after a crash. `Harmless` tools keep the
     /// default.
@@ -304,6 +311,12 @@ pub struct ToolOutput {
     /// intent.
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub directories: Box<[DirectoryChange]>,
+    /// Files whose permissions alone a command changed.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    pub modes: Box<[ModeChange]>,
+    /// The changed files as the call left them, for a rewind to this point.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    pub versions: Box<[FileVersion]>,
     /// Whether the call was cancelled before it completed.
     #[serde(default, skip_serializing_if = "is_false")]
     pub aborted: bool,
@@ -311,6 +324,9 @@ pub struct ToolOutput {
     /// known. The last line of `content` says why.
     #[serde(default, skip_serializing_if = "is_false")]
     pub stops_task: bool,
+    /// Question to the user, on whose answer the rest of the call depends; see [`Tool::answered`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
     /// Images shown to the model along with `content`.
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub images: Box<[ToolImage]>,

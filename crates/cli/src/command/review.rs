@@ -11,7 +11,9 @@ use fusee::engine::run::{self, ExitStatus};
 
 use super::run::RunArgs;
 use super::unstarted_run::UnstartedRun;
-use crate::config::flags::{ApprovalFlags, DirectoryFlag, LimitFlags, ModelFlags, RunIdFlag, words};
+use crate::config::flags::{
+    ApprovalFlags, DetachFlag, DirectoryFlag, LimitFlags, ModelFlags, RunIdFlag, words,
+};
 use crate::process::Process;
 use crate::process::error::CliError;
 use crate::project::Project;
@@ -50,6 +52,8 @@ pub(crate) struct ReviewArgs {
     /// Record the model's replies into a cassette, for `--model replay:FILE`
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) background_run: DetachFlag,
     #[command(flatten)]
     name: RunIdFlag,
     #[command(flatten)]
@@ -150,6 +154,7 @@ async fn perform(args: ReviewArgs, process: &Process) -> Result<ExitStatus, CliE
         continues: earlier,
         json: args.json,
         record: args.record,
+        background_run: args.background_run,
         name: args.name,
         model: args.model,
         gates: args.gates,

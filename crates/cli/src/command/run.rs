@@ -15,7 +15,9 @@ use super::run_setup::{RunSetup, RunTarget, StartedRun};
 use super::task;
 use super::unstarted_run::UnstartedRun;
 use crate::command::run_session;
-use crate::config::flags::{ApprovalFlags, DirectoryFlag, FlowFlags, LimitFlags, ModelFlags, RunIdFlag};
+use crate::config::flags::{
+    ApprovalFlags, DetachFlag, DirectoryFlag, FlowFlags, LimitFlags, ModelFlags, RunIdFlag,
+};
 use crate::config::{Config, McpEntry, Value};
 use crate::model_selection;
 use crate::process::Process;
@@ -25,6 +27,7 @@ use crate::process::{piped_input, stdio};
 use crate::project::Project;
 use crate::project::file_mentions::{self, AttachedFiles};
 use crate::project::find_run;
+use crate::project::markdown_commands;
 use crate::ui::UiOptions;
 use crate::ui::benchmark;
 
@@ -82,8 +85,10 @@ pub(crate) struct RunArgs {
     pub(crate) record: Option<PathBuf>,
     /// Open the web page of the run, which also answers its questions
     #[cfg(feature = "serve")]
-    #[arg(long)]
+    #[arg(long, conflicts_with = "detach")]
     pub(crate) serve: bool,
+    #[command(flatten)]
+    pub(crate) background_run: DetachFlag,
     #[command(flatten)]
     pub(crate) name: RunIdFlag,
     #[command(flatten)]
@@ -263,6 +268,7 @@ async fn perform(mut args: RunArgs, process: &Process) -> Result<ExitStatus, Cli
     }
     let is_typed = words.is_some_and(|words| words != "-");
     let request = request(words, &process.environment)?;
+    let request = markdown_commands::expand(&request, &project.directory).unwrap_or(request);
     let piped = if is_typed { piped_input::read(&process.environment)? } else { None };
     args.background = background(args.background.take(), &request, piped, &project);
     let target = RunTarget::Request(request);
@@ -392,7 +398,7 @@ pub(super) async fn prepare<'p>(
         Presentation::Command(JsonOutput::Result) => UiOptions::for_result(args.json, &config, environment),
         Presentation::Elsewhere => UiOptions::silent(&config, environment),
     };
-    let show = show.for_benchmark(benchmark);
+    let show = show.for_benchmark(benchmark).in_background(args.background_run.detached);
     show.warn(&config);
     show.warn_if_nobody_can_be_asked(config.approve());
     let needs_model = task.is_none_or(|task| task.asks_a_model) || config.text("model").is_some();

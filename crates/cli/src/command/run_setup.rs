@@ -21,6 +21,7 @@ use fusee::engine::tools::tool::computer::DisplayNumber;
 use fusee::engine::tools::{CommandSettings, Secrets, sandbox};
 use fusee::system;
 
+use super::rewind;
 use super::task::ReadyTask;
 use crate::config::Config;
 use crate::model_selection;
@@ -30,6 +31,7 @@ use crate::process::stdio;
 use crate::project::mcp_servers::{self, McpServers};
 use crate::project::saved_rules::SavedRules;
 use crate::project::{Project, template_source};
+use crate::ui::notifier::NotificationUi;
 use crate::ui::{self, Log, PhaseLogTarget, RunHeader, UiOptions, UiThread, approval_prompt};
 
 /// Maximum number of standing approvals named when a run starts.
@@ -73,8 +75,8 @@ fn enumerated(rules: &[&ApprovalRule]) -> String {
 pub(crate) struct StartedRun {
     pub(crate) running: RunHandle,
     pub(crate) header: RunHeader,
-    /// Writes the log file, if one is configured.
-    pub(crate) log: Option<UiThread>,
+    /// Write the log file and notify the user, as far as that is configured.
+    pub(crate) readers: Vec<UiThread>,
 }
 
 impl<'p> RunSetup<'p> {
@@ -108,7 +110,7 @@ impl<'p> RunSetup<'p> {
             servers,
         };
         let used = setup.saved_rules().read();
-        Ok(setup.announce(&used))
+        Ok(setup.announce(&used).await)
     }
 
     /// Sets up the rest of an interrupted run: its own sandbox and the tools its servers offered.
@@ -137,11 +139,13 @@ impl<'p> RunSetup<'p> {
             model,
             sandbox,
         };
-        Ok(setup.announce(&spec.rules))
+        Ok(setup.announce(&spec.rules).await)
     }
 
-    /// Says what the user should know before a run: gaps of the sandbox, and standing approvals.
-    fn announce(self, used: &ApprovalRules) -> Self {
+    /// Finishes a rewind that was killed, and says what the user should know before a run: gaps of the sandbox, and
+    /// standing approvals.
+    async fn announce(self, used: &ApprovalRules) -> Self {
+        rewind::finish_interrupted(&self.journal).await;
         warn(&self.sandbox, &self.show);
         self.tell_standing_approvals(used);
         self
@@ -191,6 +195,7 @@ impl<'p> RunSetup<'p> {
         let spec = &mut builder.spec;
         spec.approve = self.config.approve();
         spec.rules = self.rules();
+        spec.hooks = self.config.hooks(directory, self.project.home());
         match target {
             RunTarget::Request(request) => {
                 spec.request = request;
@@ -235,9 +240,14 @@ impl<'p> RunSetup<'p> {
         let (builder, trace) = self.traced(builder, &run);
         let running = Box::pin(builder.start(&run)).await?;
         trace(&running);
-        let log =
-            log.map(|file| ui::watch(Box::new(Log::new(file, phases)), running.events())).transpose()?;
-        Ok(StartedRun { running, header, log })
+        let readers = self.readers(&running, log, phases)?;
+        Ok(StartedRun { running, header, readers })
+    }
+
+    /// Starts a run with settings that are complete except for what this process contributes.
+    pub(crate) async fn start_with(&self, spec: RunSpec, run: RunId) -> Result<StartedRun, CliError> {
+        let builder = RunBuilder::new(spec, self.journal.clone(), Arc::clone(&self.model));
+        self.start(self.add_process_parts(builder, &self.servers), Some(run)).await
     }
 
     /// Resumes a run with these settings, model and servers; `approver` replaces the one of the UI.
@@ -260,15 +270,15 @@ impl<'p> RunSetup<'p> {
         let (builder, trace) = self.traced(builder, run);
         let running = builder.resume(run)?;
         trace(&running);
-        let log =
-            log.map(|file| ui::watch(Box::new(Log::new(file, phases)), running.events())).transpose()?;
-        Ok(StartedRun { running, header, log })
+        let readers = self.readers(&running, log, phases)?;
+        Ok(StartedRun { running, header, readers })
     }
 
     /// Tells the commands of a run which trace they belong to, and what traces the run once it works.
     #[cfg(feature = "telemetry")]
     fn traced(&self, mut builder: RunBuilder, run: &RunId) -> (RunBuilder, impl FnOnce(&RunHandle) + use<>) {
-        let telemetry = self.process.telemetry.clone();
+        let Process { telemetry, environment, .. } = self.process;
+        let telemetry = telemetry.with_endpoint(environment, self.config.text("otlp_endpoint"));
         if let Some(parent) = telemetry.trace_parent(run) {
             let environment = builder.deps.commands.environment.clone();
             builder.deps.commands.environment = environment.with([("TRACEPARENT".to_owned(), parent)]);
@@ -283,6 +293,24 @@ impl<'p> RunSetup<'p> {
     #[cfg(not(feature = "telemetry"))]
     fn traced(&self, builder: RunBuilder, _run: &RunId) -> (RunBuilder, impl FnOnce(&RunHandle) + use<>) {
         (builder, |_: &RunHandle| {})
+    }
+
+    /// Starts what reads the events of a run besides its UI.
+    fn readers(
+        &self,
+        running: &RunHandle,
+        log: Option<BufWriter<File>>,
+        phases: PhaseLogTarget,
+    ) -> Result<Vec<UiThread>, CliError> {
+        let mut readers = Vec::new();
+        if let Some(file) = log {
+            readers.push(ui::watch(Box::new(Log::new(file, phases)), running.events())?);
+        }
+        let notifier = self.show.notifier(&self.config);
+        if !notifier.is_off() {
+            readers.push(ui::watch(Box::new(NotificationUi::new(notifier)), running.events())?);
+        }
+        Ok(readers)
     }
 
     /// Opens the configured log file, to append to it.
@@ -301,6 +329,7 @@ impl<'p> RunSetup<'p> {
         let mut builder = builder.with_mcp(&servers.offered, &servers.tools, &servers.secrets);
         builder.deps.approver = self.show.approver(self.saved_rules());
         builder.deps.jitter = system::jitter;
+        builder.deps.trusts_project = self.config.trusts_project();
         builder
     }
 
