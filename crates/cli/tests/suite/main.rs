@@ -41,6 +41,7 @@ mod flow_kills;
 mod flow_reports;
 mod flow_table;
 mod flows;
+mod fork;
 mod grammar_gates;
 mod hostile_output;
 mod http_faults;
