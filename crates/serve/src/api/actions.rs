@@ -61,12 +61,18 @@ pub(super) struct UndoView {
 }
 
 /// A file that is not restored.
-#[derive(Serialize, JsonSchema)]
+#[derive(Clone, Serialize, JsonSchema)]
 pub(super) struct LeftFile {
     /// Path of the file.
     path: String,
     /// Why it is left.
     reason: String,
+}
+
+impl LeftFile {
+    pub(super) fn new(path: &str, reason: &str) -> Self {
+        Self { path: path.to_owned(), reason: reason.to_owned() }
+    }
 }
 
 pub(super) async fn message(
@@ -114,17 +120,19 @@ async fn say(handle: &RunControl, text: String) -> Result<(), Problem> {
 
 /// Continues the conversation of an ended run with a new one.
 async fn carry_on(site: &Site, earlier: &FoundRun, text: String) -> Result<String, Problem> {
-    if earlier.row.status == RunStatus::Open {
+    let found = earlier.clone();
+    let settings = site.read(move |_| Ok(run::settings_of(&found.journal, found.id())?)).await?;
+    // A rewind is open, and can be continued as well as resumed.
+    let is_rewind = settings.origin.is_some() && !earlier.is_worked_on();
+    if earlier.row.status == RunStatus::Open && !is_rewind {
         return Err(match earlier.is_worked_on() {
             true => Problem::conflict("another process works on this run; send the message there"),
             false => Problem::conflict("this run is interrupted").help("resume it first"),
         });
     }
-    let found = earlier.clone();
-    let workspace = site.read(move |_| Ok(run::settings_of(&found.journal, found.id())?.workspace)).await?;
     let request = LaunchRequest {
         work: LaunchWork::Request(text),
-        directory: Some(workspace),
+        directory: Some(settings.workspace),
         continues: Some(earlier.id().clone()),
         ..LaunchRequest::default()
     };
