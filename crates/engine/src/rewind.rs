@@ -5,6 +5,7 @@
 //! together with the new run, before any file changes (`crate::restore`).
 
 mod adoption;
+mod comparison;
 mod family;
 mod file_history;
 mod fork;
@@ -26,6 +27,7 @@ use family::{Family, Member};
 use turns::Cut;
 
 pub use adoption::Adoption;
+pub use comparison::{FileDifference, file_differences};
 
 /// Error while going back to an earlier turn.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,7 @@
 //! A journal file and its handle: opening, listing, reading, removing. One handle serves all runs of a
 //! process; [`crate::SqliteRun`] is one run on it.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -203,6 +204,12 @@ impl Journal {
     pub fn steps(&self, run: &RunId) -> Result<Vec<StepRow>, JournalError> {
         let key = self.run(run.as_str())?.key;
         self.read(|reader| reader.steps(key, run))
+    }
+
+    /// Number of steps of each branch of a run.
+    pub fn step_counts(&self, run: &RunId) -> Result<HashMap<Branch, u64>, JournalError> {
+        let key = self.run(run.as_str())?.key;
+        self.read(|reader| reader.branch_lengths(key))
     }
 
     /// Looks up one step of a run.

@@ -9,6 +9,7 @@ mod document;
 mod events;
 mod extract;
 mod questions;
+mod rewind;
 mod runs;
 mod session;
 mod start;
@@ -179,6 +180,23 @@ fn api() -> Api {
             Operation::new("Resume an interrupted run")
                 .query::<runs::RunQuery>()
                 .returns::<start::StartedRun>(200)
+                .keyed(),
+        )
+        .post(
+            "/api/runs/{run}/rewind",
+            rewind::rewind,
+            Operation::new("Go back to an earlier turn of a run, as a new run")
+                .query::<runs::RunQuery>()
+                .takes::<rewind::RewindRequest>()
+                .returns::<rewind::RewindView>(200),
+        )
+        .post(
+            "/api/runs/{run}/fork",
+            rewind::fork,
+            Operation::new("Start from the beginning of a run and continue differently")
+                .query::<runs::RunQuery>()
+                .takes::<rewind::ForkRequest>()
+                .returns::<start::StartedRun>(201)
                 .keyed(),
         )
         .post(

@@ -307,16 +307,9 @@ pub struct ToolOutput {
     /// Files changed by this call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<FileChange>,
-    /// Directories that a command created or removed. Directories created by our own tools are in their
-    /// intent.
-    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
-    pub directories: Box<[DirectoryChange]>,
-    /// Files whose permissions alone a command changed.
-    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
-    pub modes: Box<[ModeChange]>,
-    /// The changed files as the call left them, for a rewind to this point.
-    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
-    pub versions: Box<[FileVersion]>,
+    /// What else is needed to take the changes back, or to come back to them.
+    #[serde(flatten)]
+    pub effects: Box<FileEffects>,
     /// Whether the call was cancelled before it completed.
     #[serde(default, skip_serializing_if = "is_false")]
     pub aborted: bool,
@@ -330,6 +323,21 @@ pub struct ToolOutput {
     /// Images shown to the model along with `content`.
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub images: Box<[ToolImage]>,
+}
+
+/// Changes by a call besides the content of files, and the versions of the files that it left.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileEffects {
+    /// Directories that a command created or removed. Directories created by our own tools are in their
+    /// intent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub directories: Vec<DirectoryChange>,
+    /// Files whose permissions alone a command changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub modes: Vec<ModeChange>,
+    /// The changed files as the call left them, for a rewind to this point.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    pub versions: Box<[FileVersion]>,
 }
 
 impl ToolOutput {

@@ -17,6 +17,7 @@ use super::{resume, run_session};
 use crate::config::Config;
 use crate::config::flags::{ApprovalFlags, DirectoryFlag, FlowFlags, LimitFlags, ModelFlags, RunIdFlag};
 use crate::process::Process;
+use crate::process::environment::Environment;
 use crate::process::error::CliError;
 use crate::process::stdio;
 use crate::project::Project;
@@ -187,6 +188,14 @@ async fn continue_with(
     Ok((exit, (!json).then_some(id)))
 }
 
+/// The folder for the worktrees of forks of a project.
+pub(super) fn worktrees(project: &Project, environment: &Environment) -> Result<PathBuf, CliError> {
+    let states = environment.state_folder().ok_or_else(|| {
+        CliError::usage("no location for the worktree: HOME is not set").help("set HOME or XDG_STATE_HOME")
+    })?;
+    Ok(states.join("worktrees").join(project.state_name()))
+}
+
 /// A fork that is ready to begin.
 struct NewFork {
     planned: Rewind,
@@ -202,11 +211,7 @@ impl NewFork {
         project: &Project,
         process: &Process,
     ) -> Result<Self, CliError> {
-        let states = process.environment.state_folder().ok_or_else(|| {
-            CliError::usage("no location for the worktree: HOME is not set")
-                .help("set HOME or XDG_STATE_HOME")
-        })?;
-        let root: PathBuf = states.join("worktrees").join(project.state_name()).join(id.as_str());
+        let root = worktrees(project, &process.environment)?.join(id.as_str());
         if journal.run(id.as_str()).is_ok() || root.exists() {
             return Err(CliError::usage(format!("run {id} exists already")).help("choose another id"));
         }

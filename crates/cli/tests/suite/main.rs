@@ -43,6 +43,7 @@ mod flow_kills;
 mod flow_reports;
 mod flow_table;
 mod flows;
+mod fork;
 mod grammar_gates;
 mod hooks;
 mod hostile_output;

@@ -335,6 +335,33 @@ fn the_changes_of_a_run_are_undone() {
 }
 
 #[test]
+fn a_run_goes_back_to_a_turn_and_is_forked() {
+    let write = |text: &str| Line::call("write_file", json!({ "path": "made.txt", "content": text }));
+    let (project, model) = project(&[write("one\n"), write("two\n"), Line::text("Done.")]);
+    run(&project, &model).args(["--run-id", "r"]).run().exits(0);
+    let site = Site::start(&project, &["-m", &model]);
+    assert_eq!(site.post("/api/runs/r/rewind", &json!({ "turn": 9 })).status, 422);
+    let plan = site.post("/api/runs/r/rewind", &json!({ "turn": 1, "dry_run": true })).json();
+    assert_eq!((&plan["files"], &plan["run"]), (&json!(["made.txt"]), &Value::Null));
+    assert_eq!(project.read("made.txt"), "two\n");
+    let done = site.post("/api/runs/r/rewind", &json!({ "turn": 1 })).json();
+    assert_eq!(project.read("made.txt"), "one\n");
+    let id = done["run"].as_str().unwrap();
+    let events = site.get(&format!("/api/runs/{id}/events?from=0")).json();
+    let last = events.as_array().unwrap().last().unwrap();
+    assert_eq!((&last["type"], &last["turn"]), (&json!("rewound"), &json!(1)));
+    // The fork goes on with the second reply of the script, in its own copy.
+    let forked = site.post("/api/runs/r/fork", &json!({ "turn": 1, "worktree": true }));
+    assert_eq!(forked.status, 201, "{forked:?}");
+    let id = forked.json()["run"].as_str().unwrap().to_owned();
+    site.stream(&format!("/api/runs/{id}/stream?from=0")).rest();
+    assert_eq!(site.get(&format!("/api/runs/{id}")).json()["end"]["answer"], "Done.");
+    assert_eq!(project.read("made.txt"), "one\n");
+    fusee(&project).args(["adopt", &id, "--yes"]).run().exits(0);
+    assert_eq!(project.read("made.txt"), "two\n");
+}
+
+#[test]
 fn benchmark_jobs_are_read_from_their_results() {
     let (project, _) = project(&[]);
     let trial = |case: &str, passed: bool, cause: Option<&str>| {

@@ -13,7 +13,7 @@ use fusee_tools::{ContentHash, FileChange, ToolOutput, Workspace};
 use super::RewindError;
 use super::file_history::{ContentStore, FileHistory, PathChange, PathState};
 use super::turns::{self, Cut, TurnList};
-use crate::run::{self, RunSpec};
+use crate::run::{self, RunOrigin, RunSpec};
 
 /// A run of the family.
 pub(super) struct Member {
@@ -48,11 +48,21 @@ impl Family {
             }
         }
         let related = related(&specs, run);
+        let line = line(&specs, run);
         let mut family = Self { members: Vec::new(), by_id: HashMap::new(), store: ContentStore::default() };
         for row in rows.into_iter().filter(|row| related.contains(&row.id)) {
-            let Some(spec) = specs.remove(&row.id) else { continue };
-            let steps = journal.steps(&row.id)?;
-            let turns = turns::turns(journal, &row.id)?;
+            let Some(spec) = specs.get(&row.id).cloned() else { continue };
+            // A rewind that did nothing since only repeats what the run has that it came from.
+            let repeats = spec.origin.as_ref().filter(|origin| specs.contains_key(&origin.run));
+            let is_copy = !line.contains(&row.id)
+                && match repeats {
+                    Some(origin) => has_no_own_steps(journal, &row.id, origin)?,
+                    None => false,
+                };
+            let (steps, turns) = match is_copy {
+                true => (Vec::new(), TurnList::default()),
+                false => (journal.steps(&row.id)?, turns::turns(journal, &row.id)?),
+            };
             let mut history = FileHistory::read(&steps, &mut family.store);
             if history.cut_off && row.status == RunStatus::Open {
                 note_interrupted(journal, &row.id, &spec, &mut history);
@@ -111,13 +121,14 @@ impl Family {
                 self.state_in_line(earlier, None, path, deeper)
             });
         };
-        if turn.is_some_and(|turn| turn <= origin.turns) {
-            return self.state_in_line(parent, turn, path, deeper);
-        }
         let is_own = |change: &&PathChange| {
             change.key.n >= origin.steps.get(&change.key.branch).copied().unwrap_or_default()
         };
         let own: Vec<&PathChange> = changes.iter().filter(is_own).collect();
+        if turn.is_some_and(|turn| turn <= origin.turns) {
+            let shared = self.state_in_line(parent, turn, path, deeper);
+            return shared.or_else(|| own.first().map(|change| change.before));
+        }
         let included = own.iter().rev().find(|change| is_included(change, cut.as_deref()));
         if let Some(change) = included {
             return Some(change.after);
@@ -191,6 +202,25 @@ fn related(specs: &HashMap<RunId, RunSpec>, run: &RunId) -> HashSet<RunId> {
         }
     }
     found
+}
+
+/// A run and those that it goes back to, one after the other.
+fn line(specs: &HashMap<RunId, RunSpec>, run: &RunId) -> HashSet<RunId> {
+    let (mut found, mut next) = (HashSet::new(), Some(run.clone()));
+    while let Some(run) = next.filter(|run| !found.contains(run)) {
+        let origin = specs.get(&run).and_then(|spec| spec.origin.as_ref());
+        next = origin.map(|origin| origin.run.clone());
+        found.insert(run);
+    }
+    found
+}
+
+/// Whether a run has only the steps that it took over, and the one that restored its files.
+fn has_no_own_steps(journal: &Journal, run: &RunId, origin: &RunOrigin) -> Result<bool, RewindError> {
+    let counts = journal.step_counts(run)?;
+    Ok(counts.iter().all(|(branch, count)| {
+        *branch == RunOrigin::branch() || origin.steps.get(branch).is_some_and(|taken| taken == count)
+    }))
 }
 
 /// Adds what an interrupted command changed, as far as the snapshot from before the first command shows it.

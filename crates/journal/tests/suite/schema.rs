@@ -57,6 +57,7 @@ fn every_event() -> Vec<Event> {
             continues: None,
         }),
         Event::TaskResumed { from_seq: 7, amended: None },
+        Event::Rewound { from_run: text(), turn: 2, files: true, conversation: false },
         Event::TurnStart {
             turn_index: 0,
             turn_id: text(),

@@ -51,12 +51,18 @@ pub(super) struct UndoView {
 }
 
 /// A file that is not restored.
-#[derive(Serialize, JsonSchema)]
+#[derive(Clone, Serialize, JsonSchema)]
 pub(super) struct LeftFile {
     /// Path of the file.
     path: String,
     /// Why it is left.
     reason: String,
+}
+
+impl LeftFile {
+    pub(super) fn new(path: &str, reason: &str) -> Self {
+        Self { path: path.to_owned(), reason: reason.to_owned() }
+    }
 }
 
 pub(super) async fn message(
@@ -90,14 +96,15 @@ async fn carry_on(site: &Site, earlier: &FoundRun, text: String) -> Result<Strin
         signal(site, earlier, ControlSignal::Message(text)).await?;
         return Ok(earlier.id().to_string());
     }
-    if earlier.row.status == RunStatus::Open {
+    let found = earlier.clone();
+    let settings = site.read(move |_| Ok(run::settings_of(&found.journal, found.id())?)).await?;
+    // A rewind is open, and can be continued as well as resumed.
+    if earlier.row.status == RunStatus::Open && settings.origin.is_none() {
         return Err(Problem::conflict("this run is interrupted").help("resume it first"));
     }
-    let found = earlier.clone();
-    let workspace = site.read(move |_| Ok(run::settings_of(&found.journal, found.id())?.workspace)).await?;
     let request = LaunchRequest {
         work: LaunchWork::Request(text),
-        directory: Some(workspace),
+        directory: Some(settings.workspace),
         continues: Some(earlier.id().clone()),
         ..LaunchRequest::default()
     };

@@ -54,9 +54,9 @@ async fn record_changes(output: &mut ToolOutput, workspace: &Arc<Workspace>) {
         let versions = workspace.versions_of(&changed);
         (changed, versions)
     };
-    (output.changed, output.versions) = watching(workspace, scan).await;
-    output.directories = workspace.take_directory_changes().into();
-    output.modes = workspace.take_mode_changes().into();
+    (output.changed, output.effects.versions) = watching(workspace, scan).await;
+    output.effects.directories = workspace.take_directory_changes();
+    output.effects.modes = workspace.take_mode_changes();
 }
 
 /// Restores protected files that a command changed, and adds a note to the output.

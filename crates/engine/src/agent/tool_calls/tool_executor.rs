@@ -311,7 +311,7 @@ fn to_value(value: &impl Serialize) -> Value {
 /// Removes known secrets from the output of a tool and from the versions of files stored with it.
 fn clean(secrets: &Secrets, mut output: ToolOutput) -> ToolOutput {
     secrets.remove_from(&mut output.content);
-    output.versions.iter_mut().for_each(|version| version.withhold(secrets));
+    output.effects.versions.iter_mut().for_each(|version| version.withhold(secrets));
     output
 }
 
