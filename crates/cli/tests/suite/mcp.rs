@@ -280,6 +280,16 @@ fn a_server_that_is_slow_to_start_is_given_the_configured_time_only() {
 }
 
 #[test]
+fn a_new_server_delays_a_start_by_ten_seconds_at_most() {
+    let project = hostile("50", 60);
+    let started = std::time::Instant::now();
+    let ran = run_json(&project, &project.script(&[Line::text("Done.")])).run().exits(0);
+    assert!(ran.stderr.contains("`test` cannot be used: it is not ready after 10 s"), "{}", ran.stderr);
+    assert!(started.elapsed() < std::time::Duration::from_secs(40), "{:?}", started.elapsed());
+    project.assert_no_process_left();
+}
+
+#[test]
 fn a_server_that_was_quick_once_never_delays_a_start_again() {
     let project = hostile("0", 60);
     let done = || run_json(&project, &project.script(&[Line::text("Done.")]));
