@@ -2,15 +2,20 @@
 
 #[cfg(feature = "acp")]
 pub(crate) mod acp;
+pub(crate) mod adopt;
 pub(crate) mod approvals;
+pub(crate) mod attach;
 pub(crate) mod bench;
+pub(crate) mod cancel;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
+pub(crate) mod detach;
 pub(crate) mod docs;
 pub(crate) mod doctor;
 pub(crate) mod fmt;
+pub(crate) mod fork;
 pub(crate) mod init;
 pub(crate) mod launcher;
 pub(crate) mod manual;
@@ -24,6 +29,7 @@ pub(crate) mod prompt;
 pub(crate) mod replay;
 pub(crate) mod resume;
 pub(crate) mod review;
+pub(crate) mod rewind;
 pub(crate) mod run;
 pub(crate) mod run_session;
 pub(crate) mod run_setup;
@@ -41,6 +47,7 @@ pub(crate) mod workflows;
 use clap::Subcommand;
 use fusee::engine::run::ExitStatus;
 
+use crate::config::flags::DetachFlag;
 use crate::process::Process;
 use crate::process::error::CliError;
 
@@ -52,6 +59,11 @@ pub(crate) enum Command {
     Task(task::TaskArgs),
     Review(review::ReviewArgs),
     Resume(resume::ResumeArgs),
+    Attach(attach::AttachArgs),
+    Cancel(cancel::CancelArgs),
+    Rewind(rewind::RewindArgs),
+    Fork(fork::ForkArgs),
+    Adopt(adopt::AdoptArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
     Replay(replay::ReplayArgs),
@@ -89,11 +101,13 @@ impl Command {
     /// Whether the command needs the fork server for tools.
     pub(crate) fn tools(&self) -> ToolUse {
         match self {
+            _ if self.background_run().detach => ToolUse::None,
             Self::Demo(_)
             | Self::Run(_)
             | Self::Task(_)
             | Self::Review(_)
             | Self::Resume(_)
+            | Self::Fork(_)
             | Self::Bench(_) => ToolUse::Run,
             #[cfg(feature = "serve")]
             Self::Serve(_) => ToolUse::Run,
@@ -102,7 +116,11 @@ impl Command {
             #[cfg(feature = "acp")]
             Self::Acp(_) => ToolUse::Run,
             Self::Doctor(_) => ToolUse::Probed,
-            Self::Runs(_)
+            Self::Attach(_)
+            | Self::Cancel(_)
+            | Self::Rewind(_)
+            | Self::Adopt(_)
+            | Self::Runs(_)
             | Self::Show(_)
             | Self::Replay(_)
             | Self::Prompt(_)
@@ -127,6 +145,17 @@ impl Command {
 }
 
 impl Command {
+    /// Whether the command starts a process in the background, or is one.
+    pub(crate) fn background_run(&self) -> DetachFlag {
+        match self {
+            Self::Run(args) => args.background_run,
+            Self::Task(args) => args.background_run,
+            Self::Review(args) => args.background_run,
+            Self::Resume(args) => args.background_run,
+            _ => DetachFlag::default(),
+        }
+    }
+
     /// Whether the command answers requests while runs work.
     pub(crate) fn serves(&self) -> bool {
         #[cfg(feature = "serve")]
@@ -150,6 +179,9 @@ pub(crate) enum ToolUse {
 impl Command {
     /// Runs the command.
     pub(crate) async fn perform(self, process: &Process) -> Result<ExitStatus, CliError> {
+        if self.background_run().detach {
+            return detach::start(process).await;
+        }
         match self {
             Self::Demo(args) => demo::demo(args, process).await,
             Self::Run(args) => run::run(args, process).await,
@@ -157,6 +189,11 @@ impl Command {
             Self::Review(args) => review::review(args, process).await,
             Self::Bench(args) => Box::pin(bench::bench(args, process)).await,
             Self::Resume(args) => Box::pin(resume::resume(args, process)).await,
+            Self::Attach(args) => Box::pin(attach::attach(args, process)).await,
+            Self::Cancel(args) => cancel::cancel(args, process).await,
+            Self::Rewind(args) => Box::pin(rewind::rewind(args, process)).await,
+            Self::Fork(args) => Box::pin(fork::fork(args, process)).await,
+            Self::Adopt(args) => adopt::adopt(&args, process),
             Self::Runs(args) => runs::runs(args, process).await,
             Self::Show(args) => show::show(&args, process),
             Self::Replay(args) => replay::replay(args, process).await,

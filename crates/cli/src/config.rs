@@ -8,6 +8,7 @@ mod file;
 pub(crate) mod flags;
 mod flow;
 mod flow_keys;
+pub(crate) mod hooks;
 mod key;
 mod mcp;
 mod review;
@@ -27,6 +28,7 @@ use std::path::{Path, PathBuf};
 use fusee::engine::agent::Limits;
 use fusee::engine::approval::ApprovalMode;
 use fusee::engine::approval::rules::{self, ApprovalRule};
+use fusee::engine::hook::HookSpec;
 use fusee::engine::journal::JournalOptions;
 use fusee::engine::model::{Price, RequestOptions, RetryPolicy};
 use fusee::engine::run::{SandboxMode, SandboxOptions};
@@ -35,6 +37,7 @@ use fusee::engine::text::render::{self, Colour};
 use fusee::engine::text::{Diagnostic, Diagnostics, Source, Span, suggest};
 use fusee::engine::tools::tool::computer::DisplayNumber;
 
+use fusee::engine::tools::host_proxy::HostRules;
 use fusee::engine::tools::sandbox::{Network, ResourceLimits};
 
 use crate::config::trust::Trust;
@@ -150,6 +153,9 @@ pub(crate) struct Config {
     models: Vec<ModelEntry>,
     rules: Vec<ApprovalRule>,
     mcp: Vec<McpEntry>,
+    hooks: Vec<HookSpec>,
+    /// Whether the user has trusted the project.
+    trusts_project: bool,
     /// The files that were looked for, and whether each exists.
     pub(crate) files: Vec<(PathBuf, bool)>,
     /// Files of the project that the user has not trusted.
@@ -180,6 +186,7 @@ impl Config {
         let user_file = environment.config_folder().map(|folder| folder.join("config.toml"));
         if let Some(path) = &user_file {
             config.add_file(path, |_| FileOwner::User, Layer::UserFile, &mut problems);
+            config.add_hooks(&path.with_file_name(hooks::USER_FILE), false, &mut problems);
         }
         if let Some(path) = project_file {
             let mut untrusted = false;
@@ -190,6 +197,7 @@ impl Config {
             };
             config.add_file(path, whose, Layer::ProjectFile, &mut problems);
             config.untrusted.extend(untrusted.then(|| path.to_owned()));
+            config.add_project_hooks(path, environment, &mut problems);
         }
         if let Some(path) = agent_file {
             let path = environment.directory().join(path);
@@ -224,6 +232,8 @@ impl Config {
             models: Vec::new(),
             rules: Vec::new(),
             mcp: Vec::new(),
+            hooks: Vec::new(),
+            trusts_project: false,
             files: Vec::new(),
             untrusted: Vec::new(),
             warnings: Vec::new(),
@@ -476,11 +486,20 @@ impl Config {
             _ => Vec::new(),
         };
         let usual = ResourceLimits::defaults();
+        let hosts = HostRules {
+            allow: self.names("network.allow"),
+            ask: matches!(self.value("network.ask"), Some((Value::Switch(true), _))),
+        };
         let mut read: Vec<PathBuf> = paths("sandbox.read");
         read.extend(self.display().map(DisplayNumber::socket));
         read.extend(self.display().and_then(|_| environment.x_authority()));
         SandboxOptions {
-            network: if self.text("sandbox.network") == Some("on") { Network::Machine } else { Network::Own },
+            network: match self.text("sandbox.network") {
+                Some("on") => Network::Machine,
+                _ if !hosts.is_empty() => Network::Hosts,
+                _ => Network::Own,
+            },
+            hosts,
             read,
             write: paths("sandbox.write"),
             allowance: ResourceLimits {
@@ -569,8 +588,18 @@ const COMMAND_KEYS: [&str; 3] = ["verify", "before.run", "after.run"];
 
 /// Whether the user has trusted a project's file as it is now.
 fn trusts(environment: &Environment, file: &Path) -> bool {
-    let text = fusee::engine::tools::workspace::bounded_read::read_text(file, MAX_BYTES);
-    text.is_ok_and(|text| Trust::read(environment).owner(file, &text) == FileOwner::TrustedProject)
+    project_owner(environment, file) == FileOwner::TrustedProject
+}
+
+/// Whose file a project's `fusee.toml` is as it is now; a project without one is trusted with an empty one.
+fn project_owner(environment: &Environment, file: &Path) -> FileOwner {
+    use fusee::engine::tools::workspace::bounded_read::read_text;
+    let text = match read_text(file, MAX_BYTES) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(_) => return FileOwner::Project,
+        Ok(text) => text,
+    };
+    Trust::read(environment).owner(file, &text)
 }
 
 fn built_in() -> BTreeMap<&'static str, (Value, ValueOrigin)> {

@@ -31,6 +31,9 @@ fn main() -> ExitCode {
 }
 
 fn perform(typed: Cli) -> Result<fusee::engine::run::ExitStatus, CliError> {
+    if typed.command.as_ref().is_some_and(|command| command.background_run().detached) {
+        command::detach::leave_terminal()?;
+    }
     let fork_server = match typed.tools() {
         ToolUse::None => None,
         // The fork server must be forked before the first thread starts.

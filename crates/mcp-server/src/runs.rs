@@ -135,8 +135,8 @@ impl FollowedRun {
             }
             RunControl::Journal(journal) => {
                 let value = serde_json::to_value(answer).map_err(|error| error.to_string())?;
-                let sent = journal.signal(&self.id, &question.signal(), &value).await;
-                sent.map(|()| true).map_err(|error| error.to_string())
+                let sent = journal.offer_signal(&self.id, &question.signal(), &value).await;
+                sent.map(|signal| signal.is_some()).map_err(|error| error.to_string())
             }
         }
     }

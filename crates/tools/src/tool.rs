@@ -33,8 +33,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::tool::image::ToolImage;
-use crate::workspace::Workspace;
-use crate::workspace::content::{DirectoryChange, FileChange, SeenVersion};
+use crate::workspace::content::{DirectoryChange, FileChange, ModeChange, SeenVersion};
+use crate::workspace::{FileVersion, Workspace};
 
 /// Kind of effect a tool has; gates and review mode depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -311,6 +311,12 @@ pub struct ToolOutput {
     /// intent.
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub directories: Box<[DirectoryChange]>,
+    /// Files whose permissions alone a command changed.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    pub modes: Box<[ModeChange]>,
+    /// The changed files as the call left them, for a rewind to this point.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    pub versions: Box<[FileVersion]>,
     /// Whether the call was cancelled before it completed.
     #[serde(default, skip_serializing_if = "is_false")]
     pub aborted: bool,

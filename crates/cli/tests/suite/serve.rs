@@ -375,3 +375,30 @@ fn the_openapi_document_is_current() {
         "schema/openapi.json is not current: UPDATE_SCHEMA=1 cargo nextest run -p fusee-cli openapi"
     );
 }
+
+#[test]
+fn a_run_in_the_background_is_answered_told_something_and_cancelled() {
+    let (project, model) = project(&[
+        Line::call("write_file", json!({ "path": "a.txt", "content": "a" })),
+        Line::text("Never said.").delay_ms(60_000),
+        Line::text("Never said either.").delay_ms(60_000),
+    ]);
+    run(&project, &model).args(["--detach", "--approve", "ask", "--run-id", "far"]).run().exits(0);
+    let site = Site::start(&project, &[]);
+    let question = site.wait_for_question();
+    assert_eq!((&question["run"], &question["working"]), (&json!("far"), &json!(true)));
+    let allow = json!({ "id": question["id"], "decision": "allow" });
+    assert_eq!(site.post("/api/runs/far/approve", &allow).json()["state"], "taken");
+    assert_eq!(site.post("/api/runs/far/approve", &allow).status, 409, "it is answered");
+    site.wait_for_event("far", "tool_result");
+    assert_eq!(project.read("a.txt"), "a");
+    let told = site.post("/api/runs/far/message", &json!({ "text": "Hurry up." }));
+    assert_eq!(told.status, 201, "{told:?}");
+    assert_eq!(told.json()["run"], "far");
+    site.wait_for_event("far", "message");
+    assert_eq!(site.post("/api/runs/far/cancel", &json!({})).status, 200);
+    site.wait_for_event("far", "task_complete");
+    let shown = site.get("/api/runs/far").json();
+    assert_eq!(shown["state"], "cancelled");
+    assert_eq!(site.post("/api/runs/far/cancel", &json!({})).status, 409, "it has ended");
+}

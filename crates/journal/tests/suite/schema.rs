@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use fusee_journal::event::{
-    CallFate, ChangeKind, ErrorCode, ErrorDetail, FilesLocated, FlowStageReport, LocatedFile, PhaseSource,
-    ReadCache, Role, Sample, StageStatus, TaskComplete, TaskReport, TaskStarted, TaskStatus, ToolResult,
-    TurnType, Verification, json_schema,
+    CallFate, ChangeKind, ErrorCode, ErrorDetail, FilesLocated, FlowStageReport, HookDecision, HookRun,
+    LocatedFile, NetworkAccess, NetworkVerdict, PhaseSource, ReadCache, Role, Sample, StageStatus,
+    TaskComplete, TaskReport, TaskStarted, TaskStatus, ToolResult, TurnType, Verification, json_schema,
 };
 use fusee_journal::{Branch, Event, EventRecord};
 use serde_json::{Value, json};
@@ -107,6 +107,14 @@ fn every_event() -> Vec<Event> {
         Event::TaskReport(report(Some(text()))),
         Event::TaskReportInvalid { task_id: text(), problems: vec![text()] },
         Event::Gap { from: 1, to: 2 },
+        Event::Hook(HookRun {
+            event: text(),
+            command: text(),
+            decision: HookDecision::None,
+            call_id: None,
+            reason: None,
+            duration_ms: 3,
+        }),
         Event::FlowChosen { flow: text(), reason: text() },
         Event::FilesLocated(FilesLocated {
             files: vec![LocatedFile { path: text(), reason: text() }],
@@ -182,7 +190,25 @@ fn every_event() -> Vec<Event> {
             error: (status == TaskStatus::Failed).then_some(error),
         })
     });
-    some.into_iter().chain(fates).chain(changes).chain(errors).chain(ends).collect()
+    let decisions = [
+        HookDecision::Failed,
+        HookDecision::Allow,
+        HookDecision::Ask,
+        HookDecision::Deny,
+        HookDecision::Block,
+        HookDecision::Stop,
+    ]
+    .map(|decision| {
+        let (call_id, reason) = (Some(text()), Some(text()));
+        Event::Hook(HookRun { event: text(), command: text(), decision, call_id, reason, duration_ms: 3 })
+    });
+    let verdicts =
+        [NetworkVerdict::Allowed, NetworkVerdict::Refused, NetworkVerdict::Failed].map(|verdict| {
+            let reason = (verdict != NetworkVerdict::Allowed).then(text);
+            Event::Network(NetworkAccess { host: text(), port: 443, verdict, reason })
+        });
+    let some = some.into_iter().chain(decisions).chain(verdicts);
+    some.chain(fates).chain(changes).chain(errors).chain(ends).collect()
 }
 
 fn report(error: Option<String>) -> TaskReport {

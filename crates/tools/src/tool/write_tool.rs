@@ -78,7 +78,8 @@ fn done(changed: Vec<FileChange>, answer: String, context: &CallContext) -> Tool
         .iter()
         .filter_map(|change| Some(SeenVersion { path: change.path.clone(), hash: change.after? }))
         .collect();
-    let output = ToolOutput { seen, changed, ..ToolOutput::done(answer) };
+    let versions = context.workspace.versions_of(&changed);
+    let output = ToolOutput { seen, changed, versions, ..ToolOutput::done(answer) };
     context.workspace.record_output(&output);
     output
 }

@@ -84,7 +84,7 @@ fn settings(steps: &[StepRow]) -> Option<&Value> {
 fn is_work(step: &StepRow) -> bool {
     match step.kind {
         StepKind::Settings | StepKind::Environment => false,
-        StepKind::Model | StepKind::Tool | StepKind::Wait | StepKind::FanOut => true,
+        StepKind::Model | StepKind::Tool | StepKind::Wait | StepKind::FanOut | StepKind::Hook => true,
     }
 }
 

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use crate::agent::conversation::sectioned_prompt::Expansion;
 use crate::agent::flow::{ProtectedTests, protected_answer};
 use crate::agent::session::Session;
+use crate::agent::tool_calls::call_hooks;
 use crate::agent::tool_calls::command_effects::{
     perform, recover_interrupted, restore, save_backup, within as within_time,
 };
@@ -99,6 +100,7 @@ impl ToolExecutor<'_> {
                 reason: question.reason.clone(),
             },
         );
+        call_hooks::notify(self, &question).await?;
         let wait = UserWait {
             engine: &**self.engine,
             branch: self.branch,
@@ -306,9 +308,10 @@ fn to_value(value: &impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }
 
-/// Removes known secrets from the output of a tool.
+/// Removes known secrets from the output of a tool and from the versions of files stored with it.
 fn clean(secrets: &Secrets, mut output: ToolOutput) -> ToolOutput {
     secrets.remove_from(&mut output.content);
+    output.versions.iter_mut().for_each(|version| version.withhold(secrets));
     output
 }
 
