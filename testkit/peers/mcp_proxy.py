@@ -18,10 +18,12 @@ class Proxy(BaseHTTPRequestHandler):
         pass
 
     def forward(self):
-        own = f"127.0.0.1:{self.server.server_port}"
-        headers = {name: value for name, value in self.headers.items() if name.lower() not in ("host", "connection")}
-        headers["Host"] = target if self.headers["host"] in (own, own.replace("127.0.0.1", "localhost")) else self.headers["host"]
-        headers["Authorization"] = "Bearer " + token
+        port = self.server.server_port
+        headers = {name.lower(): value for name, value in self.headers.items() if name.lower() != "connection"}
+        for name in headers.keys() & {"host", "origin"}:
+            for own in (f"127.0.0.1:{port}", f"localhost:{port}"):
+                headers[name] = headers[name].replace(own, target)
+        headers["authorization"] = "Bearer " + token
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
         connection = http.client.HTTPConnection(target)
         connection.request(self.command, self.path, body, headers)

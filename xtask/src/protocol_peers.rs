@@ -1,5 +1,5 @@
 //! Published programs that speak our protocols, for the tests: MCP and ACP clients and OpenTelemetry's messages from PyPI,
-//! the MCP inspector and ACP clients from npm, installed once into the target directory.
+//! the MCP inspector and conformance suite and ACP clients from npm, installed once into the target directory.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,8 @@ const VARIABLE: &str = "FUSEE_PROTOCOL_PEERS";
 
 const PYTHON: [&str; 3] = ["mcp==2.3.0", "agent-client-protocol==0.12.1", "opentelemetry-proto==1.45.2"];
 
-const NODE: [&str; 4] = [
+const NODE: [&str; 5] = [
+    "@modelcontextprotocol/conformance@0.1.16",
     "@modelcontextprotocol/inspector@2.12.0",
     "@agentclientprotocol/sdk@2.4.0",
     "acpx@0.19.1",

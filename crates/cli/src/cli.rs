@@ -80,7 +80,7 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
     ),
     ("Measurement", &["bench"]),
     ("History", &["runs", "show", "attach", "cancel", "replay", "serve"]),
-    ("Protocols", &["mcp", "acp"]),
+    ("Protocols", &["mcp", "mcp-login", "acp"]),
     ("Setup", &["init", "config", "trust", "approvals", "doctor", "models", "completions", "docs"]),
 ];
 

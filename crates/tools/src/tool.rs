@@ -132,7 +132,7 @@ pub trait Tool: Send + Sync {
     /// `aborted` set.
     fn perform<'a>(&'a self, prepared: PreparedCall, context: &'a CallContext) -> BoxFuture<'a, ToolOutput>;
 
-    /// The rest of a call whose output had a [`question`](ToolOutput::question), to be made like a call of its own.
+    /// The rest of a call whose output [asks the user](ToolOutput::asks_user), to be made like a call of its own.
     /// `answer` is `None` if nobody answered.
     fn answered(&self, call_id: &str, answer: Option<String>) -> Option<Arc<dyn Tool>> {
         let _ = (call_id, answer);
@@ -317,9 +317,10 @@ pub struct ToolOutput {
     /// known. The last line of `content` says why.
     #[serde(default, skip_serializing_if = "is_false")]
     pub stops_task: bool,
-    /// Question to the user, on whose answer the rest of the call depends; see [`Tool::answered`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub question: Option<String>,
+    /// Whether `content` is a question to the user, on whose answer the rest of the call depends; see
+    /// [`Tool::answered`].
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub asks_user: bool,
     /// Images shown to the model along with `content`.
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub images: Box<[ToolImage]>,

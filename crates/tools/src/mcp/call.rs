@@ -30,7 +30,7 @@ pub(super) struct Call {
     params: CallToolRequestParams,
     pending: PendingRequest,
     /// Questions of the last result that are not answered yet.
-    inputs: VecDeque<(String, ElicitRequestParams)>,
+    inputs: VecDeque<(String, Box<ElicitRequestParams>)>,
     responses: InputResponses,
     rounds: u32,
     until: Instant,
@@ -41,7 +41,7 @@ pub(super) enum CallStep {
     /// The `result` of the response.
     Done(Value),
     /// A question to the user.
-    Question(ElicitRequestParams, ReplyTo),
+    Question(Box<ElicitRequestParams>, ReplyTo),
 }
 
 /// Where the answer to a question goes.
@@ -93,10 +93,10 @@ impl Call {
                 Arrival::Question(question, reply) => {
                     return Ok(CallStep::Question(question, ReplyTo::Request(reply)));
                 }
-                Arrival::Answer(ServerResult::InputRequiredResult(result)) => self.repeat(result).await?,
-                Arrival::Answer(result) => {
-                    return Ok(CallStep::Done(serde_json::to_value(result).unwrap_or_default()));
-                }
+                Arrival::Answer(result) => match *result {
+                    ServerResult::InputRequiredResult(result) => self.repeat(result).await?,
+                    result => return Ok(CallStep::Done(serde_json::to_value(result).unwrap_or_default())),
+                },
             }
         }
     }
@@ -125,7 +125,7 @@ impl Call {
         self.params.input_responses = None;
         for (key, request) in result.input_requests.unwrap_or_default() {
             match request {
-                InputRequest::Elicitation(request) => self.inputs.push_back((key, request.params)),
+                InputRequest::Elicitation(request) => self.inputs.push_back((key, Box::new(request.params))),
                 InputRequest::ListRoots(_) => {
                     self.responses.insert(key, json!({ "roots": [] }));
                 }

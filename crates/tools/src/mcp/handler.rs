@@ -19,7 +19,7 @@ const MAX_WAITING: usize = 64;
 #[derive(Debug)]
 pub(super) enum CallMessage {
     Progress(String),
-    Question(ElicitRequestParams, oneshot::Sender<ElicitResult>),
+    Question(Box<ElicitRequestParams>, oneshot::Sender<ElicitResult>),
 }
 
 /// Receives what a server sends, and passes it to the calls.
@@ -76,7 +76,8 @@ impl ClientHandler for Handler {
     ) -> Result<ElicitResult, ErrorData> {
         let (reply, answer) = oneshot::channel();
         let call = self.calls.lock().first().map(|(_, call)| call.clone());
-        let is_asked = call.is_some_and(|call| call.try_send(CallMessage::Question(request, reply)).is_ok());
+        let is_asked =
+            call.is_some_and(|call| call.try_send(CallMessage::Question(Box::new(request), reply)).is_ok());
         let declined = ElicitResult::new(ElicitationAction::Decline);
         Ok(if is_asked { answer.await.unwrap_or(declined) } else { declined })
     }

@@ -31,9 +31,9 @@ pub(super) struct Patience {
 
 /// What a server sent in response to a request.
 pub(super) enum Arrival {
-    Answer(ServerResult),
+    Answer(Box<ServerResult>),
     /// A question to the user, and where its answer goes.
-    Question(ElicitRequestParams, oneshot::Sender<ElicitResult>),
+    Question(Box<ElicitRequestParams>, oneshot::Sender<ElicitResult>),
 }
 
 type Response = Result<Result<ServerResult, ServiceError>, oneshot::error::RecvError>;
@@ -101,7 +101,7 @@ impl PendingRequest {
     async fn answer(&mut self, response: Response) -> Result<Arrival, RequestFailure> {
         self.is_answered = true;
         match response {
-            Ok(Ok(result)) => Ok(Arrival::Answer(result)),
+            Ok(Ok(result)) => Ok(Arrival::Answer(Box::new(result))),
             Ok(Err(ServiceError::McpError(error))) => Err(RequestFailure::Refused(error)),
             Ok(Err(ServiceError::TransportSend(error))) if !self.connection.is_program() => {
                 Err(transport_failure(&error).0)

@@ -221,9 +221,9 @@ fn ask(
     waiting: &WaitingCalls,
     context: &CallContext,
 ) -> ToolOutput {
-    let question = call.form.question(&offered.server);
+    let content = call.form.question(&offered.server);
     waiting.lock().insert(context.call_id.clone(), call);
-    ToolOutput { question: Some(question), ..ToolOutput::default() }
+    ToolOutput { content, asks_user: true, ..ToolOutput::default() }
 }
 
 /// The output of a call that ended; `None` if it was cancelled.

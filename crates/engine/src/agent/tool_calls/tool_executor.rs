@@ -139,8 +139,8 @@ impl ToolExecutor<'_> {
         arguments: Value,
     ) -> Result<(CallRecord, StepMeta), RunAborted> {
         let (mut made, mut tool) = (self.make_once(call_id, tool, arguments).await?, Arc::clone(tool));
-        while let Some(question) = made.0.output.question.take() {
-            let answer = self.ask_text(call_id, &question).await?;
+        while made.0.output.asks_user {
+            let answer = self.ask_text(call_id, &made.0.output.content).await?;
             let Some(rest) = tool.answered(call_id, answer.clone()) else { break };
             let duration_ms = made.1.duration_ms;
             made = self.make_once(call_id, &rest, json!({ "answer": answer })).await?;
