@@ -82,10 +82,14 @@ fn can_continue(row: &RunRow, settings: &RunSpec) -> bool {
     row.status != RunStatus::Open || settings.origin.is_some()
 }
 
-/// The newest open run.
+/// The newest open run, if possible one that no process works on.
 pub(crate) fn newest_open(journal: &Journal) -> Result<RunRow, CliError> {
     let mut runs = journal.runs()?;
-    for open in runs.iter().filter(|run| run.status == RunStatus::Open) {
+    let (live, interrupted): (Vec<&RunRow>, Vec<&RunRow>) = runs
+        .iter()
+        .filter(|run| run.status == RunStatus::Open)
+        .partition(|run| journal.is_worked_on(&run.id));
+    for open in interrupted.into_iter().chain(live) {
         // A run that was killed before it started cannot be resumed; the next run removes it.
         if !journal.is_unstarted(open)? {
             return Ok(open.clone());

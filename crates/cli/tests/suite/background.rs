@@ -206,7 +206,13 @@ fn a_killed_worker_is_interrupted_within_a_second_and_resumes_in_the_background(
     assert!(table.lines().nth(1).unwrap().contains("interrupted"), "{table}");
     fusee(&project).args(["attach", "r"]).run().exits(1);
     fusee(&project).args(["cancel", "r"]).run().exits(2);
-    assert_eq!(fusee(&project).args(["resume", "r", "--detach"]).run().exits(0).stdout, "r\n");
+    // A run that somebody works on is not the one to resume.
+    detached(&project, &model, "other").args(["--approve", "ask"]).run().exits(0);
+    wait_for_state(&project, "other", "needs_you");
+    let held = fusee(&project).args(["resume", "other"]).run().exits(2);
+    assert!(held.stderr.contains("`fusee attach other` watches it"), "{}", held.stderr);
+    assert_eq!(fusee(&project).args(["resume", "--detach"]).run().exits(0).stdout, "r\n");
+    fusee(&project).args(["cancel", "other"]).run().exits(0);
     wait_for_state(&project, "r", "needs_you");
     fusee(&project).args(["attach", "r"]).stdin("y\n").run().exits(0);
     assert_eq!(project.read("a.txt"), "a");

@@ -7,7 +7,7 @@ use fusee_testkit::project::Project;
 use fusee_testkit::script::Line;
 use serde_json::{Value, json};
 
-use crate::support::fusee;
+use crate::support::{binary, fusee};
 use crate::terminal::Terminal;
 
 fn chat(project: &Project, lines: &[Line]) -> Terminal {
@@ -157,4 +157,26 @@ fn status_and_cost_describe_the_conversation_and_init_asks_for_a_file() {
     terminal.until("conversation  1 message, the last one");
     terminal.say("/cost");
     terminal.until("1 message, 1 model reply,");
+}
+
+#[test]
+fn ctrl_z_suspends_and_fg_restores_the_screen() {
+    let project = Project::new();
+    let model = project.script(&[Line::text("Awake.")]);
+    let command = format!("set -m; {} --model {model}; echo STOPPED; read -r _; fg", binary());
+    let terminal = Terminal::start(&project, &command);
+    terminal.until("/help ·");
+    terminal.tmux(&["send-keys", "-l", "half a mess"]);
+    terminal.until("> half a mess");
+    terminal.keys(&["C-z"]);
+    let stopped = terminal.until("STOPPED");
+    assert!(!stopped.contains("> half a mess"), "the area is cleared: {stopped}");
+    // The terminal is the shell's again: it reads a line.
+    terminal.keys(&["Enter"]);
+    terminal.until("> half a mess");
+    terminal.say("age");
+    terminal.until("● half a message");
+    terminal.until("Awake.");
+    terminal.say("/quit");
+    terminal.until("LEFT 0");
 }

@@ -28,7 +28,7 @@ impl Terminal {
         Self::start(project, &format!("python3 {} {call} {} {arguments}", wrapper.display(), binary()))
     }
 
-    fn start(project: &Project, command: &str) -> Self {
+    pub(crate) fn start(project: &Project, command: &str) -> Self {
         let socket = project.scratch("tmux").display().to_string();
         // ctrl-c is for the program; the shell around it must survive.
         let line = format!("trap : INT; {command}; echo LEFT $?; exec sleep 1000");
@@ -46,7 +46,7 @@ impl Terminal {
         Self { socket }
     }
 
-    fn tmux(&self, arguments: &[&str]) -> String {
+    pub(crate) fn tmux(&self, arguments: &[&str]) -> String {
         let output =
             Command::new("tmux").arg("-u").arg("-S").arg(&self.socket).args(arguments).output().unwrap();
         assert!(output.status.success(), "tmux {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
