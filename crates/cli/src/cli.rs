@@ -79,7 +79,7 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
         ],
     ),
     ("Measurement", &["bench"]),
-    ("History", &["runs", "show", "attach", "cancel", "replay", "serve"]),
+    ("History", &["runs", "show", "attach", "cancel", "replay", "rewind", "fork", "adopt", "serve"]),
     ("Protocols", &["mcp", "mcp-login", "acp"]),
     ("Setup", &["init", "config", "trust", "approvals", "doctor", "models", "completions", "docs"]),
 ];

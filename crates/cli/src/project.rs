@@ -41,6 +41,7 @@ const IGNORED: &str = "\
 /memory.*
 /output/
 /aside/
+/undone/
 /locks/
 /logs/
 ";

@@ -58,7 +58,7 @@ fn the_folder_keeps_itself_out_of_version_control_and_leaves_an_own_file_alone()
     let text = fs::read_to_string(place.path().join(".gitignore")).unwrap();
     assert_eq!(
         text.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>(),
-        ["/.gitignore", "/journal.db*", "/memory.*", "/output/", "/locks/", "/logs/"]
+        ["/.gitignore", "/journal.db*", "/memory.*", "/output/", "/aside/", "/undone/", "/locks/", "/logs/"]
     );
     fs::write(place.path().join(".gitignore"), "mine").unwrap();
     assert!(!make_ignore_file(place.path()).unwrap());

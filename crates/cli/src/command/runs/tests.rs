@@ -36,7 +36,7 @@ async fn runs_are_listed_with_what_they_were_asked() {
     begin(id, "Say it").await.finish(RunStatus::Failed).await.unwrap();
     assert_eq!(
         table(40),
-        "RUN        AGE  REQUEST\n01a1e34b   1 h  failed: Say it\na-longer   1 h  interrupted: Write a v…\n\
+        "RUN        AGE  REQUEST\n01a1e34b   1 h  failed: Say it\na-longer   1 h  interrupted: Write a ve…\n\
          first      1 h  Fix the bug\n"
     );
     let ended = listed_json(&rows[1]);

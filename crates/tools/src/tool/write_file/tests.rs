@@ -6,8 +6,16 @@ use insta::assert_snapshot;
 use serde_json::json;
 
 use crate::test_support::TestWorkspace;
-use crate::tool::{InterruptedOutcome, ToolOutput};
+use crate::tool::{FileEffects, InterruptedOutcome, ToolOutput};
 use crate::workspace::content::{ContentHash, FileChange, SeenVersion};
+use crate::workspace::{BackupContent, FileVersion};
+
+/// The version of a text file that a call left.
+fn version(path: &str, text: &str) -> Box<FileEffects> {
+    let content = BackupContent::Text(text.to_owned());
+    let version = FileVersion { path: path.to_owned(), via: None, mode: 0o100_644, content };
+    Box::new(FileEffects { versions: Box::new([version]), ..FileEffects::default() })
+}
 
 #[test]
 fn a_new_file_is_made_with_its_directories() {
@@ -24,6 +32,7 @@ fn a_new_file_is_made_with_its_directories() {
                 after: Some(hash),
                 mode: None
             }],
+            effects: version("a/b/c.txt", "one\ntwo\n"),
             ..ToolOutput::done("Created `a/b/c.txt` (2 lines, 8 bytes).")
         }
     );
@@ -116,6 +125,7 @@ fn an_interrupted_write_is_settled_by_content() {
             after: Some(after),
             mode: None,
         }],
+        effects: version("a", "two\n"),
         ..ToolOutput::done("Done: `a` changed as asked (the run was interrupted in between).")
     };
     assert_eq!(trial.settle("write_file", &arguments, &intent), InterruptedOutcome::Done(done));
