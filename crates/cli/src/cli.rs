@@ -80,6 +80,8 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
     ),
     ("Measurement", &["bench"]),
     ("History", &["runs", "show", "replay", "serve"]),
+    #[cfg(feature = "restate")]
+    ("Engine", &["worker", "attach", "cancel", "pull", "dev-engine"]),
     ("Protocols", &["mcp", "acp"]),
     ("Setup", &["init", "config", "trust", "approvals", "doctor", "models", "completions", "docs"]),
 ];

@@ -10,6 +10,8 @@ pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod docs;
 pub(crate) mod doctor;
+#[cfg(feature = "restate")]
+pub(crate) mod engine;
 pub(crate) mod fmt;
 pub(crate) mod init;
 pub(crate) mod launcher;
@@ -56,6 +58,16 @@ pub(crate) enum Command {
     Replay(replay::ReplayArgs),
     #[cfg(feature = "serve")]
     Serve(serve::ServeArgs),
+    #[cfg(feature = "restate")]
+    Attach(engine::attach::AttachArgs),
+    #[cfg(feature = "restate")]
+    Cancel(engine::cancel::CancelArgs),
+    #[cfg(feature = "restate")]
+    Pull(engine::pull::PullArgs),
+    #[cfg(feature = "restate")]
+    Worker(engine::worker::WorkerArgs),
+    #[cfg(feature = "restate")]
+    DevEngine(engine::dev_engine::DevEngineArgs),
     Prompt(prompt::PromptArgs),
     Templates(templates::TemplatesArgs),
     Workflows(workflows::WorkflowsArgs),
@@ -99,6 +111,10 @@ impl Command {
             Self::Mcp(_) => ToolUse::Run,
             #[cfg(feature = "acp")]
             Self::Acp(_) => ToolUse::Run,
+            #[cfg(feature = "restate")]
+            Self::Worker(_) => ToolUse::Run,
+            #[cfg(feature = "restate")]
+            Self::Attach(_) | Self::Cancel(_) | Self::Pull(_) | Self::DevEngine(_) => ToolUse::None,
             Self::Doctor(_) => ToolUse::Probed,
             Self::Runs(_)
             | Self::Show(_)
@@ -126,10 +142,13 @@ impl Command {
 impl Command {
     /// Whether the command answers requests while runs work.
     pub(crate) fn serves(&self) -> bool {
-        #[cfg(feature = "serve")]
-        return matches!(self, Self::Serve(_));
-        #[cfg(not(feature = "serve"))]
-        false
+        match self {
+            #[cfg(feature = "serve")]
+            Self::Serve(_) => true,
+            #[cfg(feature = "restate")]
+            Self::Worker(_) => true,
+            _ => false,
+        }
     }
 }
 
@@ -155,10 +174,20 @@ impl Command {
             Self::Bench(args) => Box::pin(bench::bench(args, process)).await,
             Self::Resume(args) => Box::pin(resume::resume(args, process)).await,
             Self::Runs(args) => runs::runs(args, process).await,
-            Self::Show(args) => show::show(&args, process),
+            Self::Show(args) => show::show(&args, process).await,
             Self::Replay(args) => replay::replay(args, process).await,
             #[cfg(feature = "serve")]
             Self::Serve(args) => Box::pin(serve::serve(args, process)).await,
+            #[cfg(feature = "restate")]
+            Self::Attach(args) => Box::pin(engine::attach::attach(args, process)).await,
+            #[cfg(feature = "restate")]
+            Self::Cancel(args) => engine::cancel::cancel(&args, process).await,
+            #[cfg(feature = "restate")]
+            Self::Pull(args) => Box::pin(engine::pull::pull(&args, process)).await,
+            #[cfg(feature = "restate")]
+            Self::Worker(args) => Box::pin(engine::worker::worker(args, process)).await,
+            #[cfg(feature = "restate")]
+            Self::DevEngine(args) => engine::dev_engine::dev_engine(&args, process).await,
             Self::Prompt(args) => prompt::prompt(&args, process),
             Self::Templates(args) => templates::templates(args, process),
             Self::Workflows(args) => workflows::workflows(&args, process),

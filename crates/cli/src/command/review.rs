@@ -56,6 +56,9 @@ pub(crate) struct ReviewArgs {
     gates: ApprovalFlags,
     #[command(flatten)]
     limits: LimitFlags,
+    #[cfg(feature = "restate")]
+    #[command(flatten)]
+    engine: crate::config::flags::EngineFlags,
 }
 
 /// The subject of a review. Also the arguments of `/review` in the chat.
@@ -142,6 +145,8 @@ pub(crate) async fn review(args: ReviewArgs, process: &Process) -> Result<ExitSt
         model: args.model,
         gates: args.gates,
         limits: args.limits,
+        #[cfg(feature = "restate")]
+        engine: args.engine,
         ..RunArgs::default()
     };
     super::run::review(args, review, process).await

@@ -23,7 +23,7 @@ pub(crate) async fn watch(
     show: &UiOptions,
     past: &[EventRecord],
 ) -> Result<(ExitStatus, Option<RunOutcome>), CliError> {
-    let StartedRun { running, header, log } = started;
+    let StartedRun { running, header, log, .. } = started;
     let (run, cancel) = (running.id().clone(), running.cancellation());
     let mut face = show.open_ui(header, cancel.clone());
     past.iter().for_each(|event| face.note_rendered(event));

@@ -65,6 +65,9 @@ pub(crate) struct StartedRun {
     pub(crate) header: RunHeader,
     /// Writes the log file, if one is configured.
     pub(crate) log: Option<UiThread>,
+    /// The journal of a run that a worker works on, until the end of the display.
+    #[cfg(feature = "restate")]
+    pub(crate) copy: Option<super::engine::CopyFolder>,
 }
 
 impl<'p> RunSetup<'p> {
@@ -108,14 +111,27 @@ impl<'p> RunSetup<'p> {
         spec: &RunSpec,
         process: &'p Process,
     ) -> Result<Self, CliError> {
+        let open = || project.open_journal(config.journal());
+        let journal = process.journals.get_or_open(&project.journal, open)?;
+        Self::reopen_on(journal, project, config, show, resolved, spec, process).await
+    }
+
+    /// Sets up a run whose settings are complete, on this journal.
+    pub(crate) async fn reopen_on(
+        journal: Journal,
+        project: Project,
+        config: Config,
+        show: UiOptions,
+        resolved: ResolvedModel,
+        spec: &RunSpec,
+        process: &'p Process,
+    ) -> Result<Self, CliError> {
         let display = spec.traits.display.map(|display| DisplayNumber::from(display.number));
         let sandbox =
             activate(spec.sandbox, spec.sandbox_options.clone(), &spec.workspace, display, process).await;
         let model = open_model(&resolved, spec.record.as_deref(), process)?;
         Self::finish(Self {
-            journal: process
-                .journals
-                .get_or_open(&project.journal, || project.open_journal(config.journal()))?,
+            journal,
             servers: mcp_servers::for_resume(&spec.mcp, &config, &spec.workspace, process),
             process,
             project,
@@ -217,7 +233,13 @@ impl<'p> RunSetup<'p> {
         trace(&running);
         let log =
             log.map(|file| ui::watch(Box::new(Log::new(file, phases)), running.events())).transpose()?;
-        Ok(StartedRun { running, header, log })
+        Ok(StartedRun {
+            running,
+            header,
+            log,
+            #[cfg(feature = "restate")]
+            copy: None,
+        })
     }
 
     /// Resumes a run with these settings, model and servers; `approver` replaces the one of the UI.
@@ -242,7 +264,28 @@ impl<'p> RunSetup<'p> {
         trace(&running);
         let log =
             log.map(|file| ui::watch(Box::new(Log::new(file, phases)), running.events())).transpose()?;
-        Ok(StartedRun { running, header, log })
+        Ok(StartedRun {
+            running,
+            header,
+            log,
+            #[cfg(feature = "restate")]
+            copy: None,
+        })
+    }
+
+    /// Starts a run whose settings are complete, with this model.
+    #[cfg(feature = "restate")]
+    pub(crate) async fn start_complete(
+        &self,
+        run: &RunId,
+        spec: RunSpec,
+        model: Arc<dyn Model>,
+        approver: &Arc<dyn Approver>,
+    ) -> Result<StartedRun, CliError> {
+        let builder = RunBuilder::new(spec, self.journal.clone(), model);
+        let mut builder = self.add_process_parts(builder, &self.servers);
+        builder.deps.approver = Arc::clone(approver);
+        self.start(builder, Some(run.clone())).await
     }
 
     /// Tells the commands of a run which trace they belong to, and what traces the run once it works.
@@ -266,7 +309,7 @@ impl<'p> RunSetup<'p> {
     }
 
     /// Opens the configured log file, to append to it.
-    fn log_file(&self) -> Result<Option<BufWriter<File>>, CliError> {
+    pub(super) fn log_file(&self) -> Result<Option<BufWriter<File>>, CliError> {
         let Some(name) = self.config.text("log_file") else { return Ok(None) };
         let path = self.project.directory.join(name);
         let file = File::options().append(true).create(true).open(&path);
