@@ -21,6 +21,9 @@ const OLDEST: (&str, (u64, u64)) = ("1.5", (1, 5));
 /// How long a request that waits for nothing may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// How long a worker may take to say that it is alive.
+const HEALTH: Duration = Duration::from_secs(5);
+
 /// Pause after a failed request, and how often requests that wait are tried while the engine is away.
 const PAUSE: Duration = Duration::from_millis(500);
 const TRIES: u32 = 240;
@@ -47,9 +50,9 @@ pub struct ListedRun {
     pub title: String,
 }
 
-/// An invocation that its worker does not answer for.
+/// An invocation that has begun on a worker.
 #[derive(Debug, Deserialize)]
-pub(crate) struct StuckInvocation {
+pub(crate) struct PinnedInvocation {
     pub(crate) id: String,
     pub(crate) deployment: String,
 }
@@ -97,17 +100,20 @@ impl Engine {
     pub(crate) async fn is_alive(&self, deployment: &str) -> Result<bool, EngineError> {
         let url = format!("{}/deployments/{deployment}", self.admin);
         let found: Deployment = self.send(Method::GET, &url, None, Some(PATIENCE)).await?;
-        // Workers speak HTTP/2 only; an answer in any form says that something listens.
-        let address = found.uri.trim_start_matches("http://").trim_end_matches('/').to_owned();
-        let connected = tokio::time::timeout(PAUSE * 4, tokio::net::TcpStream::connect(address)).await;
-        Ok(matches!(connected, Ok(Ok(_))))
+        // Workers speak HTTP/2 only. A process that is stopped accepts connections, but does not answer.
+        let health = format!("{}/health", found.uri.trim_end_matches('/'));
+        let client = reqwest::Client::builder().http2_prior_knowledge().no_proxy().timeout(HEALTH).build();
+        match client {
+            Ok(client) => Ok(client.get(health).send().await.is_ok()),
+            Err(error) => Err(EngineError::Unreachable { url: health, cause: chain(&error) }),
+        }
     }
 
-    /// Invocations that are tried again and again on workers other than `own`.
-    pub(crate) async fn stuck(&self, own: &str) -> Result<Vec<StuckInvocation>, EngineError> {
+    /// Invocations that workers other than `own` are responsible for.
+    pub(crate) async fn elsewhere(&self, own: &str) -> Result<Vec<PinnedInvocation>, EngineError> {
         self.query(&format!(
             "SELECT id, pinned_deployment_id AS deployment FROM sys_invocation WHERE \
-             target_service_name = '{SERVICE}' AND status IN ('backing-off', 'paused') AND \
+             target_service_name = '{SERVICE}' AND status IN ('running', 'backing-off', 'paused') AND \
              pinned_deployment_id IS NOT NULL AND pinned_deployment_id != '{own}' LIMIT 100"
         ))
         .await

@@ -23,6 +23,8 @@ pub(crate) async fn watch(
     show: &UiOptions,
     past: &[EventRecord],
 ) -> Result<(ExitStatus, Option<RunOutcome>), CliError> {
+    #[cfg(feature = "restate")]
+    let _copy = started.copy;
     let StartedRun { running, header, log, .. } = started;
     let (run, cancel) = (running.id().clone(), running.cancellation());
     let mut face = show.open_ui(header, cancel.clone());

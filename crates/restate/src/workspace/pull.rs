@@ -32,6 +32,9 @@ fn paths(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
+/// Outputs of commands that were too long for the model. They belong to the run, not to the user's work.
+const OUTPUTS: &str = ".fusee/output";
+
 /// What changed from one tree to another.
 pub fn changes(before: &FileTree, after: &FileTree) -> Vec<FileChange> {
     let change = |path: &TreePath, what| FileChange { path: path.to_path(), what };
@@ -46,6 +49,7 @@ pub fn changes(before: &FileTree, after: &FileTree) -> Vec<FileChange> {
         Some(old) if old != entry => Some(change(path, "changed")),
         Some(_) => None,
     }));
+    changes.retain(|change| !change.path.starts_with(OUTPUTS));
     changes.sort_by(|one, other| one.path.cmp(&other.path));
     changes
 }
