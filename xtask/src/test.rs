@@ -4,7 +4,8 @@ use std::io::{BufRead, BufReader, IsTerminal};
 use std::process::{Command, Stdio};
 
 use crate::{
-    Outcome, attack, bench_tools, mcp_servers, prerequisites, protocol_peers, real_model, restate, root, step, web,
+    Outcome, attack, bench_tools, mcp_servers, prerequisites, protocol_peers, real_model, restate, root,
+    step, web,
 };
 
 /// Runs unit and integration tests, then the suites with a real model and real MCP servers, and doc tests; all run even

@@ -14,8 +14,8 @@ use crate::mark::{Mark, Marks};
 use crate::reader::Reader;
 use crate::writer::{QueueSlot, Writer};
 use crate::{
-    Branch, Clock, EventRecord, GcReport, JournalError, OutgoingBatch, OwnerKey, Ownership, Relay, RunId, RunStatus, StepKey,
-    StepKind, gc, ops, owner, schema,
+    Branch, Clock, EventRecord, GcReport, JournalError, OutgoingBatch, OwnerKey, Ownership, Relay, RunId,
+    RunStatus, StepKey, StepKind, gc, ops, owner, schema,
 };
 
 /// The report of a run is among this many of its last events: only its end and what a resume adds follow.

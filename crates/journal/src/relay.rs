@@ -32,7 +32,8 @@ impl Relay {
 /// A batch that is not committed yet. Dropping it stops the run.
 pub struct OutgoingBatch(pub(crate) Batch);
 
-impl OutgoingBatch {    /// The rows of the batch as JSON.
+impl OutgoingBatch {
+    /// The rows of the batch as JSON.
     pub fn encode(&self) -> String {
         // Cannot fail: rows are made of strings and numbers.
         serde_json::to_string(&self.0.ops).unwrap_or_default()

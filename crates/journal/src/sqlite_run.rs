@@ -19,8 +19,8 @@ use crate::relay;
 use crate::subscription::EventStream;
 use crate::writer::{Batch, Commit, QueueSlot};
 use crate::{
-    Branch, Divergence, Event, Journal, JournalError, OutgoingBatch, RunAborted, RunId, RunStatus, StepKey, StepRequest,
-    StepRow,
+    Branch, Divergence, Event, Journal, JournalError, OutgoingBatch, RunAborted, RunId, RunStatus, StepKey,
+    StepRequest, StepRow,
 };
 
 mod fan_out;

@@ -194,7 +194,8 @@ impl Attempt {
             Err(error) => return Ok(Err(error)),
         };
         let control = handle.control();
-        let cancellation = tokio::spawn(cancelled(Arc::clone(&self.worker), self.run.clone(), control.clone()));
+        let cancellation =
+            tokio::spawn(cancelled(Arc::clone(&self.worker), self.run.clone(), control.clone()));
         let outcome = tokio::spawn(handle.outcome());
         let pending = None;
         Ok(Ok(Box::new(Work { journal, batches, pending, scan, control, outcome, cancellation, folder })))

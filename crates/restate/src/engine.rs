@@ -10,6 +10,7 @@ use reqwest::{Method, StatusCode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::log_entry::{LogEntry, PAGE, ReadEntries};
 use crate::run_order::{RunAbout, SERVICE};
@@ -23,6 +24,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How long a worker may take to say that it is alive.
 const HEALTH: Duration = Duration::from_secs(5);
+
+/// Beginning of a connection over HTTP/2: the preface and an empty frame of settings.
+const GREETING: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 
 /// Pause after a failed request, and how often requests that wait are tried while the engine is away.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -100,13 +104,21 @@ impl Engine {
     pub(crate) async fn is_alive(&self, deployment: &str) -> Result<bool, EngineError> {
         let url = format!("{}/deployments/{deployment}", self.admin);
         let found: Deployment = self.send(Method::GET, &url, None, Some(PATIENCE)).await?;
-        // Workers speak HTTP/2 only. A process that is stopped accepts connections, but does not answer.
-        let health = format!("{}/health", found.uri.trim_end_matches('/'));
-        let client = reqwest::Client::builder().http2_prior_knowledge().no_proxy().timeout(HEALTH).build();
-        match client {
-            Ok(client) => Ok(client.get(health).send().await.is_ok()),
-            Err(error) => Err(EngineError::Unreachable { url: health, cause: chain(&error) }),
-        }
+        let unreadable = |error: &dyn std::fmt::Display| EngineError::Unreadable(error.to_string());
+        let url = reqwest::Url::parse(&found.uri).map_err(|error| unreadable(&error))?;
+        let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+        let address = (host, url.port_or_known_default().unwrap_or(80));
+        let is_plain = url.scheme() == "http";
+        let answered = tokio::time::timeout(HEALTH, async {
+            let mut stream = tokio::net::TcpStream::connect(address).await?;
+            if is_plain {
+                // A process that is stopped accepts connections, but does not answer the greeting of HTTP/2.
+                stream.write_all(GREETING).await?;
+                stream.read_u8().await?;
+            }
+            Ok::<_, std::io::Error>(())
+        });
+        Ok(matches!(answered.await, Ok(Ok(()))))
     }
 
     /// Invocations that workers other than `own` are responsible for.
@@ -159,8 +171,7 @@ impl Engine {
         loop {
             let request = ReadEntries { from: entries.len() as u64, wait: false };
             let request = serde_json::to_value(request).unwrap_or_default();
-            let page: Vec<LogEntry> =
-                self.send(Method::POST, &url, Some(&request), Some(PATIENCE)).await?;
+            let page: Vec<LogEntry> = self.send(Method::POST, &url, Some(&request), Some(PATIENCE)).await?;
             let is_last = (page.len() as u64) < PAGE;
             entries.extend(page);
             if is_last {
@@ -240,7 +251,9 @@ impl Engine {
         let mut tries = 0;
         loop {
             match self.send(Method::POST, url, body, None).await {
-                Err(error @ (EngineError::Unreachable { .. } | EngineError::Refused { status: 500.., .. })) => {
+                Err(
+                    error @ (EngineError::Unreachable { .. } | EngineError::Refused { status: 500.., .. }),
+                ) => {
                     tries += 1;
                     if tries > TRIES {
                         return Err(error);

@@ -55,8 +55,7 @@ impl FuseeRun {
             let name = promise_of(n);
             let producer = Arc::clone(&attempt);
             // Does not run for an entry that the engine has recorded.
-            let produce =
-                move || async move { Ok(Json(producer.lock_owned().await.next_entry().await?)) };
+            let produce = move || async move { Ok(Json(producer.lock_owned().await.next_entry().await?)) };
             let Json(entry) = ctx.run(produce).name(name.clone()).await?;
             ctx.resolve_promise(&name, Json(entry.clone()));
             if let EntryContent::End(_) = entry.content {

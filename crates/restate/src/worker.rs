@@ -90,8 +90,8 @@ async fn accept(listener: TcpListener, endpoint: HyperEndpoint) {
         };
         // Entries are small, and the run waits for the answer to each.
         let _ = stream.set_nodelay(true);
-        let connection =
-            http2::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), endpoint.clone());
+        let connection = http2::Builder::new(TokioExecutor::new())
+            .serve_connection(TokioIo::new(stream), endpoint.clone());
         tokio::spawn(async move {
             // The engine connects again.
             let _ = connection.await;

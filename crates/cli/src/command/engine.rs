@@ -171,10 +171,8 @@ pub(crate) async fn list(url: &str, json: bool) -> Result<ExitStatus, CliError> 
         return Ok(ExitStatus::Completed);
     }
     let width = runs.iter().map(|run| run.run.len()).max().unwrap_or_default();
-    let text: String = runs
-        .iter()
-        .map(|run| format!("{:<width$}  {:<11}  {}\n", run.run, run.status, run.title))
-        .collect();
+    let text: String =
+        runs.iter().map(|run| format!("{:<width$}  {:<11}  {}\n", run.run, run.status, run.title)).collect();
     if text.is_empty() {
         stdio::error("the engine knows no runs\n");
     }

@@ -15,9 +15,9 @@ use super::run_setup::{RunSetup, RunTarget, StartedRun};
 use super::task;
 use super::unstarted_run::UnstartedRun;
 use crate::command::run_session;
-use crate::config::flags::{ApprovalFlags, DirectoryFlag, FlowFlags, LimitFlags, ModelFlags, RunIdFlag};
 #[cfg(feature = "restate")]
 use crate::config::flags::EngineFlags;
+use crate::config::flags::{ApprovalFlags, DirectoryFlag, FlowFlags, LimitFlags, ModelFlags, RunIdFlag};
 use crate::config::{Config, McpEntry, Value};
 use crate::model_selection;
 use crate::process::Process;

@@ -105,7 +105,10 @@ pub(crate) fn worker(project: &Project, engine: &Engine) -> Running {
     let mut worker = worker.limit(Duration::from_secs(300)).start();
     let begun = Instant::now();
     while deployments(&url) == before {
-        assert!(worker.is_running() && begun.elapsed() < Duration::from_secs(30), "the worker does not register");
+        assert!(
+            worker.is_running() && begun.elapsed() < Duration::from_secs(30),
+            "the worker does not register"
+        );
         std::thread::sleep(Duration::from_millis(50));
     }
     worker

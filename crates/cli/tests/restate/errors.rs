@@ -68,7 +68,11 @@ fn a_missing_worker_run_key_or_blob_is_told() {
     let elsewhere = project.home().join("other-blobs");
     let elsewhere = elsewhere.display().to_string();
     let lacking = fusee(&project, &engine, &["pull", "r", "--blobs", &elsewhere]).run().exits(1);
-    assert!(lacking.stderr.contains("is missing") && lacking.stderr.contains("--blobs"), "{}", lacking.stderr);
+    assert!(
+        lacking.stderr.contains("is missing") && lacking.stderr.contains("--blobs"),
+        "{}",
+        lacking.stderr
+    );
 
     // The client has a key, the worker has none: the run ends with the reason.
     let keyed = fusee(&project, &engine, &["run", "-m", "anthropic:claude-x", "x"]);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fusee_testkit::project::{Project, Running};
 use fusee_testkit::script::Line;
-use fusee_testkit::server::{Message, Server};
+use fusee_testkit::server::{Message, Reply, Server};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -49,7 +49,11 @@ fn a_worker_killed_during_a_command_is_replaced_and_the_command_does_not_run_aga
     assert_eq!((count(&events, "task_resumed"), count(&events, "task_complete")), (1, 1));
     let results: Vec<&Value> = events.iter().filter(|event| event["type"] == "tool_result").collect();
     assert_eq!(results.len(), 3);
-    assert!(results[1]["content"].as_str().is_some_and(|text| text.contains("interrupted")), "{}", results[1]);
+    assert!(
+        results[1]["content"].as_str().is_some_and(|text| text.contains("interrupted")),
+        "{}",
+        results[1]
+    );
     // The workspace is that of the last recorded entry: with the file of the first call, without the killed command's.
     let listing = results[2]["content"].as_str().unwrap_or_default();
     assert!(listing.contains("first\nkept") && !listing.contains("half.txt"), "{listing}");
@@ -62,12 +66,12 @@ fn a_worker_killed_during_a_model_call_is_replaced_and_recorded_replies_are_not_
     let project = Project::new();
     let server = Server::start(vec![
         Message::call("write_file", json!({"path": "a.txt", "content": "a\n"})).stream(),
-        Message::text("lost").stream().after(Duration::from_secs(60)),
+        Reply::silence(),
         Message::text("Finished.").stream(),
     ]);
     let first = worker(&project, &engine);
     let url = server.base_url();
-    let running = start(&project, &engine, &["-m", "openai:m", "--base-url", &url]);
+    let running = start(&project, &engine, &["-m", "openai:m", "--api", "chat", "--base-url", &url]);
     server.wait_for_requests(2, Duration::from_secs(60));
     let _second = worker(&project, &engine);
     first.signal(Signal::KILL);
@@ -115,7 +119,7 @@ fn a_worker_that_was_stopped_until_its_run_was_taken_over_does_nothing_more() {
     ]);
     let first = worker(&project, &engine);
     let url = server.base_url();
-    let running = start(&project, &engine, &["-m", "openai:m", "--base-url", &url]);
+    let running = start(&project, &engine, &["-m", "openai:m", "--api", "chat", "--base-url", &url]);
     server.wait_for_requests(1, Duration::from_secs(60));
     let _second = worker(&project, &engine);
     first.signal(Signal::STOP);

@@ -1,8 +1,8 @@
 //! A run whose batches another system records first, and its copy in another journal.
 
 use fusee_journal::{
-    Branch, DurableRun, JournalError, JournalOptions, OnceOutcome, Relay, RunAborted,
-    RunStatus, SqliteRun, StepKind,
+    Branch, DurableRun, JournalError, JournalOptions, OnceOutcome, Relay, RunAborted, RunStatus, SqliteRun,
+    StepKind,
 };
 use serde_json::Value;
 

@@ -109,11 +109,7 @@ fn walk(root: &Path) -> Result<(BTreeMap<TreePath, TreeEntry>, Vec<FoundFile>), 
             } else if found.is_file() {
                 bytes += found.len();
                 let changed = ((found.mtime(), found.mtime_nsec()), (found.ctime(), found.ctime_nsec()));
-                files.push(FoundFile {
-                    path,
-                    mode,
-                    stamp: (found.len(), found.ino(), changed.0, changed.1),
-                });
+                files.push(FoundFile { path, mode, stamp: (found.len(), found.ino(), changed.0, changed.1) });
             }
             if tree.len() + files.len() > ENTRIES || bytes > BYTES {
                 let limit = format!("{ENTRIES} files or {} GiB", BYTES >> 30);

@@ -50,7 +50,8 @@ pub(crate) async fn dev_engine(args: &DevEngineArgs, process: &Process) -> Resul
         Some(given) => directory.join(given),
         None => environment.state_folder().ok_or_else(no_home)?.join("dev-engine"),
     };
-    let failed = |error: std::io::Error| CliError::failed(format!("cannot run {}: {error}", server.display()));
+    let failed =
+        |error: std::io::Error| CliError::failed(format!("cannot run {}: {error}", server.display()));
     std::fs::create_dir_all(&folder)
         .map_err(|error| CliError::failed(format!("{}: {error}", folder.display())))?;
     let log = folder.join("server.log");
@@ -95,20 +96,26 @@ impl Drop for StopOnDrop {
 }
 
 fn find(given: Option<PathBuf>, process: &Process) -> Result<PathBuf, CliError> {
-    let in_folder = |folder: &Path| IN_PACKAGE.iter().map(|name| folder.join(name)).find(|path| path.is_file());
+    let in_folder =
+        |folder: &Path| IN_PACKAGE.iter().map(|name| folder.join(name)).find(|path| path.is_file());
     let found = match &given {
         Some(path) if path.is_file() => Some(path.clone()),
         Some(folder) => in_folder(folder),
         None => {
             let path = process.environment.variable("PATH").unwrap_or_default();
             let on_path = std::env::split_paths(&path).map(|folder| folder.join("restate-server"));
-            on_path.into_iter().find(|path| path.is_file()).or_else(|| in_folder(process.environment.directory()))
+            on_path
+                .into_iter()
+                .find(|path| path.is_file())
+                .or_else(|| in_folder(process.environment.directory()))
         }
     };
     found.ok_or_else(|| {
-        let place = given.map_or_else(|| "PATH or this directory".to_owned(), |path| path.display().to_string());
-        CliError::usage(format!("no restate-server in {place}"))
-            .help("install it with `npm install @restatedev/restate-server`, and pass the folder with --server")
+        let place =
+            given.map_or_else(|| "PATH or this directory".to_owned(), |path| path.display().to_string());
+        CliError::usage(format!("no restate-server in {place}")).help(
+            "install it with `npm install @restatedev/restate-server`, and pass the folder with --server",
+        )
     })
 }
 
