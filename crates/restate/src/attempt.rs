@@ -131,7 +131,7 @@ impl Attempt {
                 let outcome = outcome.unwrap_or_else(|lost| RunOutcome::Lost(lost.to_string()));
                 let is_open = work.journal.run(self.run.as_str())?.status == RunStatus::Open;
                 let end = if is_open { end_of_open(&self.run, outcome) } else { RunEnd::default() };
-                LogEntry { content: EntryContent::End(end), files: None }
+                LogEntry { content: EntryContent::End(Box::new(end)), files: None }
             }
         };
         self.state = AttemptState::Working(work);
@@ -238,7 +238,7 @@ fn not_started(run: &RunId, error: LaunchError) -> LogEntry {
         last: Some(last_event(run, TaskStatus::Failed, Some(detail), String::new())),
         unreachable: error.kind == LaunchErrorKind::Unreachable,
     };
-    LogEntry { content: EntryContent::End(end), files: None }
+    LogEntry { content: EntryContent::End(Box::new(end)), files: None }
 }
 
 fn last_event(run: &RunId, status: TaskStatus, error: Option<ErrorDetail>, answer: String) -> Event {

@@ -113,7 +113,7 @@ async fn follow_entries(remote: &RemoteRun, copy: &SqliteRun) -> Result<RunEnd, 
             if let Some(rows) = entry.rows(&remote.blobs).await? {
                 copy.apply(&rows).await?;
             } else if let EntryContent::End(end) = entry.content {
-                return Ok(end);
+                return Ok(*end);
             }
         }
     }

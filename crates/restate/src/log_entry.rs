@@ -30,7 +30,7 @@ pub(crate) enum EntryContent {
     /// Rows of the journal, in the blob store.
     StoredBatch(BlobHash),
     /// The end of the log.
-    End(RunEnd),
+    End(Box<RunEnd>),
 }
 
 /// How the work on a run ended.

@@ -42,6 +42,7 @@ pub(crate) struct DevEngineArgs {
 }
 
 /// Runs the command.
+#[expect(clippy::disallowed_methods, reason = "the user's own server, not a command of a run")]
 pub(crate) async fn dev_engine(args: &DevEngineArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let environment = &process.environment;
     let directory = environment.directory();
