@@ -2,7 +2,6 @@
 //! them as ignored.
 #![expect(
     clippy::expect_used,
-    clippy::panic,
     clippy::disallowed_methods,
     reason = "a test panics when it fails, and does not go through the product's seams"
 )]
