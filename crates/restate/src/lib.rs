@@ -30,4 +30,4 @@ pub use engine::{Engine, ListedRun};
 pub use error::EngineError;
 pub use run_order::{RunHost, RunOrder, SERVICE, WorkerLaunch};
 pub use worker::{Worker, WorkerOptions};
-pub use workspace::{FileChange, FileTree, PullError, changes, restore, store, write_changes};
+pub use workspace::{FileTree, PullError, TreeChange, changes, restore, store, write_changes};

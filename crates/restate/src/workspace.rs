@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{BlobHash, BlobStore, EngineError};
 
-pub use pull::{FileChange, PullError, changes, write_changes};
+pub use pull::{PullError, TreeChange, changes, write_changes};
 pub use restore::restore;
 pub(crate) use scan::Scan;
 

@@ -82,7 +82,8 @@ async fn the_final_status_arrives_in_the_copy() {
         entry
     });
     finished.expect("finished");
-    let other = Place::new().open();
+    let elsewhere = Place::new();
+    let other = elsewhere.open();
     let copy: std::sync::Arc<SqliteRun> = begin(&other, "r").await;
     assert_eq!(copy.apply(&entry).await.expect("applied"), Some(RunStatus::Completed));
     assert_eq!(other.run("r").expect("a run").status, RunStatus::Completed);

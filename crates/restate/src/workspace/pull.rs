@@ -10,7 +10,7 @@ use crate::{BlobStore, EngineError};
 
 /// What a run did to a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileChange {
+pub struct TreeChange {
     /// The path, relative to the workspace.
     pub path: PathBuf,
     /// `added`, `changed` or `removed`.
@@ -36,9 +36,9 @@ fn paths(paths: &[PathBuf]) -> String {
 const OUTPUTS: &str = ".fusee/output";
 
 /// What changed from one tree to another.
-pub fn changes(before: &FileTree, after: &FileTree) -> Vec<FileChange> {
-    let change = |path: &TreePath, what| FileChange { path: path.to_path(), what };
-    let mut changes: Vec<FileChange> = before
+pub fn changes(before: &FileTree, after: &FileTree) -> Vec<TreeChange> {
+    let change = |path: &TreePath, what| TreeChange { path: path.to_path(), what };
+    let mut changes: Vec<TreeChange> = before
         .0
         .keys()
         .filter(|path| !after.0.contains_key(*path))
@@ -62,7 +62,7 @@ pub async fn write_changes(
     directory: &Path,
     force: bool,
     blobs: &BlobStore,
-) -> Result<Vec<FileChange>, PullError> {
+) -> Result<Vec<TreeChange>, PullError> {
     let wanted = changes(before, after);
     let here = Scan::default().store(directory, blobs).await?;
     let here = FileTree::read(&here, blobs).await?;

@@ -1,3 +1,5 @@
+//! Storing, restoring and pulling real directories.
+
 use std::fs::{self, Permissions};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
