@@ -1,7 +1,7 @@
-"""Drives `fusee mcp` with the MCP project's own Python client, in both eras of the protocol.
+"""Drives Fusee with the MCP project's own Python client, in both eras of the protocol.
 
-Arguments: the mode of the client (`auto` or `legacy`), then the command of the server. The model's script writes
-a.txt, which needs approval, and then answers. Prints one JSON object of what the client saw.
+Arguments: the mode of the client (`auto` or `legacy`), then the command of the server, or its URL and token. The model's
+script writes a.txt, which needs approval, and then answers. Prints one JSON object of what the client saw.
 """
 
 import asyncio
@@ -9,7 +9,9 @@ import json
 import os
 import sys
 
+import httpx2
 from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 from mcp.types import ElicitResult
 
 asked = []
@@ -22,7 +24,11 @@ async def elicit(context, params):
 
 async def main():
     mode, command, *args = sys.argv[1:]
-    server = StdioServerParameters(command=command, args=args, env=dict(os.environ))
+    if command.startswith("http://"):
+        http = httpx2.AsyncClient(headers={"Authorization": "Bearer " + args[0]}, timeout=60)
+        server = streamable_http_client(command, http_client=http)
+    else:
+        server = StdioServerParameters(command=command, args=args, env=dict(os.environ))
     progress = []
 
     async def note(count, total, message):

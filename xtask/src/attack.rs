@@ -9,16 +9,10 @@ const MINUTES_IN_TESTS: &str = "2";
 /// Starts a campaign with these arguments.
 pub(crate) fn run(args: &[String]) -> Outcome {
     prerequisites::ensure(prerequisites::ATTACK)?;
-    step::run("build", step::cargo(), ["build", "--quiet", "--locked", "-p", "fusee-cli"])?;
+    let fusee = step::binary("fusee")?.to_string_lossy().into_owned();
     let has_binary = args.iter().any(|arg| arg == "--fusee" || arg.starts_with("--fusee="));
-    let own = target_dir().join("debug/fusee").to_string_lossy().into_owned();
-    let fixed = ["run", "--quiet", "--locked", "-p", "fusee-testkit", "--bin", "attack", "--"];
-    let binary = (!has_binary).then(|| ["--fusee".to_owned(), own]).into_iter().flatten();
-    step::run(
-        "attack",
-        step::cargo(),
-        fixed.map(str::to_owned).into_iter().chain(binary).chain(args.iter().cloned()),
-    )
+    let binary = (!has_binary).then(|| ["--fusee".to_owned(), fusee]).into_iter().flatten();
+    step::run("attack", target_dir().join("debug/attack"), binary.chain(args.iter().cloned()))
 }
 
 /// The short campaign.

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{Outcome, root, step, target_dir};
+use crate::{Outcome, prerequisites, step, target_dir};
 
 /// Environment variable that tells the tests where the tools are.
 const VARIABLE: &str = "FUSEE_BENCH_TOOLS";
@@ -21,27 +21,14 @@ fn folder() -> PathBuf {
 
 /// Installs the tools unless these versions are installed.
 pub(crate) fn install() -> Outcome {
-    let (folder, wanted) = (folder(), format!("{} {HARBOR} {BROWSER}", PYTHON.join(" ")));
-    let installed = folder.join("installed");
-    if std::fs::read_to_string(&installed).is_ok_and(|known| known == wanted) {
-        return Ok(());
-    }
-    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
-    std::fs::create_dir_all(&folder).map_err(failed)?;
-    let python = python()?;
-    let venv = folder.join("venv");
-    let python = python.to_string_lossy().into_owned();
-    step::run("virtual environment", &python, [Path::new("-m"), Path::new("venv"), &venv])?;
-    let pip = venv.join("bin/pip").to_string_lossy().into_owned();
-    step::run("Harbor and scipy", &pip, ["install", "--quiet"].into_iter().chain(PYTHON))?;
-    step::run("Harbor", &pip, ["install", "--quiet", "--no-deps", HARBOR])?;
-    let place = folder.display().to_string();
-    step::run(
-        "playwright",
-        "npm",
-        ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", &place, BROWSER],
-    )?;
-    std::fs::write(&installed, wanted).map_err(failed)
+    let folder = folder();
+    let wanted = format!("{} {HARBOR} {BROWSER}", PYTHON.join(" "));
+    prerequisites::install_once(&folder, &wanted, || {
+        let venv = folder.join("venv");
+        prerequisites::pip(&python()?, &venv, &PYTHON)?;
+        step::run("Harbor", venv.join("bin/pip"), ["install", "--quiet", "--no-deps", HARBOR])?;
+        prerequisites::npm(&folder, &[BROWSER])
+    })
 }
 
 /// Finds Python 3.12, which Harbor needs: by its name, or among the versions of pyenv or uv.
@@ -72,21 +59,6 @@ fn python() -> Result<PathBuf, String> {
 
 /// Runs the tests that need the tools; they are ignored by a plain `cargo nextest run`.
 pub(crate) fn test() -> Outcome {
-    step::timed("benchmarks with Harbor, scipy and a browser", || {
-        let tests =
-            ["nextest", "run", "--locked", "-p", "fusee-cli", "-p", "fusee-bench", "--test", "bench_tools"];
-        let status = Command::new(step::cargo())
-            .args(tests)
-            .args(["--test", "reference", "--run-ignored", "only", "--config-file"])
-            .arg(root().join("xtask/nextest.toml"))
-            .env(VARIABLE, folder())
-            .current_dir(root())
-            .status()
-            .map_err(|error| format!("cargo nextest: {error}"))?;
-        if status.success() {
-            Ok(())
-        } else {
-            Err(format!("tests with Harbor, scipy and a browser failed ({status})"))
-        }
-    })
+    let name = "benchmarks with Harbor, scipy and a browser";
+    step::ignored_tests(name, &["bench_tools", "reference"], (VARIABLE, folder()))
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::{Outcome, root, step, target_dir};
+use crate::{Outcome, prerequisites, step, target_dir};
 
 /// Environment variable that tells the tests where the servers are.
 const VARIABLE: &str = "FUSEE_MCP_SERVERS";
@@ -18,43 +18,18 @@ fn folder() -> PathBuf {
 
 /// Installs the servers unless exactly these versions are installed.
 pub(crate) fn install() -> Outcome {
-    let (folder, wanted) = (folder(), PACKAGES.join("\n"));
-    let installed = folder.join("installed");
-    if std::fs::read_to_string(&installed).is_ok_and(|known| known == wanted) {
-        return Ok(());
-    }
-    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
-    std::fs::create_dir_all(&folder).map_err(failed)?;
-    let place = folder.display().to_string();
-    let settings = ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", &place];
-    step::run("MCP servers", "npm", settings.into_iter().chain(PACKAGES)).map_err(|error| {
-        format!("{error}; tests with real MCP servers need the npm registry or an installation in {place}")
-    })?;
-    std::fs::write(&installed, wanted).map_err(failed)
+    let folder = folder();
+    prerequisites::install_once(&folder, &PACKAGES.join("\n"), || {
+        prerequisites::npm(&folder, &PACKAGES).map_err(|error| {
+            let place = folder.display();
+            format!(
+                "{error}; tests with real MCP servers need the npm registry or an installation in {place}"
+            )
+        })
+    })
 }
 
 /// Runs the tests that need the servers; they are ignored by a plain `cargo nextest run`.
 pub(crate) fn test() -> Outcome {
-    step::timed("tests with real MCP servers", || {
-        let tests = [
-            "nextest",
-            "run",
-            "--locked",
-            "-p",
-            "fusee-cli",
-            "--test",
-            "mcp_servers",
-            "--run-ignored",
-            "only",
-        ];
-        let status = std::process::Command::new(step::cargo())
-            .args(tests)
-            .arg("--config-file")
-            .arg(root().join("xtask/nextest.toml"))
-            .env(VARIABLE, folder())
-            .current_dir(root())
-            .status()
-            .map_err(|error| format!("cargo nextest: {error}"))?;
-        if status.success() { Ok(()) } else { Err(format!("tests with real MCP servers failed ({status})")) }
-    })
+    step::ignored_tests("tests with real MCP servers", &["mcp_servers"], (VARIABLE, folder()))
 }

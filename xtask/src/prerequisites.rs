@@ -1,6 +1,6 @@
 //! Programs that the commands need, why, and how to install them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::{Outcome, step, target_dir};
@@ -39,6 +39,9 @@ pub(crate) const TEST: &[Need] = &[
     },
     Need { program: "tmux", why: "provide a terminal for the chat tests", source: Source::Apt("tmux") },
     Need { program: "python3", why: "run the demo project's tests", source: Source::Apt("python3") },
+    Need { program: "ip", why: "give addresses to a network of the tests", source: Source::Apt("iproute2") },
+    Need { program: "curl", why: "reach hosts through the proxy", source: Source::Apt("curl") },
+    Need { program: "openssl", why: "make the certificate of a host", source: Source::Apt("openssl") },
     Need {
         program: "Xvfb",
         why: "provide a display for the computer use tests",
@@ -91,6 +94,13 @@ pub(crate) const LINT: &[Need] = &[
     Need { program: "c++", why: "build libFuzzer for the fuzz targets", source: Source::Apt("g++") },
 ];
 
+/// Cargo settings for the tools themselves: they run for seconds, and their own release settings compile for minutes.
+const QUICK_BUILD: [(&str, &str); 3] = [
+    ("CARGO_PROFILE_RELEASE_LTO", "off"),
+    ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"),
+    ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1"),
+];
+
 /// Installs missing programs; the error says how to install those that failed.
 pub(crate) fn ensure(needs: &[Need]) -> Outcome {
     let missing: Vec<&Need> = needs.iter().filter(|need| find(need.program).is_none()).collect();
@@ -109,6 +119,36 @@ pub(crate) fn own_tool(program: &str, args: &[&str]) -> Result<PathBuf, String> 
         step::run(&format!("install {program}"), step::cargo(), fixed.chain(place))?;
     }
     Ok(path)
+}
+
+/// Runs `install` unless the folder holds a record of exactly this list of packages, and writes the record afterwards.
+pub(crate) fn install_once(folder: &Path, wanted: &str, install: impl FnOnce() -> Outcome) -> Outcome {
+    let record = folder.join("installed");
+    if std::fs::read_to_string(&record).is_ok_and(|known| known == wanted) {
+        return Ok(());
+    }
+    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    install()?;
+    std::fs::write(&record, wanted).map_err(failed)
+}
+
+/// Installs npm packages into a folder, without running their scripts.
+pub(crate) fn npm(folder: &Path, packages: &[&str]) -> Outcome {
+    let place = folder.display().to_string();
+    // `--force`: a package for a newer Node than the system's comes with that Node.
+    let fixed = ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--force", "--prefix", &place];
+    step::run("packages from npm", "npm", fixed.iter().chain(packages))
+}
+
+/// Makes a virtual environment of this Python and installs packages into it.
+pub(crate) fn pip(python: &Path, environment: &Path, packages: &[&str]) -> Outcome {
+    step::run("virtual environment", python, [Path::new("-m"), Path::new("venv"), environment])?;
+    step::run(
+        "packages from PyPI",
+        environment.join("bin/pip"),
+        ["install", "--quiet"].iter().chain(packages),
+    )
 }
 
 /// Finds a program on the PATH or in cargo's bin directory.
@@ -141,7 +181,7 @@ fn install(need: &Need) -> Outcome {
             // installation.
             let _ = Command::new(client).arg("update").stdin(Stdio::null()).status();
         }
-        Command::new(client).args(&args).stdin(Stdio::null()).status()
+        Command::new(client).args(&args).envs(QUICK_BUILD).stdin(Stdio::null()).status()
     });
     match done {
         Ok(status) if status.success() && find(program).is_some() => Ok(()),

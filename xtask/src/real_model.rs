@@ -22,26 +22,5 @@ pub(crate) fn install() -> Outcome {
 
 /// Runs the tests that need the model; they are ignored by a plain `cargo nextest run`.
 pub(crate) fn test() -> Outcome {
-    let folder = folder();
-    step::timed("tests with a real model", || {
-        let status = std::process::Command::new(step::cargo())
-            .args([
-                "nextest",
-                "run",
-                "--locked",
-                "-p",
-                "fusee-cli",
-                "--test",
-                "real_model",
-                "--run-ignored",
-                "only",
-            ])
-            .arg("--config-file")
-            .arg(root().join("xtask/nextest.toml"))
-            .env(VARIABLE, folder)
-            .current_dir(root())
-            .status()
-            .map_err(|error| format!("cargo nextest: {error}"))?;
-        if status.success() { Ok(()) } else { Err(format!("tests with a real model failed ({status})")) }
-    })
+    step::ignored_tests("tests with a real model", &["real_model"], (VARIABLE, folder()))
 }

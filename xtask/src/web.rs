@@ -57,33 +57,24 @@ fn folder() -> PathBuf {
 
 /// Installs what the tests need, unless it is there. Chromium itself comes from the system.
 pub(crate) fn install() -> Outcome {
-    let (folder, wanted) = (folder(), [PACKAGES.join("\n"), SCHEMATHESIS.to_owned()].join("\n"));
-    let installed = folder.join("installed");
-    if std::fs::read_to_string(&installed).is_ok_and(|known| known == wanted) {
-        return Ok(());
-    }
-    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
-    std::fs::create_dir_all(&folder).map_err(failed)?;
-    let place = folder.display().to_string();
-    let settings = ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", &place];
-    step::run("browser driver", "npm", settings.into_iter().chain(PACKAGES))?;
-    let python = folder.join("python");
-    step::run("python", "python3", ["-m", "venv", &python.display().to_string()])?;
-    step::run("schemathesis", python.join("bin/pip"), ["install", "--quiet", SCHEMATHESIS])?;
-    std::fs::write(&installed, wanted).map_err(failed)
+    let folder = folder();
+    prerequisites::install_once(&folder, &[PACKAGES.join("\n"), SCHEMATHESIS.to_owned()].join("\n"), || {
+        prerequisites::npm(&folder, &PACKAGES)?;
+        prerequisites::pip("python3".as_ref(), &folder.join("python"), &[SCHEMATHESIS])
+    })
 }
 
 /// Checks that the committed page is current, then runs the tests in a browser and schemathesis.
 pub(crate) fn test() -> Outcome {
     prerequisites::ensure(prerequisites::BROWSER)?;
     run(&["--check".to_owned()])?;
-    step::run("binary", step::cargo(), ["build", "--quiet", "--locked", "--package", "fusee-cli"])?;
+    let fusee = step::binary("fusee")?;
     step::timed("tests in Chromium", || {
         let status = Command::new("node")
             .args(["--test", "--test-concurrency=1"])
             .arg(root().join("crates/serve/page/test/browser.test.mjs"))
             .arg(root().join("crates/serve/page/test/schemathesis.test.mjs"))
-            .env("FUSEE", target_dir().join("debug/fusee"))
+            .env("FUSEE", fusee)
             .env("BROWSER_MODULES", folder())
             .env("SCHEMATHESIS", folder().join("python/bin/schemathesis"))
             .current_dir(root())

@@ -79,10 +79,10 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
         ],
     ),
     ("Measurement", &["bench"]),
-    ("History", &["runs", "show", "replay", "serve"]),
+    ("History", &["runs", "show", "attach", "cancel", "replay", "serve"]),
     #[cfg(feature = "restate")]
-    ("Engine", &["worker", "attach", "cancel", "pull", "dev-engine"]),
-    ("Protocols", &["mcp", "acp"]),
+    ("Engine", &["worker", "pull", "dev-engine"]),
+    ("Protocols", &["mcp", "mcp-login", "acp"]),
     ("Setup", &["init", "config", "trust", "approvals", "doctor", "models", "completions", "docs"]),
 ];
 

@@ -2,29 +2,36 @@
 
 #[cfg(feature = "acp")]
 pub(crate) mod acp;
+pub(crate) mod adopt;
 pub(crate) mod approvals;
+pub(crate) mod attach;
 pub(crate) mod bench;
+pub(crate) mod cancel;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
+pub(crate) mod detach;
 pub(crate) mod docs;
 pub(crate) mod doctor;
 #[cfg(feature = "restate")]
 pub(crate) mod engine;
 pub(crate) mod fmt;
+pub(crate) mod fork;
 pub(crate) mod init;
 pub(crate) mod launcher;
 pub(crate) mod manual;
 pub(crate) mod match_templates;
 #[cfg(feature = "mcp")]
 pub(crate) mod mcp;
+pub(crate) mod mcp_login;
 pub(crate) mod memory;
 pub(crate) mod models;
 pub(crate) mod prompt;
 pub(crate) mod replay;
 pub(crate) mod resume;
 pub(crate) mod review;
+pub(crate) mod rewind;
 pub(crate) mod run;
 pub(crate) mod run_session;
 pub(crate) mod run_setup;
@@ -42,6 +49,7 @@ pub(crate) mod workflows;
 use clap::Subcommand;
 use fusee::engine::run::ExitStatus;
 
+use crate::config::flags::DetachFlag;
 use crate::process::Process;
 use crate::process::error::CliError;
 
@@ -53,15 +61,16 @@ pub(crate) enum Command {
     Task(task::TaskArgs),
     Review(review::ReviewArgs),
     Resume(resume::ResumeArgs),
+    Attach(attach::AttachArgs),
+    Cancel(cancel::CancelArgs),
+    Rewind(rewind::RewindArgs),
+    Fork(fork::ForkArgs),
+    Adopt(adopt::AdoptArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
     Replay(replay::ReplayArgs),
     #[cfg(feature = "serve")]
     Serve(serve::ServeArgs),
-    #[cfg(feature = "restate")]
-    Attach(engine::attach::AttachArgs),
-    #[cfg(feature = "restate")]
-    Cancel(engine::cancel::CancelArgs),
     #[cfg(feature = "restate")]
     Pull(engine::pull::PullArgs),
     #[cfg(feature = "restate")]
@@ -76,6 +85,7 @@ pub(crate) enum Command {
     Bench(bench::BenchArgs),
     #[cfg(feature = "mcp")]
     Mcp(mcp::McpArgs),
+    McpLogin(mcp_login::McpLoginArgs),
     #[cfg(feature = "acp")]
     Acp(acp::AcpArgs),
     Check(check::CheckArgs),
@@ -99,11 +109,13 @@ impl Command {
     /// Whether the command needs the fork server for tools.
     pub(crate) fn tools(&self) -> ToolUse {
         match self {
+            _ if self.background_run().detach => ToolUse::None,
             Self::Demo(_)
             | Self::Run(_)
             | Self::Task(_)
             | Self::Review(_)
             | Self::Resume(_)
+            | Self::Fork(_)
             | Self::Bench(_) => ToolUse::Run,
             #[cfg(feature = "serve")]
             Self::Serve(_) => ToolUse::Run,
@@ -114,9 +126,13 @@ impl Command {
             #[cfg(feature = "restate")]
             Self::Worker(_) => ToolUse::Run,
             #[cfg(feature = "restate")]
-            Self::Attach(_) | Self::Cancel(_) | Self::Pull(_) | Self::DevEngine(_) => ToolUse::None,
+            Self::Pull(_) | Self::DevEngine(_) => ToolUse::None,
             Self::Doctor(_) => ToolUse::Probed,
-            Self::Runs(_)
+            Self::Attach(_)
+            | Self::Cancel(_)
+            | Self::Rewind(_)
+            | Self::Adopt(_)
+            | Self::Runs(_)
             | Self::Show(_)
             | Self::Replay(_)
             | Self::Prompt(_)
@@ -129,6 +145,7 @@ impl Command {
             | Self::Init(_)
             | Self::Config(_)
             | Self::Trust(_)
+            | Self::McpLogin(_)
             | Self::Approvals(_)
             | Self::Models(_)
             | Self::Completions(_)
@@ -140,6 +157,17 @@ impl Command {
 }
 
 impl Command {
+    /// Whether the command starts a process in the background, or is one.
+    pub(crate) fn background_run(&self) -> DetachFlag {
+        match self {
+            Self::Run(args) => args.background_run,
+            Self::Task(args) => args.background_run,
+            Self::Review(args) => args.background_run,
+            Self::Resume(args) => args.background_run,
+            _ => DetachFlag::default(),
+        }
+    }
+
     /// Whether the command answers requests while runs work.
     pub(crate) fn serves(&self) -> bool {
         match self {
@@ -166,6 +194,9 @@ pub(crate) enum ToolUse {
 impl Command {
     /// Runs the command.
     pub(crate) async fn perform(self, process: &Process) -> Result<ExitStatus, CliError> {
+        if self.background_run().detach {
+            return detach::start(process).await;
+        }
         match self {
             Self::Demo(args) => demo::demo(args, process).await,
             Self::Run(args) => run::run(args, process).await,
@@ -173,15 +204,16 @@ impl Command {
             Self::Review(args) => review::review(args, process).await,
             Self::Bench(args) => Box::pin(bench::bench(args, process)).await,
             Self::Resume(args) => Box::pin(resume::resume(args, process)).await,
+            Self::Attach(args) => Box::pin(attach::attach(args, process)).await,
+            Self::Cancel(args) => cancel::cancel(args, process).await,
+            Self::Rewind(args) => Box::pin(rewind::rewind(args, process)).await,
+            Self::Fork(args) => Box::pin(fork::fork(args, process)).await,
+            Self::Adopt(args) => adopt::adopt(&args, process),
             Self::Runs(args) => runs::runs(args, process).await,
             Self::Show(args) => show::show(&args, process).await,
             Self::Replay(args) => replay::replay(args, process).await,
             #[cfg(feature = "serve")]
             Self::Serve(args) => Box::pin(serve::serve(args, process)).await,
-            #[cfg(feature = "restate")]
-            Self::Attach(args) => Box::pin(engine::attach::attach(args, process)).await,
-            #[cfg(feature = "restate")]
-            Self::Cancel(args) => engine::cancel::cancel(&args, process).await,
             #[cfg(feature = "restate")]
             Self::Pull(args) => Box::pin(engine::pull::pull(&args, process)).await,
             #[cfg(feature = "restate")]
@@ -204,6 +236,7 @@ impl Command {
             Self::Models(args) => models::models(&args, process).await,
             Self::Doctor(args) => doctor::doctor(&args, process).await,
             Self::Trust(args) => trust::trust(&args, process),
+            Self::McpLogin(args) => mcp_login::login(&args, process).await,
             Self::Approvals(args) => approvals::approvals(&args, process),
             Self::Completions(args) => completions::completions(&args),
             Self::Manual(args) => manual::manual(&args, process),

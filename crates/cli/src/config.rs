@@ -8,10 +8,12 @@ mod file;
 pub(crate) mod flags;
 mod flow;
 mod flow_keys;
+pub(crate) mod hooks;
 mod key;
 mod mcp;
 mod review;
 mod rule;
+mod sandbox;
 mod schema;
 mod spanned_tree;
 mod stages;
@@ -26,16 +28,15 @@ use std::path::{Path, PathBuf};
 
 use fusee::engine::agent::Limits;
 use fusee::engine::approval::ApprovalMode;
-use fusee::engine::approval::rules::{self, ApprovalRule};
+use fusee::engine::approval::rules::ApprovalRule;
+use fusee::engine::hook::HookSpec;
 use fusee::engine::journal::JournalOptions;
 use fusee::engine::model::{Price, RequestOptions, RetryPolicy};
-use fusee::engine::run::{SandboxMode, SandboxOptions};
+use fusee::engine::run::SandboxMode;
 use fusee::engine::task_system::LimitOverrides;
 use fusee::engine::text::render::{self, Colour};
 use fusee::engine::text::{Diagnostic, Diagnostics, Source, Span, suggest};
 use fusee::engine::tools::tool::computer::DisplayNumber;
-
-use fusee::engine::tools::sandbox::{Network, ResourceLimits};
 
 use crate::config::trust::Trust;
 use crate::process::environment::Environment;
@@ -150,6 +151,9 @@ pub(crate) struct Config {
     models: Vec<ModelEntry>,
     rules: Vec<ApprovalRule>,
     mcp: Vec<McpEntry>,
+    hooks: Vec<HookSpec>,
+    /// Whether the user has trusted the project.
+    trusts_project: bool,
     /// The files that were looked for, and whether each exists.
     pub(crate) files: Vec<(PathBuf, bool)>,
     /// Files of the project that the user has not trusted.
@@ -180,6 +184,7 @@ impl Config {
         let user_file = environment.config_folder().map(|folder| folder.join("config.toml"));
         if let Some(path) = &user_file {
             config.add_file(path, |_| FileOwner::User, Layer::UserFile, &mut problems);
+            config.add_hooks(&path.with_file_name(hooks::USER_FILE), false, &mut problems);
         }
         if let Some(path) = project_file {
             let mut untrusted = false;
@@ -190,6 +195,7 @@ impl Config {
             };
             config.add_file(path, whose, Layer::ProjectFile, &mut problems);
             config.untrusted.extend(untrusted.then(|| path.to_owned()));
+            config.add_project_hooks(path, environment, &mut problems);
         }
         if let Some(path) = agent_file {
             let path = environment.directory().join(path);
@@ -224,6 +230,8 @@ impl Config {
             models: Vec::new(),
             rules: Vec::new(),
             mcp: Vec::new(),
+            hooks: Vec::new(),
+            trusts_project: false,
             files: Vec::new(),
             untrusted: Vec::new(),
             warnings: Vec::new(),
@@ -457,42 +465,9 @@ impl Config {
         self.word("sandbox").unwrap_or_default()
     }
 
-    /// Sandbox permissions and limits beyond the defaults.
     /// The display for the computer use tool.
     pub(crate) fn display(&self) -> Option<DisplayNumber> {
         self.text("computer.display")?.parse().ok()
-    }
-
-    pub(crate) fn sandbox_options(&self, environment: &Environment) -> SandboxOptions {
-        let home = environment.text("HOME").unwrap_or("/");
-        let paths = |key: &str| match self.values.get(key) {
-            Some((Value::List(paths), _)) => {
-                let whole = |path: &String| match path.strip_prefix("~/") {
-                    Some(rest) => Path::new(home).join(rest),
-                    None => PathBuf::from(path),
-                };
-                paths.iter().map(whole).collect()
-            }
-            _ => Vec::new(),
-        };
-        let usual = ResourceLimits::defaults();
-        let mut read: Vec<PathBuf> = paths("sandbox.read");
-        read.extend(self.display().map(DisplayNumber::socket));
-        read.extend(self.display().and_then(|_| environment.x_authority()));
-        SandboxOptions {
-            network: if self.text("sandbox.network") == Some("on") { Network::Machine } else { Network::Own },
-            read,
-            write: paths("sandbox.write"),
-            allowance: ResourceLimits {
-                cpu_s: self.whole("sandbox.cpu_s").unwrap_or(usual.cpu_s),
-                memory_bytes: self.whole("sandbox.memory_mb").map_or(usual.memory_bytes, |mb| mb << 20),
-                processes: self.whole("sandbox.processes").unwrap_or(usual.processes),
-                file_bytes: self.whole("sandbox.file_mb").map_or(usual.file_bytes, |mb| mb << 20),
-            },
-            untrusted_flow: self.has_untrusted_commands(),
-            denied_programs: rules::denied_programs(&self.rules),
-            ..SandboxOptions::default()
-        }
     }
 
     /// Journal options.
@@ -569,8 +544,18 @@ const COMMAND_KEYS: [&str; 3] = ["verify", "before.run", "after.run"];
 
 /// Whether the user has trusted a project's file as it is now.
 fn trusts(environment: &Environment, file: &Path) -> bool {
-    let text = fusee::engine::tools::workspace::bounded_read::read_text(file, MAX_BYTES);
-    text.is_ok_and(|text| Trust::read(environment).owner(file, &text) == FileOwner::TrustedProject)
+    project_owner(environment, file) == FileOwner::TrustedProject
+}
+
+/// Whose file a project's `fusee.toml` is as it is now; a project without one is trusted with an empty one.
+fn project_owner(environment: &Environment, file: &Path) -> FileOwner {
+    use fusee::engine::tools::workspace::bounded_read::read_text;
+    let text = match read_text(file, MAX_BYTES) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(_) => return FileOwner::Project,
+        Ok(text) => text,
+    };
+    Trust::read(environment).owner(file, &text)
 }
 
 fn built_in() -> BTreeMap<&'static str, (Value, ValueOrigin)> {

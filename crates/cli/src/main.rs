@@ -31,6 +31,9 @@ fn main() -> ExitCode {
 }
 
 fn perform(typed: Cli) -> Result<fusee::engine::run::ExitStatus, CliError> {
+    if typed.command.as_ref().is_some_and(|command| command.background_run().detached) {
+        command::detach::leave_terminal()?;
+    }
     let fork_server = match typed.tools() {
         ToolUse::None => None,
         // The fork server must be forked before the first thread starts.
@@ -56,6 +59,7 @@ fn perform(typed: Cli) -> Result<fusee::engine::run::ExitStatus, CliError> {
         .map_err(|error| CliError::failed(format!("cannot start the async runtime: {error}")))?;
     let exit = runtime.block_on(async {
         let exit = Box::pin(typed.perform(&process)).await;
+        process.mcp_sessions.ended().await;
         #[cfg(feature = "telemetry")]
         process.telemetry.flush().await;
         exit

@@ -11,6 +11,7 @@ pub(crate) mod stdio;
 pub(crate) mod telemetry;
 
 use fusee::engine::tools::ForkServer;
+use fusee::engine::tools::mcp::OpenSessions;
 use fusee::engine::tools::sandbox::CommandEnvironment;
 
 use environment::Environment;
@@ -24,6 +25,7 @@ pub(crate) struct Process {
     pub(crate) fork_server: Option<ForkServer>,
     pub(crate) journals: OpenJournals,
     pub(crate) models: OpenModels,
+    pub(crate) mcp_sessions: OpenSessions,
     #[cfg(feature = "telemetry")]
     pub(crate) telemetry: telemetry::Telemetry,
 }
@@ -39,6 +41,7 @@ impl Process {
             fork_server,
             journals,
             models,
+            mcp_sessions: OpenSessions::default(),
             #[cfg(feature = "telemetry")]
             telemetry,
         }

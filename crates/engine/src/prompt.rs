@@ -29,6 +29,7 @@ pub(crate) use default::default_sections;
 pub use default::{DefaultPrompt, PromptKind, default_system, overridable, request_text};
 pub use delegation::{DelegationPrompt, Recap};
 pub use digest::{DIGEST_FILE, workspace_digest};
+pub use documents::front_matter;
 pub use documents::{Document, Skills, references, skills};
 pub use environment::EnvironmentSnapshot;
 pub use expansion::{OpenProblem, VisibilityExpansionRequired, build_expansion_instructions, open_sections};

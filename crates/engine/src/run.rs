@@ -6,10 +6,14 @@ mod builder;
 mod context_report;
 mod continuation;
 mod control;
+mod control_signal;
 mod delegation;
 mod display;
 mod failure_class;
+mod hook_setup;
+mod host_gate;
 mod no_model;
+mod origin;
 mod outcome;
 mod policy_changes;
 mod prompt_setup;
@@ -39,6 +43,7 @@ use crate::agent::{
 };
 use crate::approval::{ApprovalPolicy, Approver, OutsideAnswer};
 use crate::prompt::{self, EnvironmentSnapshot, PromptFile, PromptKind};
+use crate::restore::{aside_folder, conclude_restore};
 use crate::task_system::{self, SubtaskRequest, TaskSystem, file_reader};
 use crate::template::{TemplateRegistry, TemplateText};
 use crate::workflow::{self, EffectTrace, WorkflowExit};
@@ -46,10 +51,12 @@ use crate::workflow::{self, EffectTrace, WorkflowExit};
 pub use active_sandbox::ActiveSandbox;
 pub use builder::{RunBuilder, limits_for};
 pub use context_report::{CompactionSavings, ContextShare, conversation, shorter, window};
-pub use control::RunControl;
+pub use control::{MessageError, RunControl};
+pub use control_signal::{ControlSignal, SignalOutcome};
 pub use display::offer_display;
 pub use failure_class::FailureClass;
 pub use no_model::{NO_MODEL, no_model};
+pub use origin::RunOrigin;
 pub use outcome::{ExitStatus, RunOutcome};
 pub use prompt_setup::{open_section, sections};
 pub use run_kind::{JsonOutput, RunKind, TemplateRun, WorkflowRun, callable};
@@ -75,6 +82,8 @@ pub struct RunDeps {
     pub jitter: fn() -> f64,
     /// Templates and the file index.
     pub templates: TemplateSource,
+    /// Whether the user trusts the project now; its hooks are not run otherwise.
+    pub trusts_project: bool,
     /// Called for every effect of a workflow, if set.
     pub trace: Option<EffectTrace>,
 }
@@ -227,7 +236,10 @@ async fn start(run: &RunId, mut settings: RunSpec, resources: RunDeps) -> Result
         resources.others.iter().map(|(name, other)| (name.clone(), other.price)).collect();
     let embedded = SqliteRun::begin(&resources.journal, run, &settings.title()).await?;
     workspace.load_snapshot(initial_snapshot_path(&resources.journal, run));
-    Ok(spawn(embedded, settings, resources, workspace, RunHistory::default()))
+    let journal = resources.journal.clone();
+    let handle = spawn(embedded, settings, resources, workspace, RunHistory::default());
+    tokio::spawn(control_signal::listen(handle.control(), journal, false));
+    Ok(handle)
 }
 
 /// Returns the settings a run was started with, updated by its resumes.
@@ -273,7 +285,10 @@ fn resume(run: &RunId, settings: RunSpec, resources: RunDeps) -> Result<RunHandl
         changes.extend(new);
         workspace.load_snapshot(initial_snapshot_path(&resources.journal, run));
     }
-    Ok(spawn(embedded, settings, resources, workspace, RunHistory { resumed: true, changes }))
+    let journal = resources.journal.clone();
+    let handle = spawn(embedded, settings, resources, workspace, RunHistory { resumed: true, changes });
+    tokio::spawn(control_signal::listen(handle.control(), journal, true));
+    Ok(handle)
 }
 
 /// Replays a run with dependencies that do nothing.
@@ -390,6 +405,10 @@ async fn task(
     let (settings, StepMeta { at_ms: started_ms, .. }) =
         engine.step(request, async { settings }).await?.split();
 
+    if let Some(origin) = settings.origin.as_ref().filter(|origin| origin.files) {
+        let aside = aside_folder(&resources.journal, embedded.run());
+        conclude_restore(&*engine, origin.restore_step(), &workspace, &aside).await?;
+    }
     let earlier = continuation::earlier(&*engine, &branch, &resources.journal, &settings).await?;
     let environment = match earlier.as_ref().and_then(|earlier| earlier.environment.clone()) {
         // The session has read its environment already, and messages that were sent are never edited.
@@ -431,7 +450,10 @@ async fn task(
     if material.is_some() {
         toolbox = review_setup::read_only_tools(&toolbox);
     }
+    let hooks = hook_setup::runner(&settings, embedded.run(), &commands, resources.trusts_project);
+    let _gate = host_gate::attach(&commands.sandbox, &engine, &resources.approver, &settings, &cancel);
     let session = Session {
+        hooks: Arc::new(hooks),
         model: resources.model,
         others: settings.at_recorded_prices(resources.others),
         options: settings.options.clone(),

@@ -2,9 +2,7 @@
 //!
 //! A file change is a step whose intent holds the original content, recorded the first time a run touches the
 //! file. Before its first command, a run backs up the files that git could not restore; the others come from
-//! git (`git`). So it is known, and shown, what can be restored before anything is done.
-
-mod git;
+//! git (`git_objects`). So it is known, and shown, what can be restored before anything is done.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
@@ -13,6 +11,8 @@ use fusee_journal::{Journal, JournalError, RunId, StepKind, StepRow};
 use fusee_tools::workspace::{Backup, BackupContent, FileState, RestoreStep, bounded_read};
 use fusee_tools::{ContentHash, DirectoryChange, FileChange, ToolOutput, Workspace};
 use serde_json::Value;
+
+use crate::git_objects;
 
 /// Larger files are left alone.
 const MAX_BYTES: u64 = 64 << 20;
@@ -185,7 +185,7 @@ impl UndoPlan {
             RestoreSource::Git(id, _) => Some(*id),
             RestoreSource::Nowhere | RestoreSource::Kept(..) => None,
         });
-        let objects = git::blobs(workspace.root(), &wanted.collect::<Vec<_>>(), MAX_AT_ONCE);
+        let objects = git_objects::blobs(workspace.root(), &wanted.collect::<Vec<_>>(), MAX_AT_ONCE);
         let mut bytes = 0;
         for (path, now, source) in pending {
             let before = match source {

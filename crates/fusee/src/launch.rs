@@ -39,6 +39,9 @@ pub trait Launcher: Send + Sync {
     /// create.
     fn open_journal(&self, directory: &Path) -> Result<Journal, LaunchError>;
 
+    /// The folder for the worktrees of forks of a project.
+    fn worktrees(&self, directory: &Path) -> Result<PathBuf, LaunchError>;
+
     /// Saves approvals that the user gave for every run of a project.
     fn save_rules(&self, directory: &Path, rules: Vec<ApprovalRule>) -> Result<(), LaunchError>;
 

@@ -27,7 +27,8 @@ pub enum Effects {
     Once,
 }
 
-/// Why a tool failed, for the model. Any error that can be displayed converts into it, so `?` works.
+/// Why a tool failed, for the model. Any error that can be displayed converts into it, so `?` and
+/// `Err("not found".into())` work.
 #[derive(Debug)]
 pub struct ToolError(String);
 
@@ -58,6 +59,9 @@ pub struct FnTool<A> {
 /// }
 ///
 /// let read = tool("read_notes", "Reads a file of notes.", |Read { path }| async move {
+///     if path.is_empty() {
+///         return Err("the path is empty".into());
+///     }
 ///     Ok(std::fs::read_to_string(path)?)
 /// })
 /// .effects(Effects::ReadOnly);

@@ -23,6 +23,18 @@ impl Branch {
         Self(Arc::from(format!("{}/{name}", self.0)))
     }
 
+    /// A branch beside this one, for questions that come up while the body of a step runs. A replay runs no bodies, so it
+    /// does not reach the steps of such a branch.
+    #[must_use]
+    pub fn aside(&self, name: impl fmt::Display) -> Self {
+        self.child(format_args!("~{name}"))
+    }
+
+    /// Whether it is a branch beside another, or below one.
+    pub(crate) fn is_aside(&self) -> bool {
+        self.0.contains("/~")
+    }
+
     /// The path as text.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -251,6 +251,9 @@ pub enum RunAborted {
     /// A replay reached the end of the recording.
     #[error("the journal ends at {0}: the run was not finished")]
     EndOfJournal(StepKey),
+    /// The process gave the run up, so that another one can resume it.
+    #[error("the run was handed over to another process")]
+    Parked,
     /// A recorded result cannot be deserialized by this program.
     #[error("a recorded step cannot be read back: {0}")]
     Unreadable(String),

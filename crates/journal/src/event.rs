@@ -12,10 +12,14 @@ use serde_json::Value;
 use crate::{Branch, RunId};
 
 mod flow;
+mod hook;
+mod network;
 mod record;
 mod schema;
 
 pub use flow::{FilesLocated, FlowStageReport, LocatedFile, Sample};
+pub use hook::{HookDecision, HookRun};
+pub use network::{NetworkAccess, NetworkVerdict};
 pub use record::EventRecord;
 pub use schema::json_schema;
 
@@ -32,6 +36,17 @@ pub enum Event {
         /// Changes to limits and approvals, with the steps from which they apply.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         amended: Option<Value>,
+    },
+    /// The run begins as another one did, up to one of its turns.
+    Rewound {
+        /// Id of the run whose beginning this is.
+        from_run: String,
+        /// Number of its turns that were completed at that point.
+        turn: u32,
+        /// Whether the files are those of that point.
+        files: bool,
+        /// Whether the conversation is that of that point.
+        conversation: bool,
     },
     /// A request is about to be sent to the model.
     TurnStart {
@@ -183,6 +198,10 @@ pub enum Event {
         /// Description of the error.
         message: String,
     },
+    /// A hook of the user or of a trusted project ran.
+    Hook(HookRun),
+    /// A command asked Fusee's proxy for a connection.
+    Network(NetworkAccess),
     /// The runtime chose the flow of the run. Not emitted if it is `flat`.
     FlowChosen {
         /// Name of the flow.

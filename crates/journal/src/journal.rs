@@ -1,6 +1,7 @@
 //! A journal file and its handle: opening, listing, reading, removing. One handle serves all runs of a
 //! process; [`crate::SqliteRun`] is one run on it.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use tokio::sync::oneshot;
 
 use crate::event::{Event, TaskReport};
 use crate::mark::{Mark, Marks};
+use crate::ops::WriteOp;
 use crate::reader::Reader;
 use crate::writer::{QueueSlot, Writer};
 use crate::{
@@ -94,6 +96,10 @@ pub struct EventIndex {
     /// Numbers of the events at regular distances, the first included.
     pub starts: Vec<u64>,
 }
+
+/// A signal stored in the journal; never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SignalId(i64);
 
 /// A step as recorded.
 #[derive(Clone, Debug)]
@@ -205,6 +211,12 @@ impl Journal {
         self.read(|reader| reader.steps(key, run))
     }
 
+    /// Number of steps of each branch of a run.
+    pub fn step_counts(&self, run: &RunId) -> Result<HashMap<Branch, u64>, JournalError> {
+        let key = self.run(run.as_str())?.key;
+        self.read(|reader| reader.branch_lengths(key))
+    }
+
     /// Looks up one step of a run.
     pub fn step(&self, run: &RunId, key: &StepKey) -> Result<Option<StepRow>, JournalError> {
         let row = self.run(run.as_str())?;
@@ -253,6 +265,40 @@ impl Journal {
             Ok(())
         })
         .await
+    }
+
+    /// Stores an answer for the current or next wait of this name unless one is stored already: the first counts.
+    /// Returns the stored signal, which [`Journal::remove_signal`] takes back.
+    pub async fn offer_signal(
+        &self,
+        run: &RunId,
+        name: &str,
+        value: &Value,
+    ) -> Result<Option<SignalId>, JournalError> {
+        let (key, name, value) = (self.run(run.as_str())?.key, name.to_owned(), value.to_string());
+        self.write_alone(move |connection| {
+            let added = connection.execute(
+                "INSERT OR IGNORE INTO signals (run, name, value) VALUES (?,?,?)",
+                params![key, name, value],
+            )?;
+            Ok((added > 0).then(|| SignalId(connection.last_insert_rowid())))
+        })
+        .await
+    }
+
+    /// The stored signal of this name.
+    pub fn find_signal(&self, run: &RunId, name: &str) -> Result<Option<(SignalId, Value)>, JournalError> {
+        let key = self.run(run.as_str())?.key;
+        let found = self.read(|reader| reader.signal(key, name))?;
+        Ok(found.map(|(signal, value)| (SignalId(signal), value)))
+    }
+
+    /// Removes a signal. Returns false if it is not there any more.
+    pub async fn remove_signal(&self, signal: SignalId) -> Result<bool, JournalError> {
+        let removed = self.write_alone(move |connection| {
+            connection.execute("DELETE FROM signals WHERE id = ?", params![signal.0])
+        });
+        Ok(removed.await? > 0)
     }
 
     /// Removes all ended runs except the newest `keep`, and content that is no longer referenced.
@@ -343,14 +389,31 @@ impl Journal {
     }
 
     pub(crate) async fn begin(&self, run: &RunId, title: &str) -> Result<i64, JournalError> {
+        self.begin_with(run, title, Vec::new(), None).await
+    }
+
+    /// Adds a run with these rows in one transaction. It refers to all content of the run `like`.
+    pub(crate) async fn begin_with(
+        &self,
+        run: &RunId,
+        title: &str,
+        rows: Vec<WriteOp>,
+        like: Option<i64>,
+    ) -> Result<i64, JournalError> {
         let (name, title, now, path) = (run.clone(), title.to_owned(), self.now_ms(), self.0.path.clone());
         let (max_bytes, durability, marks) = (self.0.max_bytes, self.0.durability, Arc::clone(&self.0.marks));
         let added = self
             .write_alone(move |connection| {
                 gc::evict(connection, max_bytes)?;
                 gc::remove_unstarted(connection, |other| *other == name || !is_worked_on(&path, other))?;
-                let run = ops::insert_run(connection, &name, &title, now)?;
-                run.iter().for_each(|run| marks.set(*run, Mark::default()));
+                let run = ops::insert_run(connection, &name, &title, now, |connection, run| {
+                    if let Some(like) = like {
+                        let sql = "INSERT INTO refs (run, blob) SELECT ?, blob FROM refs WHERE run = ?";
+                        connection.execute(sql, params![run, like])?;
+                    }
+                    rows.iter().try_for_each(|row| ops::write(connection, run, row))
+                })?;
+                run.iter().for_each(|run| marks.set(*run, Mark::of(&rows)));
                 schema::settle(connection, durability)?;
                 Ok(run)
             })
@@ -408,5 +471,5 @@ impl Journal {
 }
 
 fn is_worked_on(journal: &Path, run: &RunId) -> bool {
-    matches!(crate::lock::RunLock::take(journal, run), Err(JournalError::Locked { .. }))
+    crate::lock::RunLock::is_held(journal, run)
 }

@@ -26,6 +26,7 @@ mod schema;
 mod sqlite_run;
 mod step;
 mod subscription;
+mod tail;
 mod writer;
 
 pub use branch::Branch;
@@ -38,10 +39,11 @@ pub use durable_run::{
 pub use error::JournalError;
 pub use event::{Event, EventRecord};
 pub use gc::GcReport;
-pub use journal::{Durability, EventIndex, Journal, JournalOptions, RunRow, StepRow};
+pub use journal::{Durability, EventIndex, Journal, JournalOptions, RunRow, SignalId, StepRow};
 pub use owner::{OwnerKey, Ownership};
 pub use relay::{OutgoingBatch, Relay};
 pub use run::{RunId, RunStatus};
-pub use sqlite_run::{OpenWait, RunMode, SqliteRun};
+pub use sqlite_run::{OpenWait, RunCopy, RunMode, SqliteRun};
 pub use step::{StepKey, StepKind, StepRequest};
 pub use subscription::EventStream;
+pub use tail::EventTail;

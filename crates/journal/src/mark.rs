@@ -27,6 +27,13 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
+    /// Length of a run that consists of these rows.
+    pub(crate) fn of(rows: &[WriteOp]) -> Self {
+        let mut mark = Self::default();
+        rows.iter().for_each(|row| mark.add(row));
+        mark
+    }
+
     fn add(&mut self, op: &WriteOp) {
         match op {
             WriteOp::Event { .. } => self.events += 1,

@@ -58,13 +58,14 @@ pub(crate) enum WriteOp {
     },
 }
 
-/// Adds a run; `None` if there is one of this name. A journal that someone else made may hold rows for runs
-/// that do not exist yet, such as answers to their questions: the new run starts without them.
+/// Adds a run with its first rows; `None` if there is one of this name. A journal that someone else made may hold
+/// rows for runs that do not exist yet, such as answers to their questions: the new run starts without them.
 pub(crate) fn insert_run(
     connection: &mut Connection,
     name: &RunId,
     title: &str,
     now_ms: i64,
+    fill: impl FnOnce(&Connection, i64) -> rusqlite::Result<()>,
 ) -> rusqlite::Result<Option<i64>> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let added = transaction.execute(
@@ -76,6 +77,7 @@ pub(crate) fn insert_run(
         for table in ["steps", "events", "refs", "signals"] {
             transaction.execute(&format!("DELETE FROM {table} WHERE run = ?"), params![run])?;
         }
+        fill(&transaction, run)?;
     }
     transaction.commit()?;
     Ok(run)

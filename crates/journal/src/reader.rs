@@ -1,6 +1,6 @@
 //! Reads runs, steps and events back from a journal and resolves their blobs.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::blob::{self, BlobError};
 use crate::mark::Mark;
+use crate::ops::WriteOp;
 use crate::{
     Branch, EventIndex, EventRecord, JournalError, RunId, RunRow, RunStatus, StepKey, StepKind, StepRow,
     checksum,
@@ -148,6 +149,52 @@ impl Reader {
                    FROM steps WHERE run = ? ORDER BY branch, n";
         let raw = self.rows(sql, params![run], raw_step)?;
         raw.into_iter().map(|raw| self.whole_step(run, name, raw)).collect()
+    }
+
+    /// The rows of a run as they are written: the steps with a number below that of their branch in `steps`, and the
+    /// events up to number `last_seq`. Rows of a run refer to content by its hash, so they can be written again.
+    pub(crate) fn copy_rows(
+        &self,
+        run: i64,
+        name: &RunId,
+        steps: &BTreeMap<Branch, u64>,
+        last_seq: u64,
+    ) -> Result<Vec<WriteOp>, JournalError> {
+        let sql = "SELECT branch, n, kind, callee, args, intent, result, at_ms, duration_ms, asked_sum, done_sum \
+                   FROM steps WHERE run = ? ORDER BY branch, n";
+        let mut rows = Vec::new();
+        for raw in self.rows(sql, params![run], raw_step)? {
+            if raw.key.n >= steps.get(&raw.key.branch).copied().unwrap_or_default() {
+                continue;
+            }
+            let at = format!("{} of run {name}", raw.key);
+            if !raw.is_as_written(run) {
+                return Err(self.damaged(&format!("{at} does not match its checksum")));
+            }
+            let kind = StepKind::parse(&raw.kind)
+                .ok_or_else(|| self.damaged(&format!("{at} has unknown kind `{}`", raw.kind)))?;
+            let RawStep { key, callee, args, intent, result, at_ms, duration_ms, .. } = raw;
+            match (intent, result) {
+                (None, Some(result)) => {
+                    rows.push(WriteOp::Step { key, kind, callee, args, result, at_ms, duration_ms });
+                }
+                (intent, result) => {
+                    let intent = intent.unwrap_or_else(|| "null".to_owned());
+                    rows.push(WriteOp::Intent { key: key.clone(), kind, callee, args, intent, at_ms });
+                    rows.extend(result.map(|result| WriteOp::Conclusion { key, result, at_ms, duration_ms }));
+                }
+            }
+        }
+        let sql = "SELECT seq, task, k, ts_ms, body, sum FROM events WHERE run = ? AND seq <= ? ORDER BY seq";
+        for raw in self.rows(sql, params![run, signed(last_seq)], raw_event)? {
+            let RawEvent { seq, task, k, ts_ms, body, sum } = raw;
+            if checksum::event(run, seq, task.as_str(), k, ts_ms, &body) != sum {
+                let at = format!("event {seq} of run {name}");
+                return Err(self.damaged(&format!("{at} does not match its checksum")));
+            }
+            rows.push(WriteOp::Event { seq, task, k, ts_ms, body });
+        }
+        Ok(rows)
     }
 
     fn whole_step(&mut self, run: i64, name: &RunId, raw: RawStep) -> Result<StepRow, JournalError> {

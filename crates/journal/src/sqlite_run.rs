@@ -25,7 +25,10 @@ use crate::{
 
 mod fan_out;
 mod pending_writes;
+mod run_copy;
 mod steps;
+
+pub use run_copy::RunCopy;
 
 /// How a run treats steps that are not in the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +49,8 @@ pub struct SqliteRun {
     state: Mutex<RunState>,
     answers: Mutex<Signals>,
     answered: Notify,
+    /// Notified when a step that must not repeat has ended.
+    settled: Notify,
 }
 
 /// Contents of the journal when the run was opened.
@@ -84,6 +89,10 @@ struct RunState {
     pending: PendingWrites,
     progress: HashMap<Branch, BranchPosition>,
     stopped: Option<RunAborted>,
+    /// Whether no further step that must not repeat may start.
+    parked: bool,
+    /// Steps in progress that must not repeat.
+    unrepeatable: u32,
 }
 
 /// The program's position on a branch.
@@ -103,6 +112,21 @@ impl SqliteRun {
         let lock = RunLock::take(journal.path(), run)?;
         let key = journal.begin(run, title).await?;
         Ok(Self::new(journal, run, key, RunMode::Live, RecordedRun::default(), Some(lock)))
+    }
+
+    /// Starts a run as a copy of another one up to some point, with its own settings, and takes its lock. The copy and
+    /// the intent of `first` are written in one transaction.
+    pub async fn begin_copy(
+        journal: &Journal,
+        run: &RunId,
+        title: &str,
+        copy: RunCopy,
+    ) -> Result<Arc<Self>, JournalError> {
+        let lock = RunLock::take(journal.path(), run)?;
+        let from = journal.run(copy.from.as_str())?.key;
+        let rows = copy.rows(journal, from, run)?;
+        journal.begin_with(run, title, rows, Some(from)).await?;
+        Self::reopen(journal, run, RunMode::Live, Some(lock))
     }
 
     /// Continues a run after its last committed step and takes its lock.
@@ -153,6 +177,7 @@ impl SqliteRun {
             state: Mutex::default(),
             answers: Mutex::default(),
             answered: Notify::new(),
+            settled: Notify::new(),
         })
     }
 
@@ -200,6 +225,26 @@ impl SqliteRun {
         self.hub.close();
         self.unlock();
         result
+    }
+
+    /// Gives up a run between two steps, so that another process can resume it: no step that must not repeat starts any
+    /// more, those in progress are waited for and recorded, and the lock is released. The run stays open; the caller drops
+    /// what works on it.
+    pub async fn park(&self) -> Result<(), RunAborted> {
+        self.state.lock().parked = true;
+        loop {
+            let mut settled = std::pin::pin!(self.settled.notified());
+            settled.as_mut().enable();
+            if self.state.lock().unrepeatable == 0 {
+                break;
+            }
+            settled.await;
+        }
+        self.commit().await?;
+        self.stop(RunAborted::Parked);
+        self.hub.close();
+        self.unlock();
+        Ok(())
     }
 
     /// Ends a run whose journal failed: subscribers receive `last`; the run stays open and can be resumed.
@@ -330,7 +375,8 @@ fn leftover(
     recorded: &HashMap<Branch, u64>,
     used: impl Fn(&Branch) -> u64,
 ) -> Result<(), RunAborted> {
-    let left = recorded.iter().map(|(branch, count)| (branch, count.saturating_sub(used(branch))));
+    let reachable = recorded.iter().filter(|(branch, _)| !branch.is_aside());
+    let left = reachable.map(|(branch, count)| (branch, count.saturating_sub(used(branch))));
     match left.filter(|(_, left)| *left > 0).min() {
         Some((branch, left)) => {
             let at = format!("the {what} of {branch}");

@@ -50,6 +50,8 @@ pub enum StepKind {
     Wait,
     /// Child branches run in parallel.
     FanOut,
+    /// The hooks of one event.
+    Hook,
 }
 
 impl StepKind {
@@ -62,11 +64,12 @@ impl StepKind {
             Self::Tool => "tool",
             Self::Wait => "wait",
             Self::FanOut => "fan_out",
+            Self::Hook => "hook",
         }
     }
 
     pub(crate) fn parse(name: &str) -> Option<Self> {
-        [Self::Settings, Self::Environment, Self::Model, Self::Tool, Self::Wait, Self::FanOut]
+        [Self::Settings, Self::Environment, Self::Model, Self::Tool, Self::Wait, Self::FanOut, Self::Hook]
             .into_iter()
             .find(|kind| kind.as_str() == name)
     }
@@ -75,7 +78,7 @@ impl StepKind {
     /// committed first.
     pub(crate) fn is_visible_outside(self) -> bool {
         match self {
-            Self::Model | Self::Wait | Self::FanOut => true,
+            Self::Model | Self::Wait | Self::FanOut | Self::Hook => true,
             Self::Settings | Self::Environment | Self::Tool => false,
         }
     }

@@ -168,7 +168,7 @@ impl ToolCalls {
     async fn cancel(&self, arguments: JsonObject) -> Result<Target, String> {
         let NamedRunArguments { run, directory } = parse(arguments)?;
         let target = self.found(&run, directory.as_deref(), CANCEL_WAIT).await?;
-        target.run.cancel()?;
+        target.run.cancel().await?;
         Ok(target)
     }
 

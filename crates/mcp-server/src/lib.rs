@@ -1,7 +1,7 @@
 //! Fusee as a Model Context Protocol server. Other agents and editors start runs, wait for them, answer their
 //! questions and read their results through tools.
 //!
-//! [`serve`] speaks the protocol over a pair of streams; rmcp does the protocol, [`McpServer`] answers. Runs are
+//! [`serve`] speaks the protocol over a pair of streams, [`router`] over HTTP; rmcp does the protocol, [`McpServer`] answers. Runs are
 //! started and resumed through a `Launcher`, so they mean the same as on the command line. A
 //! run's id survives the process: whichever server is asked for it next continues it.
 
@@ -9,6 +9,7 @@ mod arguments;
 mod call_result;
 mod calls;
 mod flow_control;
+mod http;
 mod prompts;
 mod question;
 mod resources;
@@ -28,6 +29,7 @@ use rmcp::service::{QuitReason, ServerInitializeError};
 use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+pub use http::router;
 pub use server::McpServer;
 
 /// Why serving ended early.

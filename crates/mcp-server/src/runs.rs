@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fusee::approval::OutsideAnswer;
-use fusee::engine::run::{RunHandle, RunOutcome};
+use fusee::engine::run::{ControlSignal, RunHandle, RunOutcome, SignalOutcome};
 use fusee::journal::{Journal, RunId, RunRow, RunStatus};
 use fusee::launch::{LaunchRequest, Launcher};
 use fusee::model::CancellationToken;
@@ -98,16 +98,20 @@ impl FollowedRun {
         self.state.clone()
     }
 
-    /// Cancels the run. Fails if another process works on it.
-    pub(crate) fn cancel(&self) -> Result<(), String> {
-        match &self.control {
-            RunControl::Here { cancel, .. } => cancel.cancel(),
-            RunControl::Journal(_) if self.state.borrow().status.has_ended() => {}
-            RunControl::Journal(_) => {
-                return Err(format!("another process works on run {}; cancel it there", self.id));
+    /// Cancels the run, also if another process works on it.
+    pub(crate) async fn cancel(&self) -> Result<(), String> {
+        let journal = match &self.control {
+            RunControl::Here { cancel, .. } => {
+                cancel.cancel();
+                return Ok(());
             }
+            RunControl::Journal(_) if self.state.borrow().status.has_ended() => return Ok(()),
+            RunControl::Journal(journal) => journal,
+        };
+        match ControlSignal::Cancel.send(journal, &self.id).await.map_err(|error| error.to_string())? {
+            SignalOutcome::Taken | SignalOutcome::Busy => Ok(()),
+            SignalOutcome::NotRunning => Err(format!("no process works on run {}", self.id)),
         }
-        Ok(())
     }
 
     /// Answers a question and waits until the run has taken the answer. Returns false if it was answered before.
@@ -135,8 +139,8 @@ impl FollowedRun {
             }
             RunControl::Journal(journal) => {
                 let value = serde_json::to_value(answer).map_err(|error| error.to_string())?;
-                let sent = journal.signal(&self.id, &question.signal(), &value).await;
-                sent.map(|()| true).map_err(|error| error.to_string())
+                let sent = journal.offer_signal(&self.id, &question.signal(), &value).await;
+                sent.map(|signal| signal.is_some()).map_err(|error| error.to_string())
             }
         }
     }

@@ -12,7 +12,7 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::calls::ToolCalls;
 use crate::runs::Runs;
@@ -34,6 +34,8 @@ this server.";
 pub struct McpServer {
     pub(crate) runs: Arc<Runs>,
     pub(crate) calls: Arc<ToolCalls>,
+    /// Held while a session over HTTP lasts.
+    _session: Option<Arc<OwnedSemaphorePermit>>,
 }
 
 impl McpServer {
@@ -42,7 +44,12 @@ impl McpServer {
     pub fn new(launcher: Arc<dyn Launcher>) -> Self {
         let runs = Arc::new(Runs::new(launcher));
         let calls = Arc::new(ToolCalls::new(Arc::clone(&runs), Semaphore::new(MAX_CALLS)));
-        Self { runs, calls }
+        Self { runs, calls, _session: None }
+    }
+
+    /// The server in a session that counts as open as long as this lasts.
+    pub(crate) fn in_session(self, session: OwnedSemaphorePermit) -> Self {
+        Self { _session: Some(Arc::new(session)), ..self }
     }
 
     fn tools(&self) -> Vec<Tool> {

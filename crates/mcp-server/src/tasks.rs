@@ -53,7 +53,7 @@ pub(crate) async fn update(runs: &Runs, id: &str, answers: &InputResponses) -> R
 
 /// `tasks/cancel`.
 pub(crate) async fn cancel(runs: &Runs, id: &str) -> Result<(), ErrorData> {
-    find(runs, id).await?.cancel().map_err(|problem| ErrorData::invalid_params(problem, None))
+    find(runs, id).await?.cancel().await.map_err(|problem| ErrorData::invalid_params(problem, None))
 }
 
 async fn find(runs: &Runs, id: &str) -> Result<std::sync::Arc<FollowedRun>, ErrorData> {

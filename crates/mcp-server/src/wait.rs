@@ -68,7 +68,7 @@ impl Waiting<'_> {
                 () = self.context.ct.cancelled() => {
                     if self.on_cancel == OnCancel::CancelRun {
                         // The call started the run, so it runs in this process.
-                        let _ = self.run.cancel();
+                        let _ = self.run.cancel().await;
                     }
                     return changes.borrow().clone();
                 }

@@ -9,6 +9,7 @@ mod document;
 mod events;
 mod extract;
 mod questions;
+mod rewind;
 mod runs;
 mod session;
 mod start;
@@ -37,17 +38,21 @@ const SESSION: &str = "/api/session";
 /// Where the OpenAPI document is.
 const OPENAPI: &str = "/api/openapi.json";
 
+/// Path of the Model Context Protocol.
+pub const MCP_PATH: &str = "/mcp";
+
 /// The OpenAPI document of the API.
 pub fn openapi() -> serde_json::Value {
     api().document()
 }
 
 /// The service that answers requests.
-pub(crate) fn router(site: Site) -> Router {
+pub(crate) fn router(site: Site, mcp: Router) -> Router {
     let api = api();
     let document = api.document().to_string();
     api.router
         .route(OPENAPI, axum::routing::get(async move || json(document.clone())))
+        .merge(mcp.with_state(()))
         .fallback(other)
         .layer(DefaultBodyLimit::max(BODY))
         .layer(middleware::from_fn_with_state(site.clone(), guard))
@@ -178,6 +183,23 @@ fn api() -> Api {
                 .keyed(),
         )
         .post(
+            "/api/runs/{run}/rewind",
+            rewind::rewind,
+            Operation::new("Go back to an earlier turn of a run, as a new run")
+                .query::<runs::RunQuery>()
+                .takes::<rewind::RewindRequest>()
+                .returns::<rewind::RewindView>(200),
+        )
+        .post(
+            "/api/runs/{run}/fork",
+            rewind::fork,
+            Operation::new("Start from the beginning of a run and continue differently")
+                .query::<runs::RunQuery>()
+                .takes::<rewind::ForkRequest>()
+                .returns::<start::StartedRun>(201)
+                .keyed(),
+        )
+        .post(
             "/api/runs/{run}/undo",
             actions::undo,
             Operation::new("Undo the file changes of a run")
@@ -234,7 +256,7 @@ fn admit(site: &Site, request: Request) -> Result<Request, Problem> {
     }
     let path = parts.uri.path();
     let is_exchange = path == SESSION && parts.method == Method::POST;
-    if is_api(path) && !is_exchange {
+    if (is_api(path) || path == MCP_PATH) && !is_exchange {
         site.access.check_token(&parts)?;
         let changes = !matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS);
         if changes && site.read_only {

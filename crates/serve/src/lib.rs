@@ -25,5 +25,5 @@ mod site;
 mod span;
 
 pub use access::AccessError;
-pub use api::openapi;
+pub use api::{MCP_PATH, openapi};
 pub use server::{ServeError, ServeOptions, Server, ServerHandle};

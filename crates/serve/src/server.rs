@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
+use axum::Router;
 use fusee::engine::run::RunControl;
 use fusee::journal::RunId;
 use fusee::launch::Launcher;
@@ -51,6 +52,7 @@ pub struct Server {
     address: SocketAddr,
     token: String,
     site: Site,
+    mcp: Router,
 }
 
 impl Server {
@@ -65,7 +67,13 @@ impl Server {
         let address = listener.local_addr().map_err(bind)?;
         let access = Access::new(address, &token, &allow_hosts)?;
         let site = Site::new(launcher, access, read_only);
-        Ok(Self { listener, address, token, site })
+        Ok(Self { listener, address, token, site, mcp: Router::new() })
+    }
+
+    /// Also answers at [`MCP_PATH`](crate::MCP_PATH) with `router`, to clients that have the token.
+    #[must_use]
+    pub fn with_mcp(self, router: Router) -> Self {
+        Self { mcp: router, ..self }
     }
 
     /// The URL that lets a browser in.
@@ -88,7 +96,7 @@ impl Server {
 
     /// Serves until the future is dropped.
     pub async fn run(self) {
-        connection::accept(self.listener, api::router(self.site)).await;
+        connection::accept(self.listener, api::router(self.site, self.mcp)).await;
     }
 }
 

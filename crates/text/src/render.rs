@@ -63,11 +63,10 @@ fn one(diagnostic: &Diagnostic, source: Option<&Source>, renderer: &Renderer) ->
     let file = sanitize(&diagnostic.file).into_owned();
     let excerpt = source.map(|source| Excerpt::new(source, diagnostic));
     let title = level.primary_title(sanitize(&diagnostic.message)).id(diagnostic.code);
+    let place =
+        || Origin::path(file.clone()).line(diagnostic.start.line).char_column(diagnostic.start.column);
     let mut group = match &excerpt {
-        None => {
-            let place = Origin::path(file).line(diagnostic.start.line).char_column(diagnostic.start.column);
-            title.element(place)
-        }
+        None => title.element(place()),
         Some(excerpt) => {
             let caret = AnnotationKind::Primary.span(excerpt.marked.clone());
             let snippet = Snippet::source(excerpt.text.as_str())
@@ -78,17 +77,25 @@ fn one(diagnostic: &Diagnostic, source: Option<&Source>, renderer: &Renderer) ->
             // cut off.
             match excerpt.cut {
                 false => title.element(snippet.path(file)),
-                true => {
-                    let place = format!("at {file}:{}", diagnostic.start);
-                    title.element(snippet).element(Level::NOTE.message(place))
-                }
+                true => title.element(place()).element(snippet),
             }
         }
     };
     if let Some(help) = &diagnostic.help {
         group = group.element(Level::HELP.message(sanitize(help)));
     }
-    renderer.render(&[group])
+    let drawn = renderer.render(&[group]);
+    match excerpt {
+        Some(excerpt) if excerpt.cut => without_second_origin(&drawn),
+        _ => drawn,
+    }
+}
+
+/// Removes the line `:::` that stands for the missing path of a cut excerpt. Lines of the source have a bar.
+fn without_second_origin(drawn: &str) -> String {
+    let is_origin = |line: &str| line.contains(":::") && !line.contains('|');
+    let lines = drawn.lines().enumerate().filter(|(number, line)| *number == 0 || !is_origin(line));
+    lines.map(|(_, line)| line).collect::<Vec<_>>().join("\n")
 }
 
 fn summary(diagnostics: &[Diagnostic]) -> String {

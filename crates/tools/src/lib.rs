@@ -4,6 +4,7 @@
 //! [`sandbox`] what commands may touch. The engine decides which tools a model may call at a given moment,
 //! journals the calls, and decides whether an interrupted call is repeated.
 
+pub mod host_proxy;
 pub mod mcp;
 pub mod redact;
 pub mod sandbox;
@@ -13,13 +14,14 @@ pub mod tool;
 pub mod toolbox;
 pub mod workspace;
 pub mod workspace_copy;
+pub mod worktree;
 
 #[cfg(test)]
 mod test_support;
 
 pub use crate::tool::image::ToolImage;
 pub use crate::tool::read_file::{NotShown, WholeFile, read_whole};
-pub use crate::workspace::content::{ContentHash, DirectoryChange, FileChange, SeenVersion};
+pub use crate::workspace::content::{ContentHash, DirectoryChange, FileChange, ModeChange, SeenVersion};
 pub use crate::workspace::glob::matching;
 pub use redact::Secrets;
 pub use sandbox::{CommandEnvironment, ForkServer, Sandbox};

@@ -1,15 +1,23 @@
 //! Model Context Protocol client: tools provided by other programs and servers.
 //!
-//! A [`McpClient`] is a program connected through its standard streams (`stdio`) or a URL connected over HTTP
+//! A [`McpClient`] is a program connected through its standard streams (`program`) or a URL connected over HTTP
 //! (`http`). It is connected on first use and reconnected after it exits. Its tools become
 //! [`Tool`](crate::Tool)s whose names are prefixed with the server's name (`tool`). The app and the user
-//! decide which servers are used.
+//! decide which servers are used. rmcp speaks the protocol; what bounds a server is here.
 
+mod call;
 mod client;
+mod connection;
+mod failure;
+mod flow_control;
+mod handler;
 mod http;
-mod jsonrpc;
+mod login;
+mod program;
+mod question;
+mod request;
 mod result;
-mod stdio;
+mod session;
 mod tool;
 mod tool_list;
 
@@ -18,7 +26,10 @@ use std::time::Duration;
 
 use crate::sandbox::{CommandEnvironment, ForkServer};
 
-pub use client::{McpClient, McpError};
+pub use client::McpClient;
+pub use failure::McpError;
+pub use login::{Login, LoginError, stored_tokens};
+pub use session::OpenSessions;
 pub use tool::McpTool;
 pub use tool_list::{OfferedTool, ToolList};
 
@@ -31,7 +42,7 @@ pub struct ServerSettings {
     pub reach: Transport,
     /// Filter for the server's tools.
     pub lists: ToolLists,
-    /// Maximum time for one response.
+    /// Maximum time for connecting, and for one response without a sign of progress.
     pub timeout: Duration,
 }
 
@@ -57,6 +68,10 @@ pub enum Transport {
         headers: Vec<(String, String)>,
         /// HTTP client for the connection.
         client: reqwest::Client,
+        /// File with the token of a login, if there may be one.
+        login: Option<PathBuf>,
+        /// Where the session is counted.
+        sessions: OpenSessions,
     },
 }
 

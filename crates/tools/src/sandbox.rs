@@ -25,10 +25,12 @@ mod policy;
 mod probe;
 mod protected_paths;
 mod seccomp;
+mod separate_streams;
 pub(crate) mod sys;
 
 use std::sync::Arc;
 
+use crate::host_proxy::HostProxy;
 pub use crate::sandbox::landlock::sandbox::LandlockSandbox;
 pub use crate::sandbox::namespaces::sandbox::NamespaceSandbox;
 pub use crate::sandbox::sys::process_setup::setup_process;
@@ -60,12 +62,21 @@ pub enum Sandbox {
 }
 
 impl Sandbox {
-    /// Whether commands cannot reach the machine's network.
-    pub fn blocks_network(&self) -> bool {
+    /// What commands can reach of the network.
+    pub fn network(&self) -> Network {
         match self {
-            Self::Off => false,
-            Self::Namespaces(sandbox) => sandbox.policy().network == Network::Own,
-            Self::Landlock(sandbox) => sandbox.policy().network == Network::Own,
+            Self::Off => Network::Machine,
+            Self::Namespaces(sandbox) => sandbox.policy().network,
+            Self::Landlock(sandbox) if sandbox.policy().network.is_own() => Network::Own,
+            Self::Landlock(_) => Network::Machine,
+        }
+    }
+
+    /// The proxy through which commands reach named hosts, if there is one.
+    pub fn proxy(&self) -> Option<&Arc<HostProxy>> {
+        match self {
+            Self::Namespaces(sandbox) => sandbox.proxy(),
+            Self::Off | Self::Landlock(_) => None,
         }
     }
 
@@ -73,6 +84,12 @@ impl Sandbox {
     #[must_use]
     pub fn namespaces(policy: Policy) -> Self {
         Self::Namespaces(Arc::new(NamespaceSandbox::new(policy)))
+    }
+
+    /// Creates a namespace sandbox in which hosts are reached through a proxy.
+    #[must_use]
+    pub fn with_proxy(policy: Policy, proxy: HostProxy) -> Self {
+        Self::Namespaces(Arc::new(NamespaceSandbox::new(policy).with_proxy(Arc::new(proxy))))
     }
 
     /// Watches for repositories in the workspace; `None` without a sandbox.

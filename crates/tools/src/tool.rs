@@ -33,8 +33,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::tool::image::ToolImage;
-use crate::workspace::Workspace;
-use crate::workspace::content::{DirectoryChange, FileChange, SeenVersion};
+use crate::workspace::content::{DirectoryChange, FileChange, ModeChange, SeenVersion};
+use crate::workspace::{FileVersion, Workspace};
 
 /// Kind of effect a tool has; gates and review mode depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -131,6 +131,13 @@ pub trait Tool: Send + Sync {
     /// Carries out the call. If it is cancelled, the output describes what was done until then and has
     /// `aborted` set.
     fn perform<'a>(&'a self, prepared: PreparedCall, context: &'a CallContext) -> BoxFuture<'a, ToolOutput>;
+
+    /// The rest of a call whose output [asks the user](ToolOutput::asks_user), to be made like a call of its own.
+    /// `answer` is `None` if nobody answered.
+    fn answered(&self, call_id: &str, answer: Option<String>) -> Option<Arc<dyn Tool>> {
+        let _ = (call_id, answer);
+        None
+    }
 
     /// Determines the outcome of an intent without a result, after a crash. `Harmless` tools keep the
     /// default.
@@ -300,10 +307,9 @@ pub struct ToolOutput {
     /// Files changed by this call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<FileChange>,
-    /// Directories that a command created or removed. Directories created by our own tools are in their
-    /// intent.
-    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
-    pub directories: Box<[DirectoryChange]>,
+    /// What else is needed to take the changes back, or to come back to them.
+    #[serde(flatten)]
+    pub effects: Box<FileEffects>,
     /// Whether the call was cancelled before it completed.
     #[serde(default, skip_serializing_if = "is_false")]
     pub aborted: bool,
@@ -311,9 +317,28 @@ pub struct ToolOutput {
     /// known. The last line of `content` says why.
     #[serde(default, skip_serializing_if = "is_false")]
     pub stops_task: bool,
+    /// Whether `content` is a question to the user, on whose answer the rest of the call depends; see
+    /// [`Tool::answered`].
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub asks_user: bool,
     /// Images shown to the model along with `content`.
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub images: Box<[ToolImage]>,
+}
+
+/// Changes by a call besides the content of files, and the versions of the files that it left.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileEffects {
+    /// Directories that a command created or removed. Directories created by our own tools are in their
+    /// intent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub directories: Vec<DirectoryChange>,
+    /// Files whose permissions alone a command changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub modes: Vec<ModeChange>,
+    /// The changed files as the call left them, for a rewind to this point.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    pub versions: Box<[FileVersion]>,
 }
 
 impl ToolOutput {

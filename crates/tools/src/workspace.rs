@@ -10,6 +10,8 @@ mod confined_open;
 pub mod content;
 pub(crate) mod diff;
 mod directory_undo;
+mod disk_state;
+mod file_version;
 pub(crate) mod git_index;
 pub(crate) mod glob;
 pub(crate) mod line_endings;
@@ -37,10 +39,12 @@ use rustix::fs::{AtFlags, FileType, OFlags, Stat};
 
 use crate::tool::ToolOutput;
 use crate::tool::shell::Jobs;
-use crate::workspace::content::{ContentHash, DirectoryChange, FileChange, SeenVersion};
+use crate::workspace::content::{ContentHash, DirectoryChange, FileChange, ModeChange, SeenVersion};
 use crate::workspace::diff::WorkspaceTracker;
 
 pub(crate) use atomic_write::FileWrite;
+pub use disk_state::DiskState;
+pub use file_version::FileVersion;
 pub use path::{PathProblem, WorkspacePath};
 pub(crate) use read_cache::{CacheStamp, CachedContent};
 pub use restore::{FileState, RestoreStep};
@@ -248,6 +252,13 @@ impl Workspace {
     pub fn take_directory_changes(&self) -> Vec<DirectoryChange> {
         let mut changes = self.changes.lock();
         changes.as_mut().map(WorkspaceTracker::take_directory_changes_of).unwrap_or_default()
+    }
+
+    /// Takes the changes of permissions alone that scans found since the last call.
+    #[must_use]
+    pub fn take_mode_changes(&self) -> Vec<ModeChange> {
+        let mut changes = self.changes.lock();
+        changes.as_mut().map(WorkspaceTracker::take_mode_changes).unwrap_or_default()
     }
 
     /// Paths of those changes whose files still differ from their earlier content.

@@ -1,9 +1,12 @@
 //! Slash commands: one table that parsing, completion and `/help` are derived from. [`super::session`] and
 //! the UIs implement them.
 
+use std::path::Path;
+
 use fusee::engine::approval::ApprovalMode;
 use fusee::engine::text::suggest;
 
+use crate::project::markdown_commands::{self, MarkdownCommand};
 use crate::ui::line::{Style, StyledLine, wrap};
 
 #[cfg(test)]
@@ -31,17 +34,23 @@ pub(crate) const TABLE: &[SlashEntry] = &[
     entry("/approve", "[auto|ask|never]", "show or set when you are asked for approval"),
     entry(
         "/plan",
-        "[edit [FILE]]",
-        "show the plan; with edit, change it in your editor or read it from FILE",
+        "[on|off|edit [FILE]]",
+        "show the plan; on and off switch plan mode, in which nothing is changed; edit changes the plan in your editor or from FILE",
     ),
     entry("/sections", "[KEY]", "list the prompt's sections; with KEY, open one for the model"),
+    entry("/status", "", "show model, directory, permissions, mode and conversation"),
+    entry("/cost", "", "show the tokens and the cost of this conversation"),
     entry("/context", "", "show what fills the model's context window"),
     entry("/compact", "", "compact the conversation from the next message on"),
     entry("/diff", "", "show the file changes of this conversation"),
     entry("/undo", "[RUN]", "undo the file changes of the last task, or of RUN"),
     entry("/runs", "", "list the runs of this project"),
+    entry("/background", "", "let the running task go on without this terminal (ctrl-b)"),
+    entry("/sessions", "", "choose an earlier conversation to continue"),
     entry("/resume", "[RUN]", "resume an interrupted run, or continue the conversation of a finished one"),
     entry("/new", "", "start a new conversation"),
+    entry("/clear", "", "start a new conversation on an empty screen"),
+    entry("/init", "", "let the model write AGENTS.md, which tells agents about this project"),
     #[cfg(feature = "serve")]
     entry("/web", "", "serve the web page of this project and print its URL"),
     entry("/export", "[FILE]", "write this conversation to a file"),
@@ -66,6 +75,12 @@ pub(crate) enum SlashCommand {
     Model(Option<String>),
     Approve(Option<ApprovalMode>),
     Plan,
+    PlanMode(bool),
+    Status,
+    Cost,
+    Background,
+    Sessions,
+    Clear,
     PlanEdit(Option<String>),
     Diff,
     Runs,
@@ -87,6 +102,10 @@ pub(crate) enum RunRequest {
     Task(String),
     /// A code review: the text after `/review`.
     Review(String),
+    /// The model writes AGENTS.md.
+    Init,
+    /// A command of the project: the line, and the message it stands for.
+    Command { line: String, message: String },
 }
 
 impl RunRequest {
@@ -96,6 +115,8 @@ impl RunRequest {
             Self::Words(words) => words.clone(),
             Self::Task(line) => format!("/task {line}"),
             Self::Review(line) => format!("/review {line}").trim_end().to_owned(),
+            Self::Init => "/init".to_owned(),
+            Self::Command { line, .. } => line.clone(),
         }
     }
 }
@@ -109,8 +130,22 @@ pub(crate) enum InputLine {
     Errand(RunRequest),
     /// A slash command.
     Command(SlashCommand),
+    /// A command for the user's shell: the text after `!`.
+    Shell(String),
     /// An unknown or malformed command, with the error message.
     Unknown(String),
+}
+
+/// Parses a line of input in a directory of a project, which may have commands of its own. They do not replace those of
+/// the table.
+pub(crate) fn parse_line_in(typed: &str, directory: &Path) -> InputLine {
+    let line = typed.trim();
+    let word = line.split_whitespace().next().unwrap_or_default();
+    let is_own = TABLE.iter().any(|entry| entry.name == word) || word == "/exit";
+    match markdown_commands::expand(line, directory).filter(|_| !is_own) {
+        Some(message) => InputLine::Errand(RunRequest::Command { line: line.to_owned(), message }),
+        None => parse_line(typed),
+    }
 }
 
 /// Parses a line of input. A word with a second slash is a path, and a leading `//` is a message that starts
@@ -122,6 +157,9 @@ pub(crate) fn parse_line(typed: &str) -> InputLine {
     }
     if let Some(words) = typed.strip_prefix("//") {
         return InputLine::Errand(RunRequest::Words(format!("/{words}")));
+    }
+    if let Some(line) = typed.strip_prefix('!').map(str::trim).filter(|line| !line.is_empty()) {
+        return InputLine::Shell(line.to_owned());
     }
     if typed.starts_with('(') {
         return InputLine::Errand(RunRequest::Task(typed.to_owned()));
@@ -138,6 +176,8 @@ pub(crate) fn parse_line(typed: &str) -> InputLine {
     match word {
         "/task" => return InputLine::Errand(RunRequest::Task(rest.trim().to_owned())),
         "/review" => return InputLine::Errand(RunRequest::Review(rest.trim().to_owned())),
+        "/init" if rest.trim().is_empty() => return InputLine::Errand(RunRequest::Init),
+        "/init" => return InputLine::Unknown("/init takes no arguments".to_owned()),
         _ => {}
     }
     match command(word, rest.trim()) {
@@ -180,11 +220,18 @@ fn command(word: &str, rest: &str) -> Result<SlashCommand, String> {
         },
         "/plan" => match rest.split_once(char::is_whitespace).unwrap_or((rest, "")) {
             ("", _) => Ok(SlashCommand::Plan),
+            ("on", "") => Ok(SlashCommand::PlanMode(true)),
+            ("off", "") => Ok(SlashCommand::PlanMode(false)),
             ("edit", file) => {
                 Ok(SlashCommand::PlanEdit((!file.trim().is_empty()).then(|| file.trim().to_owned())))
             }
-            (other, _) => Err(format!("invalid argument `{other}` for /plan: expected edit")),
+            (other, _) => Err(format!("invalid argument `{other}` for /plan: expected on, off or edit")),
         },
+        "/status" => none(SlashCommand::Status),
+        "/cost" => none(SlashCommand::Cost),
+        "/background" => none(SlashCommand::Background),
+        "/sessions" => none(SlashCommand::Sessions),
+        "/clear" => none(SlashCommand::Clear),
         "/diff" => none(SlashCommand::Diff),
         "/runs" => none(SlashCommand::Runs),
         "/resume" => Ok(SlashCommand::Resume(one())),
@@ -202,33 +249,38 @@ fn command(word: &str, rest: &str) -> Result<SlashCommand, String> {
     }
 }
 
-/// The list of commands: help text beside the commands, or below them in narrow terminals.
-pub(crate) fn help(columns: usize) -> Vec<StyledLine> {
+/// The list of commands, and of those of the project: help text beside the commands, or below them in narrow terminals.
+pub(crate) fn help(columns: usize, of_project: &[MarkdownCommand]) -> Vec<StyledLine> {
     let spelled = |entry: &SlashEntry| format!("{} {}", entry.name, entry.arguments).trim_end().to_owned();
-    let width = TABLE.iter().map(|entry| spelled(entry).chars().count()).max().unwrap_or_default() + 2;
+    let entries: Vec<(String, &str)> = TABLE
+        .iter()
+        .map(|entry| (spelled(entry), entry.help))
+        .chain(of_project.iter().map(|own| (format!("/{}", own.name), own.summary.as_str())))
+        .collect();
+    let width = entries.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default() + 2;
     let beside = columns.saturating_sub(width) >= READABLE;
     let mut rows = Vec::new();
-    for entry in TABLE {
-        let name = spelled(entry);
+    for (name, help) in entries {
         let (lead, indent) = if beside { (format!("{name:<width$}"), width) } else { (String::new(), 4) };
         if !beside {
             rows.push(StyledLine::of(Style::Accent, &name));
         }
         let first = StyledLine::of(Style::Accent, &lead);
         let indent = " ".repeat(indent);
-        for (index, text) in wrap(entry.help, columns.saturating_sub(indent.len())).iter().enumerate() {
+        for (index, text) in wrap(help, columns.saturating_sub(indent.len())).iter().enumerate() {
             let lead =
                 if index == 0 && beside { first.clone() } else { StyledLine::of(Style::Plain, &indent) };
             rows.push(lead.and(Style::Plain, text));
         }
     }
-    let words = "Anything else is sent to the model. @path attaches a file.";
+    let words =
+        "Anything else is sent to the model. @path attaches a file. !command runs a command of yours.";
     let keys = match columns {
         PLAIN => {
             "A backslash at the end of a line continues it on the next. ctrl-c stops a task, ctrl-d exits."
         }
         _ => {
-            "ctrl-j inserts a line break, ctrl-g opens your editor, up and down browse the history, esc stops a task."
+            "ctrl-j inserts a line break, ctrl-g opens your editor, up and down browse the history, ctrl-r searches it, esc stops a task, ctrl-b moves it to the background, ctrl-z suspends fusee."
         }
     };
     rows.extend([words, keys].map(|text| StyledLine::of(Style::Dim, text)));

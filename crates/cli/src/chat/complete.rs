@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use super::commands::TABLE;
+use crate::project::markdown_commands;
 
 #[cfg(test)]
 mod tests;
@@ -75,9 +76,14 @@ pub(crate) fn candidates(before: &str, workspace: &Path, offers: &[TaskCandidate
         return Completion::new(word.len(), for_task(&given, word, offers));
     }
     if before.starts_with('/') && word.len() == before.len() {
-        let names =
-            TABLE.iter().map(|entry| entry.name).filter(|name| name.starts_with(word) && *name != word);
-        return Completion::new(word.len(), names.map(|name| format!("{name} ")).collect());
+        let own = markdown_commands::list(workspace).into_iter().map(|command| format!("/{}", command.name));
+        let mut names: Vec<String> = TABLE.iter().map(|entry| entry.name.to_owned()).collect();
+        names.extend(own.filter(|name| !TABLE.iter().any(|entry| entry.name == name)));
+        let fitting = names.iter().filter(|name| name.starts_with(word) && *name != word);
+        return Completion::new(
+            word.len(),
+            fitting.take(MAX_CANDIDATES).map(|name| format!("{name} ")).collect(),
+        );
     }
     match word.strip_prefix('@') {
         Some(path) => Completion::new(path.len(), paths(path, workspace)),

@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use super::commands::TABLE;
+use super::history_search::HistorySearch;
 use super::question_queue::FreeTextPurpose;
+use super::session_picker::SessionPicker;
 use super::state::{AnswerStage, ChatState, OpenQuestion, QuestionSubject};
 use crate::ui::approval_prompt;
 use crate::ui::format;
@@ -44,6 +46,14 @@ pub(crate) fn draw(state: &ChatState, columns: usize, rows: usize, now: Duration
         let text = "  stopping the turn; esc again cancels the task";
         above.extend(StyledLine::of(Style::Warning, text).broken(columns, "  "));
     }
+    if state.moving {
+        let text = "  moving to the background as soon as the running call has ended";
+        above.extend(StyledLine::of(Style::Warning, text).broken(columns, "  "));
+    }
+    if let Some(line) = &state.shell {
+        let text = format!("  running {} · esc ends it", format::one_line(line, 200));
+        above.push(StyledLine::of(Style::Dim, &text).cut(columns));
+    }
     let waiting = state.queue.iter().take(QUEUED_ROWS);
     above.extend(waiting.map(|errand| {
         let text = format!("  queued: {}", format::one_line(&errand.shown(), 400));
@@ -53,9 +63,11 @@ pub(crate) fn draw(state: &ChatState, columns: usize, rows: usize, now: Duration
     if more > 0 {
         above.push(StyledLine::of(Style::Dim, &format!("  and {more} more")));
     }
-    let (typing, cursor) = match &state.question {
-        Some(asked) => question(state, asked, (columns, rows)),
-        None => input(state, columns),
+    let (typing, cursor) = match (&state.picker, &state.search, &state.question) {
+        (Some(picker), ..) => choose_session(picker, columns),
+        (None, Some(search), _) => search_history(search, columns),
+        (None, None, Some(asked)) => question(state, asked, (columns, rows)),
+        (None, None, None) => input(state, columns),
     };
     // In a short terminal the input wins.
     let most = rows.saturating_sub(1).max(1);
@@ -65,6 +77,37 @@ pub(crate) fn draw(state: &ChatState, columns: usize, rows: usize, now: Duration
     all.extend(typing);
     let skipped = all.len().saturating_sub(most);
     Frame { rows: all.split_off(skipped), cursor: (cursor.0.saturating_sub(skipped), cursor.1) }
+}
+
+/// The list of conversations; the cursor is at the chosen one.
+fn choose_session(picker: &SessionPicker, columns: usize) -> (Vec<StyledLine>, (usize, usize)) {
+    let mut rows = vec![StyledLine::of(Style::Bold, "continue a conversation")];
+    let window = picker.window();
+    let chosen = 1 + picker.selected - window.start;
+    let below = picker.entries.len() - window.end;
+    for (index, entry) in picker.entries[window.clone()].iter().enumerate() {
+        let is_chosen = window.start + index == picker.selected;
+        let (lead, style) = if is_chosen { ("> ", Style::Bold) } else { ("  ", Style::Plain) };
+        rows.push(StyledLine::of(Style::Accent, lead).and(style, &entry.text).cut(columns));
+    }
+    if below > 0 {
+        rows.push(StyledLine::of(Style::Dim, &format!("  and {below} more: ↓")));
+    }
+    rows.push(StyledLine::of(Style::Dim, "  ↑ and ↓ choose · enter continues · esc closes").cut(columns));
+    (rows, (chosen, 0))
+}
+
+/// The search of earlier messages.
+fn search_history(search: &HistorySearch, columns: usize) -> (Vec<StyledLine>, (usize, usize)) {
+    let lead = StyledLine::of(Style::Accent, "search: ").and(Style::Plain, &search.query).cut(columns);
+    let at = lead.width().min(columns.saturating_sub(1));
+    let found = match &search.found {
+        Some(message) => StyledLine::of(Style::Plain, &format!("  {}", format::one_line(message, 400))),
+        None if search.query.is_empty() => StyledLine::of(Style::Dim, "  type a part of an earlier message"),
+        None => StyledLine::of(Style::Dim, "  no message contains this"),
+    };
+    let keys = StyledLine::of(Style::Dim, "  enter takes it · ctrl-r older · esc back");
+    (vec![lead, found.cut(columns), keys.cut(columns)], (0, at))
 }
 
 fn input(state: &ChatState, columns: usize) -> (Vec<StyledLine>, (usize, usize)) {
@@ -141,6 +184,7 @@ fn question(
     let (head, reason) = match &asked.matter {
         QuestionSubject::Call(question) => (format!(" {}", question.name), question.reason.as_str()),
         QuestionSubject::Undo(_) => (" undo these changes?".to_owned(), ""),
+        QuestionSubject::Plan => (" carry out this plan?".to_owned(), "n keeps planning"),
         QuestionSubject::Return(_) => (" this run was interrupted: resume it?".to_owned(), ""),
     };
     let lead = StyledLine::of(Style::Warning, state.glyphs.question).and(Style::Bold, &head);
@@ -182,7 +226,9 @@ fn choices(asked: &OpenQuestion, size: (usize, usize)) -> Vec<StyledLine> {
     let plain = |text: &str| StyledLine::of(Style::Plain, text);
     match &asked.matter {
         _ if !asked.is_read(size) => vec![plain("  scroll to the end to answer yes · n no")],
-        QuestionSubject::Return(_) | QuestionSubject::Undo(_) => vec![plain("  y yes · n no")],
+        QuestionSubject::Return(_) | QuestionSubject::Undo(_) | QuestionSubject::Plan => {
+            vec![plain("  y yes · n no")]
+        }
         QuestionSubject::Call(question) => {
             let covers = |extent| approval_prompt::covers(question, extent);
             let mut scope = format!("    s and a cover: {}", covers(asked.extent).unwrap_or_default());

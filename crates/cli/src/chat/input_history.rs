@@ -55,6 +55,13 @@ impl InputHistory {
         }
     }
 
+    /// The newest message that contains the words, whatever their case; with `skipped`, an older one.
+    pub(crate) fn search(&self, words: &str, skipped: usize) -> Option<&str> {
+        let words = words.to_lowercase();
+        let found = self.messages.iter().rev().filter(|message| message.to_lowercase().contains(&words));
+        found.map(String::as_str).nth(skipped)
+    }
+
     /// The next older message; `typed` is kept as the unsent input.
     pub(crate) fn older(&mut self, typed: &str) -> Option<&str> {
         let (at, kept) = match self.leafing.take() {

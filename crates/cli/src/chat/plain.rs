@@ -12,8 +12,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use self::keyboard::{Keyboard, QuestionContext};
 use self::renderer::PlainRenderer;
-use super::commands::{InputLine, PLAIN, SlashCommand, parse_line};
+use super::commands::{InputLine, PLAIN, SlashCommand, parse_line_in};
 use super::session::{Chat, ChatRun, ResumeOutcome};
+use super::user_command::{CommandOutput, UserCommand};
 use crate::command::run_setup::StartedRun;
 use crate::process::environment::Terminals;
 use crate::process::error::CliError;
@@ -91,12 +92,13 @@ impl PlainChat<'_, '_> {
                 }
             };
             let Some(line) = line else { return Ok(()) };
-            let next = match parse_line(&line) {
+            let next = match parse_line_in(&line, self.session.directory()) {
                 InputLine::Nothing => ChatFlow::Line,
                 InputLine::Errand(errand) => match self.session.begin(errand).await {
                     Ok(begun) => self.watch_run(begun).await?,
                     Err(failure) => self.failed(failure),
                 },
+                InputLine::Shell(line) => self.user_command(&line).await?,
                 InputLine::Command(slash) => self.command(slash).await?,
                 InputLine::Unknown(problem) => self.failed(CliError::usage(problem)),
             };
@@ -118,12 +120,20 @@ impl PlainChat<'_, '_> {
             SlashCommand::Resume(name) => match self.session.resume(name.as_deref()) {
                 Ok(ResumeOutcome::Running(begun)) => self.watch_run(*begun).await,
                 Ok(ResumeOutcome::Continues(run)) => {
+                    if self.person {
+                        let rows = self.session.earlier(PLAIN)?;
+                        stdio::error(&rows.iter().map(|row| row.paint(false) + "\n").collect::<String>());
+                    }
                     stdio::error(&format!("the next message continues run {run}\n"));
                     Ok(ChatFlow::Line)
                 }
                 Err(failure) => Ok(self.failed(failure)),
             },
             SlashCommand::Undo(name) => self.undo(name.as_deref()).await,
+            SlashCommand::Background => {
+                let problem = "no task is running; `fusee run --detach` starts one in the background";
+                Ok(self.failed(CliError::usage(problem)))
+            }
             SlashCommand::PlanEdit(None) => {
                 let problem = "no editor in plain mode; /plan edit FILE reads the plan from a file";
                 Ok(self.failed(CliError::usage(problem)))
@@ -135,6 +145,29 @@ impl PlainChat<'_, '_> {
                 }
                 Err(failure) => Ok(self.failed(failure)),
             },
+        }
+    }
+
+    /// Runs a command of the user's; its output goes to stdout.
+    async fn user_command(&mut self, line: &str) -> Result<ChatFlow, CliError> {
+        let mut command = match UserCommand::start(line, self.session.directory()) {
+            Ok(command) => command,
+            Err(error) => return Ok(self.failed(CliError::failed(format!("cannot run `{line}`: {error}")))),
+        };
+        loop {
+            tokio::select! {
+                output = command.next() => match output {
+                    CommandOutput::Line(text) => stdio::print(&format!("{text}\n"))?,
+                    CommandOutput::Ended(end) => {
+                        if !end.is_empty() {
+                            stdio::error(&format!("{end}\n"));
+                        }
+                        self.session.note_command(command.for_model(&end));
+                        return Ok(ChatFlow::Line);
+                    }
+                },
+                _ = self.signals.any() => command.stop(),
+            }
         }
     }
 

@@ -4,6 +4,7 @@
 
 mod context_view;
 mod open;
+mod overview;
 mod plan_view;
 mod slash_replies;
 mod start_run;
@@ -34,6 +35,9 @@ use crate::ui::terminal::Glyphs;
 
 pub(crate) use open::ChatOptions;
 
+/// Maximum number of the user's own commands that a message takes along.
+const MAX_COMMANDS: usize = 4;
+
 /// A chat and everything its runs need.
 pub(crate) struct Chat<'p> {
     /// Settings made for this chat; they override all configuration files.
@@ -54,6 +58,10 @@ pub(crate) struct Chat<'p> {
     plan: Option<PlanOfWork>,
     /// The last edit of the plan, if it could not be parsed.
     plan_draft: Option<String>,
+    /// Whether messages only look and plan.
+    plan_mode: bool,
+    /// Commands that the user ran since the last message, with their output.
+    commands: Vec<String>,
     templates: ReloadingTemplates,
     #[cfg(feature = "serve")]
     web: web_page::WebPage,
@@ -92,13 +100,17 @@ impl Chat<'_> {
             ApprovalMode::Ask => "ask",
             ApprovalMode::Never => "never",
         };
-        format!("approve {approve} · sandbox {}", self.setup.sandbox.state)
+        let plan = if self.plan_mode { "plan mode · " } else { "" };
+        format!("{plan}approve {approve} · sandbox {}", self.setup.sandbox.state)
     }
 
     /// Describes the sandbox that an approved command runs in.
     pub(crate) fn sandbox_text(&self) -> &'static str {
         match self.setup.sandbox.state {
             "namespaces" => "sandboxed: can change only the project, no network",
+            "namespaces, hosts by name" => {
+                "sandboxed: can change only the project, reaches only allowed hosts"
+            }
             "namespaces, network allowed" => "sandboxed: can change only the project, network allowed",
             "landlock" => "sandboxed by Landlock: can write files only in the project, no network",
             "landlock, network allowed" => {
@@ -127,6 +139,23 @@ impl Chat<'_> {
     /// Whether the next message continues an earlier run.
     pub(crate) fn is_continued(&self) -> bool {
         self.continues.is_some()
+    }
+
+    /// Whether messages only look and plan.
+    pub(crate) fn is_planning(&self) -> bool {
+        self.plan_mode
+    }
+
+    /// Switches plan mode.
+    pub(crate) fn set_planning(&mut self, on: bool) {
+        self.plan_mode = on;
+    }
+
+    /// Adds the output of a command that the user ran to the next message.
+    pub(crate) fn note_command(&mut self, text: String) {
+        self.commands.push(text);
+        let more = self.commands.len().saturating_sub(MAX_COMMANDS);
+        self.commands.drain(..more);
     }
 
     /// Whether output is coloured, and the glyph set of the terminal.

@@ -10,13 +10,15 @@ use std::time::Duration;
 
 use fusee::engine::approval::rules::{ApprovalRule, ApprovalRules};
 use fusee::engine::approval::{ApprovalAnswer, ApprovalQuestion};
-use fusee::engine::journal::EventRecord;
+use fusee::engine::journal::{Event, EventRecord};
 
-use super::commands::{InputLine, RunRequest, SlashCommand, parse_line};
+use super::commands::{InputLine, RunRequest, SlashCommand, parse_line_in};
 use super::complete::{self, Completion, TaskCandidate};
 use super::editor::Editor;
+use super::history_search::HistorySearch;
 use super::input_history::InputHistory;
 use super::question_queue::FreeTextPurpose;
+use super::session_picker::{PickerEntry, SessionPicker};
 use crate::ui::RunHeader;
 use crate::ui::line::{Style, StyledLine};
 use crate::ui::terminal::{Glyphs, View};
@@ -55,6 +57,16 @@ pub(crate) enum ChatAction {
     Keep(Vec<ApprovalRule>),
     /// Open the input in the user's editor.
     Edit,
+    /// Let the task go on in another process.
+    Background,
+    /// Run a command of the user's.
+    Shell(String),
+    /// End the user's command.
+    StopShell,
+    /// Leave plan mode and carry out the plan.
+    CarryOutPlan,
+    /// Stop the process, as ctrl-z does in a shell.
+    Suspend,
     /// Exit the chat.
     Leave,
 }
@@ -84,6 +96,14 @@ pub(crate) struct ChatState {
     /// When the user first pressed ctrl-c to exit.
     pub(super) leaving: Option<Duration>,
     pub(super) completion: Completion,
+    /// The search of earlier messages.
+    pub(super) search: Option<HistorySearch>,
+    /// The list of conversations.
+    pub(super) picker: Option<SessionPicker>,
+    /// The command of the user's that is running.
+    pub(super) shell: Option<String>,
+    /// Whether the task is moving to the background.
+    pub(super) moving: bool,
     /// Tasks that `/task` can run; only set while it is being typed.
     offers: Option<Vec<TaskCandidate>>,
     /// Description of the sandbox, shown in questions about commands.
@@ -111,6 +131,10 @@ impl ChatState {
             cancelled: None,
             leaving: None,
             completion: Completion::default(),
+            search: None,
+            picker: None,
+            shell: None,
+            moving: false,
             offers: None,
             confined: "",
             standing: String::new(),
@@ -178,6 +202,18 @@ impl ChatState {
         if let Some(view) = &mut self.view {
             view.take(event, now.saturating_sub(self.begun));
         }
+        if let Event::ApprovalResolved { call_id, .. } = &event.event {
+            self.close_question(call_id);
+        }
+    }
+
+    /// Takes a question off the screen that was answered elsewhere.
+    fn close_question(&mut self, id: &str) {
+        let is_it = |asked: &OpenQuestion| matches!(&asked.matter, QuestionSubject::Call(question) if question.call_id == id);
+        if self.question.as_ref().is_some_and(is_it) {
+            self.question = None;
+            self.tell(Style::Dim, "  answered elsewhere");
+        }
     }
 
     /// The task ended: prints its last rows and starts the next queued message.
@@ -188,6 +224,7 @@ impl ChatState {
             self.print(vec![StyledLine::new()]);
         }
         self.question = None;
+        self.moving = false;
         self.nothing_stands();
         self.next()
     }
@@ -241,9 +278,29 @@ impl ChatState {
         self.question = Some(OpenQuestion::about_undo(run, rows, now));
     }
 
+    /// Asks whether to carry out the plan that was made in plan mode.
+    pub(crate) fn ask_plan(&mut self, now: Duration) {
+        self.question = Some(OpenQuestion::about_plan(now));
+    }
+
+    /// Shows the list of conversations.
+    pub(crate) fn choose_session(&mut self, entries: Vec<PickerEntry>) {
+        self.picker = Some(SessionPicker::new(entries));
+    }
+
+    /// Sets the command of the user's that is running.
+    pub(crate) fn set_shell(&mut self, line: Option<String>) {
+        self.shell = line;
+    }
+
+    /// The task moves to the background as soon as its tool calls have ended.
+    pub(crate) fn set_moving(&mut self) {
+        self.moving = true;
+    }
+
     /// Handles the input when enter is pressed.
     fn submit(&mut self) -> Vec<ChatAction> {
-        match parse_line(self.editor.text()) {
+        match parse_line_in(self.editor.text(), &self.workspace) {
             InputLine::Nothing if self.wanted == Some(FreeTextPurpose::WhatNow) => {
                 self.wanted = None;
                 vec![ChatAction::Say(String::new())]
@@ -263,6 +320,18 @@ impl ChatState {
                 self.queue.push_back(errand);
                 self.next()
             }
+            InputLine::Shell(_) if self.shell.is_some() => {
+                self.tell(
+                    Style::Warning,
+                    "a command of yours is running: wait for it, or press esc to end it",
+                );
+                Vec::new()
+            }
+            InputLine::Shell(line) => {
+                self.tell(Style::Dim, &format!("> !{line}"));
+                self.accept();
+                vec![ChatAction::Shell(line)]
+            }
             InputLine::Command(slash) => {
                 // Echoes the command, so that its reply is identifiable far up in the scrollback.
                 let asked = format!("> {}", self.editor.text().trim());
@@ -270,7 +339,10 @@ impl ChatState {
                 self.accept();
                 match slash {
                     SlashCommand::Quit => vec![ChatAction::Leave],
+                    SlashCommand::Background => self.move_to_background(),
                     SlashCommand::Resume(_)
+                    | SlashCommand::Sessions
+                    | SlashCommand::Clear
                     | SlashCommand::New
                     | SlashCommand::Undo(_)
                     | SlashCommand::PlanEdit(_)
@@ -306,10 +378,24 @@ impl ChatState {
         self.queue.len()
     }
 
+    /// Moves the running task to the background.
+    fn move_to_background(&mut self) -> Vec<ChatAction> {
+        if self.is_working() && self.cancelled.is_none() && !self.moving {
+            return vec![ChatAction::Background];
+        }
+        if !self.is_working() {
+            self.tell(Style::Warning, "no task is running");
+        }
+        Vec::new()
+    }
+
     /// Handles an interrupt: stops the turn, then cancels the task; with no task, clears the input, then
     /// exits.
     fn interrupt(&mut self, now: Duration) -> Vec<ChatAction> {
         let soon = |at: Option<Duration>| at.is_some_and(|at| now.saturating_sub(at) < IMPATIENCE);
+        if self.shell.is_some() {
+            return vec![ChatAction::StopShell];
+        }
         if self.is_working() {
             if soon(self.cancelled) {
                 return vec![ChatAction::Leave];

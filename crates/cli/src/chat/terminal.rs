@@ -3,6 +3,7 @@
 
 mod external_editor;
 mod keys;
+mod task_move;
 
 use std::future::Future;
 use std::io::{self, Stdout};
@@ -10,23 +11,28 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crossterm::cursor::MoveTo;
 use crossterm::event::{Event as Input, KeyEventKind};
+use crossterm::terminal::{Clear, ClearType};
 use fusee::engine::agent::TurnInterrupt;
 use fusee::engine::approval::ApprovalAnswer;
+use fusee::engine::journal::event::TaskStatus;
 use fusee::engine::journal::{EventStream, RunId};
 use fusee::engine::model::CancellationToken;
-use fusee::engine::run::{ExitStatus, RunOutcome};
+use fusee::engine::run::{ExitStatus, RunControl, RunOutcome};
 use futures_util::FutureExt as _;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 
 use self::keys::{Keys, RawMode};
-use super::commands::SlashCommand;
+use self::task_move::TaskMove;
+use super::commands::{RunRequest, SlashCommand};
 use super::frame;
 use super::input_history::InputHistory;
 use super::question_queue::{QuestionQueue, QueuedQuestion};
 use super::session::{Chat, ChatRun, ResumeOutcome};
 use super::state::{ChatAction, ChatState};
+use super::user_command::{CommandOutput, UserCommand};
 use crate::command::run_setup::StartedRun;
 use crate::process::environment::Environment;
 use crate::process::error::CliError;
@@ -55,6 +61,7 @@ struct LiveTask {
     run: RunId,
     cancel: CancellationToken,
     turns: TurnInterrupt,
+    control: RunControl,
     events: EventStream,
     outcome: Pin<Box<dyn Future<Output = RunOutcome>>>,
 }
@@ -65,6 +72,10 @@ struct TerminalLoop<'s, 'p> {
     state: ChatState,
     screen: Screen<Stdout>,
     live: Option<LiveTask>,
+    /// The move of the task to the background.
+    moving: Option<TaskMove>,
+    /// The command of the user's that is running.
+    shell: Option<UserCommand>,
     asking: Option<oneshot::Sender<ApprovalAnswer>>,
     listening: Option<oneshot::Sender<String>>,
     begun: Instant,
@@ -87,6 +98,8 @@ pub(crate) async fn chat(session: &mut Chat<'_>, environment: &Environment) -> R
         state,
         screen,
         live: None,
+        moving: None,
+        shell: None,
         asking: None,
         listening: None,
         begun: Instant::now(),
@@ -118,6 +131,9 @@ impl TerminalLoop<'_, '_> {
         let title = StyledLine::of(Style::Bold, "fusee").and(Style::Dim, &format!("  {directory}"));
         self.state.print(vec![title]);
         self.show_status();
+        if self.session.is_continued() {
+            self.show_earlier();
+        }
         let Some(left) = self.session.left_behind() else { return };
         if left.open {
             let title = format!("{} ({})", left.title, format::age(left.age_ms));
@@ -129,6 +145,15 @@ impl TerminalLoop<'_, '_> {
                 left.title
             );
             self.state.tell(Style::Dim, &text);
+        }
+    }
+
+    /// Prints the conversation so far.
+    fn show_earlier(&mut self) {
+        let (columns, _) = size_of(io::stdout());
+        match self.session.earlier(columns) {
+            Ok(rows) => self.state.print(rows),
+            Err(failure) => self.failed(&failure),
         }
     }
 
@@ -180,6 +205,10 @@ impl TerminalLoop<'_, '_> {
                     };
                     self.perform(effects).await?;
                     self.draw()?;
+                }
+                output = next_output(&mut self.shell) => {
+                    self.dirty = true;
+                    self.take_output(output);
                 }
                 more = poll_events(&mut self.live, &mut self.state, self.begun) => {
                     self.dirty = true;
@@ -245,6 +274,23 @@ impl TerminalLoop<'_, '_> {
                     }
                 },
                 ChatAction::Command(SlashCommand::PlanEdit(None)) => self.edit_plan().await?,
+                ChatAction::Command(SlashCommand::Clear) => {
+                    self.clear()?;
+                    self.command(&SlashCommand::Clear);
+                }
+                ChatAction::Background => self.move_to_background(),
+                ChatAction::Shell(line) => self.start_shell(&line),
+                ChatAction::StopShell => {
+                    if let Some(shell) = &self.shell {
+                        shell.stop();
+                    }
+                }
+                ChatAction::CarryOutPlan => {
+                    self.session.set_planning(false);
+                    self.show_status();
+                    left.push_back(ChatAction::Begin(RunRequest::Words("Carry out the plan.".to_owned())));
+                }
+                ChatAction::Suspend => self.suspend()?,
                 ChatAction::Command(slash) => self.command(&slash),
                 ChatAction::StopTurn => {
                     // If no turn can be stopped, the run itself is cancelled.
@@ -291,6 +337,7 @@ impl TerminalLoop<'_, '_> {
             match self.session.resume(name.as_deref()) {
                 Ok(ResumeOutcome::Running(begun)) => self.began(*begun),
                 Ok(ResumeOutcome::Continues(run)) => {
+                    self.show_earlier();
                     self.state.tell(Style::Dim, &format!("the next message continues run {run}"));
                 }
                 Err(failure) => self.failed(&failure),
@@ -304,6 +351,16 @@ impl TerminalLoop<'_, '_> {
                     self.state.ask_undo(run.to_string(), rows, now);
                 }
                 Ok((None, rows)) => self.state.print(rows),
+                Err(failure) => self.failed(&failure),
+            }
+            return;
+        }
+        if let SlashCommand::Sessions = slash {
+            match self.session.sessions() {
+                Ok(entries) if entries.is_empty() => {
+                    self.state.tell(Style::Dim, "no earlier conversations here");
+                }
+                Ok(entries) => self.state.choose_session(entries),
                 Err(failure) => self.failed(&failure),
             }
             return;
@@ -325,8 +382,9 @@ impl TerminalLoop<'_, '_> {
             self.state.tell(Style::Warning, &problem);
         }
         let (run, cancel, events) = (running.id().clone(), running.cancellation(), running.events());
-        let turns = running.turn_stop();
-        self.live = Some(LiveTask { run, cancel, turns, events, outcome: Box::pin(running.outcome()) });
+        let (turns, control) = (running.turn_stop(), running.control());
+        let outcome = Box::pin(running.outcome());
+        self.live = Some(LiveTask { run, cancel, turns, control, events, outcome });
         let now = self.now();
         self.state.began(header, now);
     }
@@ -339,10 +397,21 @@ impl TerminalLoop<'_, '_> {
     async fn end(&mut self) -> Result<(), CliError> {
         let Some(live) = self.live.take() else { return Ok(()) };
         let outcome = live.outcome.await;
+        let moved = self.moving.take();
         self.session.ended(&live.run, &outcome);
         (self.asking, self.listening) = (None, None);
         let (columns, _) = size_of(io::stdout());
         let effects = self.state.ended(columns);
+        if let Some(moved) = moved.filter(|_| !matches!(outcome, RunOutcome::Ended(_))) {
+            self.continue_elsewhere(moved, &live.run).await;
+            return self.perform(effects).await;
+        }
+        let is_planned =
+            matches!(&outcome, RunOutcome::Ended(ended) if ended.status == TaskStatus::Completed);
+        if self.session.is_planning() && is_planned && effects.is_empty() {
+            let now = self.now();
+            self.state.ask_plan(now);
+        }
         if let RunOutcome::Lost(cause) = &outcome {
             self.state.tell(Style::Bad, &format!("internal error: the run panicked: {cause}"));
         }
@@ -392,6 +461,45 @@ impl TerminalLoop<'_, '_> {
         Ok(None)
     }
 
+    fn start_shell(&mut self, line: &str) {
+        match UserCommand::start(line, self.session.directory()) {
+            Ok(command) => {
+                self.state.set_shell(Some(line.to_owned()));
+                self.shell = Some(command);
+            }
+            Err(error) => self.state.tell(Style::Bad, &format!("cannot run `{line}`: {error}")),
+        }
+    }
+
+    fn take_output(&mut self, output: CommandOutput) {
+        match output {
+            CommandOutput::Line(text) => self.state.tell(Style::Plain, &format!("  {text}")),
+            CommandOutput::Ended(end) => {
+                if !end.is_empty() {
+                    self.state.tell(Style::Warning, &format!("  {end}"));
+                }
+                if let Some(command) = self.shell.take() {
+                    self.session.note_command(command.for_model(&end));
+                }
+                self.state.set_shell(None);
+            }
+        }
+    }
+
+    /// Clears the screen; what has scrolled by stays in the scrollback.
+    fn clear(&mut self) -> Result<(), CliError> {
+        let (columns, _) = size_of(io::stdout());
+        self.screen.draw(&[], &[], columns).map_err(terminal_error)?;
+        crossterm::execute!(io::stdout(), Clear(ClearType::All), MoveTo(0, 0)).map_err(terminal_error)
+    }
+
+    /// Stops the process until the shell continues it. The task in this process stands still meanwhile.
+    fn suspend(&mut self) -> Result<(), CliError> {
+        let (columns, _) = size_of(io::stdout());
+        self.screen.draw(&[], &[], columns).map_err(terminal_error)?;
+        keys::suspend().map_err(terminal_error)
+    }
+
     fn draw(&mut self) -> Result<(), CliError> {
         let (columns, rows) = size_of(io::stdout());
         self.state.resize(columns, rows);
@@ -416,6 +524,14 @@ impl TerminalLoop<'_, '_> {
         let (columns, _) = size_of(io::stdout());
         let done = self.state.done(columns);
         self.screen.draw(&done, &[], columns).map_err(terminal_error)
+    }
+}
+
+/// The next output of the user's command.
+async fn next_output(shell: &mut Option<UserCommand>) -> CommandOutput {
+    match shell {
+        Some(shell) => shell.next().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -31,6 +31,7 @@ enum CheckedKind {
     Config,
     Agent,
     Prompt,
+    Hooks,
 }
 
 impl CheckedKind {
@@ -41,6 +42,7 @@ impl CheckedKind {
             (_, "fusee") => Some(Self::Workflow),
             (_, "xml") => Some(Self::Template),
             ("fusee.toml" | "config.toml", _) => Some(Self::Config),
+            ("hooks.json", _) => Some(Self::Hooks),
             (_, "toml" | "json") => Some(if has_sections(file) { Self::Prompt } else { Self::Agent }),
             _ => None,
         }
@@ -54,6 +56,7 @@ impl CheckedKind {
                 let folder = file.parent().and_then(Path::file_name);
                 folder.is_some_and(|folder| folder == "agents" || folder == "prompts")
             }
+            Some(Self::Hooks) => file.parent().and_then(Path::file_name).is_some_and(|it| it == ".fusee"),
             kind => kind.is_some() && !file.ends_with("config.toml"),
         }
     }
@@ -67,7 +70,7 @@ fn has_sections(file: &Path) -> bool {
     text.lines().any(|line| line.starts_with("[[sections]]") || line.starts_with("sections")) || json()
 }
 
-/// Check workflows, templates, agents, prompts and configuration for errors.
+/// Check workflows, templates, agents, prompts, hooks and configuration for errors.
 ///
 /// Nothing is run and nothing is spent. All problems are reported at once, each with its source line; the
 /// exit code is 1 if any of them is an error. In a directory, all files of a known kind that are not ignored
@@ -171,10 +174,15 @@ fn one(file: &Path, here: &Path, tasks: &[Callable], findings: &mut CheckFinding
                 findings.add(PromptFile::check(&source), [source]);
             }
         },
+        Some(CheckedKind::Hooks) => {
+            let mut problems = Diagnostics::new();
+            let source = config::hooks::read(&path, &name, true, &mut problems).map(|(source, _)| source);
+            findings.add(problems, source);
+        }
         None => {
             let message = format!("`{name}` is not a kind of file that can be checked");
             let help = "workflows end in .fusee, templates in .xml, agents and prompts in .toml or .json; the \
-                 configuration is fusee.toml or config.toml";
+                 configuration is fusee.toml or config.toml, hooks are in hooks.json";
             findings.problems.push(Diagnostic::file_error("unknown-kind", name, message).help(help));
         }
     }

@@ -2,7 +2,6 @@
 //! done by the crate `fusee-restate`.
 
 pub(crate) mod attach;
-pub(crate) mod cancel;
 pub(crate) mod dev_engine;
 pub(crate) mod pull;
 pub(crate) mod worker;
@@ -23,7 +22,7 @@ use crate::process::Process;
 use crate::process::environment::Environment;
 use crate::process::error::CliError;
 use crate::process::stdio;
-use crate::ui::{self, Log, PhaseLogTarget, RunHeader};
+use crate::ui::{PhaseLogTarget, RunHeader};
 
 /// An engine that answers, and the blob store.
 pub(crate) struct OpenEngine {
@@ -89,9 +88,8 @@ impl OpenEngine {
         let log = setup.log_file()?;
         fusee_restate::submit(&remote, &RunOrder { spec, directory, files }).await?;
         let (running, copy) = self.follow(remote, &title).await?;
-        let log =
-            log.map(|file| ui::watch(Box::new(Log::new(file, phases)), running.events())).transpose()?;
-        Ok(StartedRun { running, header, log, copy: Some(copy) })
+        let readers = setup.readers(&running, log, phases)?;
+        Ok(StartedRun { running, header, readers, copy: Some(copy) })
     }
 
     /// Follows a run from its beginning.
@@ -155,6 +153,15 @@ fn required(flags: &EngineFlags) -> Result<&str, CliError> {
     flags.engine.as_deref().ok_or_else(|| {
         CliError::usage("missing --engine URL").help("`fusee dev-engine` starts an engine on this machine")
     })
+}
+
+/// Cancels a run on an engine. The worker stops what the run is doing, and the run ends as cancelled.
+pub(crate) async fn cancel(url: &str, run: &str) -> Result<ExitStatus, CliError> {
+    let engine = Engine::connect(url).await?;
+    let run = engine.run(run).await?;
+    engine.cancel(&run).await?;
+    stdio::error(&format!("run {run} is being cancelled\n"));
+    Ok(ExitStatus::Completed)
 }
 
 /// Lists the runs that an engine knows.

@@ -18,6 +18,7 @@ use fusee::launch::{
 };
 use serde_json::{Map, Value, json};
 
+use super::fork;
 use super::resume;
 use super::run::{ContinuedRun, Presentation, RunArgs, prepare};
 use super::run_setup::RunTarget;
@@ -191,6 +192,10 @@ impl Launcher for CommandLauncher {
         let config = Config::gather(Some(&project.config_file()), &self.process.environment, Vec::new())?;
         let open = || project.open_journal(config.journal());
         Ok(self.process.journals.get_or_open(&project.journal, open)?)
+    }
+
+    fn worktrees(&self, directory: &Path) -> Result<PathBuf, LaunchError> {
+        Ok(fork::worktrees(&self.project(directory)?, &self.process.environment)?)
     }
 
     fn save_rules(&self, directory: &Path, rules: Vec<ApprovalRule>) -> Result<(), LaunchError> {

@@ -50,7 +50,11 @@ pub(crate) async fn replay(args: ReplayArgs, process: &Process) -> Result<ExitSt
         let what = match step.kind {
             StepKind::Model => "model requests",
             StepKind::Tool => "tool calls",
-            StepKind::Settings | StepKind::Environment | StepKind::Wait | StepKind::FanOut => "others",
+            StepKind::Settings
+            | StepKind::Environment
+            | StepKind::Wait
+            | StepKind::FanOut
+            | StepKind::Hook => "others",
         };
         *kinds.entry(what).or_default() += 1;
     }

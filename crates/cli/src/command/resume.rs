@@ -1,6 +1,6 @@
 //! `fusee resume`.
 
-mod finished_run;
+pub(super) mod finished_run;
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::run_setup::RunSetup;
 use super::task;
 use crate::command::run_session;
 use crate::config::Config;
-use crate::config::flags::{ApprovalFlags, DirectoryFlag, LimitFlags, ModelFlags};
+use crate::config::flags::{ApprovalFlags, DetachFlag, DirectoryFlag, LimitFlags, ModelFlags};
 use crate::model_selection;
 use crate::process::Process;
 use crate::process::environment::Environment;
@@ -42,6 +42,8 @@ pub(crate) struct ResumeArgs {
     /// task`
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    pub(crate) background_run: DetachFlag,
     #[command(flatten)]
     model: ModelFlags,
     #[command(flatten)]
@@ -80,10 +82,12 @@ pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<ExitSt
     if row.status != RunStatus::Open {
         return finished_run::repeat(&journal, &row.id, began_with, &show, wants_result).await;
     }
+    let show = show.in_background(args.background_run.detached);
     show.warn_if_nobody_can_be_asked(began_with.approve);
     let past = past(&journal, &row.id)?;
     drop(journal);
-    let (settings, resolved) = changed(began_with, &args, &config, environment)?;
+    let (settings, resolved) =
+        changed(began_with, &args.model, &args.gates, &args.limits, &config, environment)?;
     let show = show.with_phases(settings.flow.phase_log);
     let setup = RunSetup::reopen(project, config, show, resolved, &settings, process).await?;
     let model = Arc::clone(&setup.model);
@@ -147,29 +151,31 @@ fn past(journal: &Journal, run: &RunId) -> Result<Vec<EventRecord>, CliError> {
 }
 
 /// The settings the run started with, changed by this command's flags.
-fn changed(
+pub(super) fn changed(
     mut settings: RunSpec,
-    args: &ResumeArgs,
+    model: &ModelFlags,
+    gates: &ApprovalFlags,
+    given: &LimitFlags,
     config: &Config,
     environment: &Environment,
 ) -> Result<(RunSpec, ResolvedModel), CliError> {
-    let resolved = if let Some(name) = &args.model.model {
+    let resolved = if let Some(name) = &model.model {
         model_selection::named(name, config, environment)?
     } else {
-        settings.base_url = args.model.base_url.clone().or(settings.base_url);
-        settings.wire = args.model.api.unwrap_or(settings.wire);
+        settings.base_url = model.base_url.clone().or(settings.base_url);
+        settings.wire = model.api.unwrap_or(settings.wire);
         model_selection::for_resume(&settings, config, environment)?
     };
     settings.set_connection(&resolved);
-    settings.approve = args.gates.approve.unwrap_or(settings.approve);
-    settings.sandbox = args.gates.sandbox.unwrap_or(settings.sandbox);
-    if args.gates.allow_net {
+    settings.approve = gates.approve.unwrap_or(settings.approve);
+    settings.sandbox = gates.sandbox.unwrap_or(settings.sandbox);
+    if gates.allow_net {
         settings.sandbox_options.network = Network::Machine;
     }
     let limits = &mut settings.limits;
-    limits.max_turns = args.limits.max_turns.unwrap_or(limits.max_turns);
-    limits.max_tokens = args.limits.max_tokens.unwrap_or(limits.max_tokens);
-    limits.budget_usd = args.limits.budget_usd.or(limits.budget_usd);
-    limits.task_timeout_s = args.limits.timeout.or(limits.task_timeout_s);
+    limits.max_turns = given.max_turns.unwrap_or(limits.max_turns);
+    limits.max_tokens = given.max_tokens.unwrap_or(limits.max_tokens);
+    limits.budget_usd = given.budget_usd.or(limits.budget_usd);
+    limits.task_timeout_s = given.timeout.or(limits.task_timeout_s);
     Ok((settings, resolved))
 }

@@ -5,11 +5,15 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser};
 use fusee::engine::dispatch;
+use fusee::engine::journal::event::TurnType;
 use fusee::engine::review::{CodeReview, FindingSeverity, FindingsFormat};
 use fusee::engine::run::{self, ExitStatus};
 
 use super::run::RunArgs;
-use crate::config::flags::{ApprovalFlags, DirectoryFlag, LimitFlags, ModelFlags, RunIdFlag, words};
+use super::unstarted_run::UnstartedRun;
+use crate::config::flags::{
+    ApprovalFlags, DetachFlag, DirectoryFlag, LimitFlags, ModelFlags, RunIdFlag, words,
+};
 use crate::process::Process;
 use crate::process::error::CliError;
 use crate::project::Project;
@@ -48,6 +52,8 @@ pub(crate) struct ReviewArgs {
     /// Record the model's replies into a cassette, for `--model replay:FILE`
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) background_run: DetachFlag,
     #[command(flatten)]
     name: RunIdFlag,
     #[command(flatten)]
@@ -118,8 +124,18 @@ pub(crate) fn of_line(
     Ok((review, request))
 }
 
-/// Runs the command.
+/// Runs the command. With `--json`, the events of a review are printed even if it could not start.
 pub(crate) async fn review(args: ReviewArgs, process: &Process) -> Result<ExitStatus, CliError> {
+    let unstarted = args.json.then(|| UnstartedRun {
+        id: args.name.run_id.clone(),
+        request: args.subject.ask.clone().unwrap_or_else(|| CodeReview::default().request()),
+        model: args.model.model.clone().unwrap_or_default(),
+        turn_type: TurnType::Review,
+    });
+    super::run::reporting(unstarted, perform(args, process).await)
+}
+
+async fn perform(args: ReviewArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let (earlier, question) = earlier(args.continues.as_deref(), &project)?;
     let before = match &earlier {
@@ -141,6 +157,7 @@ pub(crate) async fn review(args: ReviewArgs, process: &Process) -> Result<ExitSt
         continues: earlier,
         json: args.json,
         record: args.record,
+        background_run: args.background_run,
         name: args.name,
         model: args.model,
         gates: args.gates,

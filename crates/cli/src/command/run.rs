@@ -17,7 +17,9 @@ use super::unstarted_run::UnstartedRun;
 use crate::command::run_session;
 #[cfg(feature = "restate")]
 use crate::config::flags::EngineFlags;
-use crate::config::flags::{ApprovalFlags, DirectoryFlag, FlowFlags, LimitFlags, ModelFlags, RunIdFlag};
+use crate::config::flags::{
+    ApprovalFlags, DetachFlag, DirectoryFlag, FlowFlags, LimitFlags, ModelFlags, RunIdFlag,
+};
 use crate::config::{Config, McpEntry, Value};
 use crate::model_selection;
 use crate::process::Process;
@@ -27,6 +29,7 @@ use crate::process::{piped_input, stdio};
 use crate::project::Project;
 use crate::project::file_mentions::{self, AttachedFiles};
 use crate::project::find_run;
+use crate::project::markdown_commands;
 use crate::ui::UiOptions;
 use crate::ui::benchmark;
 
@@ -84,8 +87,10 @@ pub(crate) struct RunArgs {
     pub(crate) record: Option<PathBuf>,
     /// Open the web page of the run, which also answers its questions
     #[cfg(feature = "serve")]
-    #[arg(long)]
+    #[arg(long, conflicts_with = "detach")]
     pub(crate) serve: bool,
+    #[command(flatten)]
+    pub(crate) background_run: DetachFlag,
     #[command(flatten)]
     pub(crate) name: RunIdFlag,
     #[command(flatten)]
@@ -123,18 +128,20 @@ impl RunArgs {
     }
 
     /// The run in the events if it cannot start, if events are asked for.
-    fn unstarted(&self, turn_type: TurnType) -> Option<UnstartedRun> {
+    fn unstarted(&self) -> Option<UnstartedRun> {
         self.json.then(|| UnstartedRun {
             id: self.name.run_id.clone(),
             request: self.request.clone().or_else(|| self.template.clone()).unwrap_or_default(),
             model: self.model.model.clone().unwrap_or_default(),
-            turn_type: if self.review { TurnType::Review } else { turn_type },
+            turn_type: if self.review { TurnType::Review } else { TurnType::User },
         })
     }
 
-    /// Rejects flags that mean nothing for a task, instead of ignoring them.
-    fn check_for_task(&self) -> Result<(), CliError> {
+    /// Rejects flags and variables that mean nothing for a task, instead of ignoring them.
+    fn check_for_task(&self, environment: &Environment) -> Result<(), CliError> {
         let own = "templates and workflows define";
+        let in_words = "only a request in words can be benchmarked";
+        let variable = benchmark::enabled_by(environment);
         let wrong = [
             (
                 "--background",
@@ -166,11 +173,19 @@ impl RunArgs {
                 format!("{own} their own checks"),
                 "call `shell` in the workflow",
             ),
+            ("--benchmark", self.flow.benchmark, in_words.to_owned(), "write the request out"),
             (
-                "--benchmark",
-                self.flow.benchmark,
-                "only a request in words can be benchmarked".to_owned(),
-                "write the request out",
+                variable.unwrap_or_default(),
+                variable.is_some(),
+                in_words.to_owned(),
+                "write the request out, or unset the variable",
+            ),
+            #[cfg(feature = "serve")]
+            (
+                "--serve",
+                self.serve,
+                "its page shows a single request".to_owned(),
+                "run `fusee serve` and start the task there",
             ),
         ];
         match wrong.into_iter().find(|(_, given, ..)| *given) {
@@ -240,12 +255,12 @@ pub(crate) struct Launched {
 
 /// Runs the command. With `--json`, the events of a run are printed even if it could not start.
 pub(crate) async fn run(args: RunArgs, process: &Process) -> Result<ExitStatus, CliError> {
-    let unstarted = args.unstarted(TurnType::User);
+    let unstarted = args.unstarted();
     reporting(unstarted, perform(args, process).await)
 }
 
 /// Prints the events of a run that could not start, if they are asked for.
-fn reporting(
+pub(super) fn reporting(
     unstarted: Option<UnstartedRun>,
     result: Result<ExitStatus, CliError>,
 ) -> Result<ExitStatus, CliError> {
@@ -265,6 +280,7 @@ async fn perform(mut args: RunArgs, process: &Process) -> Result<ExitStatus, Cli
     }
     let is_typed = words.is_some_and(|words| words != "-");
     let request = request(words, &process.environment)?;
+    let request = markdown_commands::expand(&request, &project.directory).unwrap_or(request);
     let piped = if is_typed { piped_input::read(&process.environment)? } else { None };
     args.background = background(args.background.take(), &request, piped, &project);
     let target = RunTarget::Request(request);
@@ -333,15 +349,6 @@ pub(super) async fn review(
     review: CodeReview,
     process: &Process,
 ) -> Result<ExitStatus, CliError> {
-    let unstarted = args.unstarted(TurnType::Review);
-    reporting(unstarted, perform_review(args, review, process).await)
-}
-
-async fn perform_review(
-    args: RunArgs,
-    review: CodeReview,
-    process: &Process,
-) -> Result<ExitStatus, CliError> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let (earlier, words) = continues(args.continues.as_deref(), args.request.as_deref(), &project)?;
     let target = RunTarget::Review(Box::new(review), request(words, &process.environment)?);
@@ -380,7 +387,7 @@ pub(super) async fn prepare<'p>(
         [args.model.values(), args.flow.values(), args.gates.values(), args.limits.values()].concat();
     let task = match &target {
         RunTarget::Task(task) => {
-            args.check_for_task()?;
+            args.check_for_task(environment)?;
             if let (None, Some(model)) = (&args.model.model, &task.model) {
                 // The template's own model, which a flag overrides.
                 flags.push(("model", Value::Text(model.clone())));
@@ -393,16 +400,19 @@ pub(super) async fn prepare<'p>(
     let mut config = Config::gather_for(Some(&project.config_file()), agent, environment, flags)?;
     config.add_mcp(args.mcp);
     config.check_tools()?;
-    let benchmark = match task {
-        Some(_) => None,
-        None => benchmark::settings_of_run(args.flow.benchmark, earlier.is_some(), &config, environment),
+    let benchmark = match &target {
+        // A review changes no test, and its findings are what is printed.
+        RunTarget::Task(_) | RunTarget::Review(..) => None,
+        RunTarget::Request(_) => {
+            benchmark::settings_of_run(args.flow.benchmark, earlier.is_some(), &config, environment)
+        }
     };
     let show = match presentation {
         Presentation::Command(JsonOutput::Events) => UiOptions::new(args.json, &config, environment),
         Presentation::Command(JsonOutput::Result) => UiOptions::for_result(args.json, &config, environment),
         Presentation::Elsewhere => UiOptions::silent(&config, environment),
     };
-    let show = show.for_benchmark(benchmark);
+    let show = show.for_benchmark(benchmark).in_background(args.background_run.detached);
     show.warn(&config);
     show.warn_if_nobody_can_be_asked(config.approve());
     let needs_model = task.is_none_or(|task| task.asks_a_model) || config.text("model").is_some();

@@ -8,6 +8,7 @@ use fusee::engine::model::CancellationToken;
 use fusee::engine::run::{ExitStatus, FailureClass, RunOutcome};
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::detach;
 use super::run_setup::StartedRun;
 use crate::process::error::CliError;
 use crate::process::stdio;
@@ -25,7 +26,10 @@ pub(crate) async fn watch(
 ) -> Result<(ExitStatus, Option<RunOutcome>), CliError> {
     #[cfg(feature = "restate")]
     let _copy = started.copy;
-    let StartedRun { running, header, log, .. } = started;
+    let StartedRun { running, header, readers, .. } = started;
+    if show.is_detached() {
+        detach::announce(&running).await?;
+    }
     let (run, cancel) = (running.id().clone(), running.cancellation());
     let mut face = show.open_ui(header, cancel.clone());
     past.iter().for_each(|event| face.note_rendered(event));
@@ -33,8 +37,8 @@ pub(crate) async fn watch(
     let impatient = watch_signals(cancel, running.turn_stop(), show.is_live());
     let ended = async {
         let outcome = running.outcome().await;
-        if let Some(log) = log {
-            log.ended().await?;
+        for reader in readers {
+            reader.ended().await?;
         }
         watching.ended().await.map(|()| outcome)
     };

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use fusee::engine::agent::flow::{FlowMode, FlowSettings};
 use fusee::engine::agent::{PricedModel, ReviewPolicy};
 use fusee::engine::approval::Approver;
-use fusee::engine::approval::rules::ApprovalRules;
+use fusee::engine::approval::rules::{ApprovalRule, ApprovalRules, RuleDecision};
 use fusee::engine::journal::{Journal, RunId};
 use fusee::engine::model::{Model, ResolvedModel};
 use fusee::engine::review::CodeReview;
@@ -21,6 +21,7 @@ use fusee::engine::tools::tool::computer::DisplayNumber;
 use fusee::engine::tools::{CommandSettings, Secrets, sandbox};
 use fusee::system;
 
+use super::rewind;
 use super::task::ReadyTask;
 use crate::config::Config;
 use crate::model_selection;
@@ -30,6 +31,7 @@ use crate::process::stdio;
 use crate::project::mcp_servers::{self, McpServers};
 use crate::project::saved_rules::SavedRules;
 use crate::project::{Project, template_source};
+use crate::ui::notifier::NotificationUi;
 use crate::ui::{self, Log, PhaseLogTarget, RunHeader, UiOptions, UiThread, approval_prompt};
 
 /// Maximum number of standing approvals named when a run starts.
@@ -59,12 +61,22 @@ pub(crate) enum RunTarget {
     Task(Box<ReadyTask>),
 }
 
+/// The first rules in words, and the number of the others.
+fn enumerated(rules: &[&ApprovalRule]) -> String {
+    let shown = rules.iter().take(MAX_TOLD).map(|rule| approval_prompt::describe(rule));
+    let shown = shown.collect::<Vec<_>>().join("; ");
+    match rules.len().saturating_sub(MAX_TOLD) {
+        0 => shown,
+        more => format!("{shown}; and {more} more"),
+    }
+}
+
 /// A started run, and what its UI needs.
 pub(crate) struct StartedRun {
     pub(crate) running: RunHandle,
     pub(crate) header: RunHeader,
-    /// Writes the log file, if one is configured.
-    pub(crate) log: Option<UiThread>,
+    /// Write the log file and notify the user, as far as that is configured.
+    pub(crate) readers: Vec<UiThread>,
     /// The journal of a run that a worker works on, until the end of the display.
     #[cfg(feature = "restate")]
     pub(crate) copy: Option<super::engine::CopyFolder>,
@@ -87,7 +99,7 @@ impl<'p> RunSetup<'p> {
         let sandbox = activate(config.sandbox(), options, &project.directory, display, process).await;
         let servers = mcp_servers::connect(&config, &project.directory, process).await;
         let model = open_model(&resolved, record, process)?;
-        Self::finish(Self {
+        let setup = Self {
             journal: process
                 .journals
                 .get_or_open(&project.journal, || project.open_journal(config.journal()))?,
@@ -99,7 +111,9 @@ impl<'p> RunSetup<'p> {
             model,
             sandbox,
             servers,
-        })
+        };
+        let used = setup.saved_rules().read();
+        Ok(setup.announce(&used).await)
     }
 
     /// Sets up the rest of an interrupted run: its own sandbox and the tools its servers offered.
@@ -130,7 +144,7 @@ impl<'p> RunSetup<'p> {
         let sandbox =
             activate(spec.sandbox, spec.sandbox_options.clone(), &spec.workspace, display, process).await;
         let model = open_model(&resolved, spec.record.as_deref(), process)?;
-        Self::finish(Self {
+        let setup = Self {
             journal,
             servers: mcp_servers::for_resume(&spec.mcp, &config, &spec.workspace, process),
             process,
@@ -140,30 +154,40 @@ impl<'p> RunSetup<'p> {
             resolved,
             model,
             sandbox,
-        })
+        };
+        Ok(setup.announce(&spec.rules).await)
     }
 
-    fn finish(self) -> Result<Self, CliError> {
+    /// Finishes a rewind that was killed, and says what the user should know before a run: gaps of the sandbox, and
+    /// standing approvals.
+    async fn announce(self, used: &ApprovalRules) -> Self {
+        rewind::finish_interrupted(&self.journal).await;
         warn(&self.sandbox, &self.show);
-        self.tell_standing_approvals();
-        Ok(self)
+        self.tell_standing_approvals(used);
+        self
     }
 
-    /// Says which standing approvals the run uses.
-    fn tell_standing_approvals(&self) {
+    /// Says which standing approvals the run uses. A resumed run decides as it did before it was interrupted, with the
+    /// approvals of its start.
+    fn tell_standing_approvals(&self, used: &ApprovalRules) {
         if self.show.is_silent() {
             return;
         }
-        let rules: Vec<String> = self.saved_rules().read().iter().map(approval_prompt::describe).collect();
-        let shown = rules.iter().take(MAX_TOLD).map(String::as_str).collect::<Vec<_>>().join("; ");
-        let more = match rules.len().saturating_sub(MAX_TOLD) {
-            0 => String::new(),
-            more => format!("; and {more} more"),
-        };
-        if !rules.is_empty() {
+        let saved = self.saved_rules().read();
+        let of_config = |rule: &&ApprovalRule| self.config.rules().contains(rule);
+        let used = used.iter().filter(|rule| rule.then == RuleDecision::Allow && !of_config(rule));
+        let (standing, revoked): (Vec<&ApprovalRule>, Vec<_>) =
+            used.partition(|rule| saved.iter().any(|saved| saved == *rule));
+        if !standing.is_empty() {
+            let shown = enumerated(&standing);
             stdio::error(&format!(
-                "standing approvals in use: {}{more} (`fusee approvals` lists and revokes them)\n",
-                shown
+                "standing approvals in use: {shown} (`fusee approvals` lists and revokes them)\n"
+            ));
+        }
+        if !revoked.is_empty() {
+            let shown = enumerated(&revoked);
+            stdio::error(&format!(
+                "approvals in use that were revoked after this run was started: {shown}\n"
             ));
         }
     }
@@ -187,6 +211,7 @@ impl<'p> RunSetup<'p> {
         let spec = &mut builder.spec;
         spec.approve = self.config.approve();
         spec.rules = self.rules();
+        spec.hooks = self.config.hooks(directory, self.project.home());
         match target {
             RunTarget::Request(request) => {
                 spec.request = request;
@@ -231,15 +256,31 @@ impl<'p> RunSetup<'p> {
         let (builder, trace) = self.traced(builder, &run);
         let running = Box::pin(builder.start(&run)).await?;
         trace(&running);
-        let log =
-            log.map(|file| ui::watch(Box::new(Log::new(file, phases)), running.events())).transpose()?;
+        let readers = self.readers(&running, log, phases)?;
         Ok(StartedRun {
             running,
             header,
-            log,
+            readers,
             #[cfg(feature = "restate")]
             copy: None,
         })
+    }
+
+    /// Starts a run with settings that are complete except for what this process contributes; `approver` replaces the
+    /// one of the UI.
+    pub(crate) async fn start_with(
+        &self,
+        run: &RunId,
+        spec: RunSpec,
+        model: Arc<dyn Model>,
+        approver: Option<&Arc<dyn Approver>>,
+    ) -> Result<StartedRun, CliError> {
+        let builder = RunBuilder::new(spec, self.journal.clone(), model);
+        let mut builder = self.add_process_parts(builder, &self.servers);
+        if let Some(approver) = approver {
+            builder.deps.approver = Arc::clone(approver);
+        }
+        self.start(builder, Some(run.clone())).await
     }
 
     /// Resumes a run with these settings, model and servers; `approver` replaces the one of the UI.
@@ -262,36 +303,21 @@ impl<'p> RunSetup<'p> {
         let (builder, trace) = self.traced(builder, run);
         let running = builder.resume(run)?;
         trace(&running);
-        let log =
-            log.map(|file| ui::watch(Box::new(Log::new(file, phases)), running.events())).transpose()?;
+        let readers = self.readers(&running, log, phases)?;
         Ok(StartedRun {
             running,
             header,
-            log,
+            readers,
             #[cfg(feature = "restate")]
             copy: None,
         })
     }
 
-    /// Starts a run whose settings are complete, with this model.
-    #[cfg(feature = "restate")]
-    pub(crate) async fn start_complete(
-        &self,
-        run: &RunId,
-        spec: RunSpec,
-        model: Arc<dyn Model>,
-        approver: &Arc<dyn Approver>,
-    ) -> Result<StartedRun, CliError> {
-        let builder = RunBuilder::new(spec, self.journal.clone(), model);
-        let mut builder = self.add_process_parts(builder, &self.servers);
-        builder.deps.approver = Arc::clone(approver);
-        self.start(builder, Some(run.clone())).await
-    }
-
     /// Tells the commands of a run which trace they belong to, and what traces the run once it works.
     #[cfg(feature = "telemetry")]
     fn traced(&self, mut builder: RunBuilder, run: &RunId) -> (RunBuilder, impl FnOnce(&RunHandle) + use<>) {
-        let telemetry = self.process.telemetry.clone();
+        let Process { telemetry, environment, .. } = self.process;
+        let telemetry = telemetry.with_endpoint(environment, self.config.text("otlp_endpoint"));
         if let Some(parent) = telemetry.trace_parent(run) {
             let environment = builder.deps.commands.environment.clone();
             builder.deps.commands.environment = environment.with([("TRACEPARENT".to_owned(), parent)]);
@@ -306,6 +332,24 @@ impl<'p> RunSetup<'p> {
     #[cfg(not(feature = "telemetry"))]
     fn traced(&self, builder: RunBuilder, _run: &RunId) -> (RunBuilder, impl FnOnce(&RunHandle) + use<>) {
         (builder, |_: &RunHandle| {})
+    }
+
+    /// Starts what reads the events of a run besides its UI.
+    pub(super) fn readers(
+        &self,
+        running: &RunHandle,
+        log: Option<BufWriter<File>>,
+        phases: PhaseLogTarget,
+    ) -> Result<Vec<UiThread>, CliError> {
+        let mut readers = Vec::new();
+        if let Some(file) = log {
+            readers.push(ui::watch(Box::new(Log::new(file, phases)), running.events())?);
+        }
+        let notifier = self.show.notifier(&self.config);
+        if !notifier.is_off() {
+            readers.push(ui::watch(Box::new(NotificationUi::new(notifier)), running.events())?);
+        }
+        Ok(readers)
     }
 
     /// Opens the configured log file, to append to it.
@@ -324,6 +368,7 @@ impl<'p> RunSetup<'p> {
         let mut builder = builder.with_mcp(&servers.offered, &servers.tools, &servers.secrets);
         builder.deps.approver = self.show.approver(self.saved_rules());
         builder.deps.jitter = system::jitter;
+        builder.deps.trusts_project = self.config.trusts_project();
         builder
     }
 

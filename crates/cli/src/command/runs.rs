@@ -17,8 +17,9 @@ use crate::process::Process;
 use crate::process::clock;
 use crate::process::error::CliError;
 use crate::process::stdio;
+use crate::project::Project;
 use crate::project::find_run;
-use crate::project::{Project, former_notice};
+use crate::ui::activity::{self, RunState};
 use crate::ui::format;
 use crate::ui::line::{Style, StyledLine};
 
@@ -30,7 +31,8 @@ mod tests;
 
 /// List and manage the runs of this project.
 ///
-/// Without a subcommand, lists the newest runs first. `unverified` marks a run that completed and changed files, but
+/// Without a subcommand, lists the runs that wait for you, then those that a process works on, each with what it is doing,
+/// then the others, newest first. `interrupted` marks a run whose process ended before it did. `unverified` marks a run that completed and changed files, but
 /// whose result no command verified (`--verify`). A run is named by its id, by the
 /// start of it that is listed, or by `last` (the newest) and `last~1` (the one before).
 #[derive(Args)]
@@ -105,25 +107,21 @@ pub(crate) async fn runs(args: RunsArgs, process: &Process) -> Result<ExitStatus
 
 fn move_journal(args: &MoveArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
-    let Some(former) = project.former_journal() else {
-        return Err(CliError::usage(
-            "there are no runs to move: this project has its own journal, or none was kept",
-        ));
+    let Some(moved) = project.adopt_journal()? else {
+        return Err(CliError::usage(format!("there are no runs to move to {}", project.journal.display())));
     };
-    project.adopt_journal(&former)?;
-    stdio::print(&format!("moved {} to {}\n", former.display(), project.journal.display()))?;
+    stdio::print(&format!("moved {} to {}\n", project.journal.display(), moved.display()))?;
     Ok(ExitStatus::Completed)
 }
 
 /// The newest runs as a table.
 pub(crate) fn newest(journal: &Journal, limit: usize, columns: usize) -> Result<String, CliError> {
-    let mut rows = journal.runs()?;
+    let rows = journal.runs()?;
     let id_length = find_run::short_length(&rows);
-    rows.truncate(limit);
     Ok(if rows.is_empty() {
         "no runs here yet\n".to_owned()
     } else {
-        table(&listed(rows, journal), id_length, journal.now_ms(), columns)
+        table(&by_state(rows, limit, journal), id_length, journal.now_ms(), columns)
     })
 }
 
@@ -132,14 +130,20 @@ struct ListedRun {
     row: RunRow,
     /// Whether its result is verified; `None` if there was nothing to verify.
     verified: Option<bool>,
+    state: RunState,
+    /// What it is doing, if a process works on it.
+    doing: String,
 }
 
 impl ListedRun {
     /// The status as listed: a result that nothing verified is not simply completed.
     fn status(&self) -> &'static str {
-        match (self.row.status, self.verified) {
-            (RunStatus::Completed, Some(false)) => "unverified",
-            (status, _) => status.as_str(),
+        match (self.state, self.verified) {
+            (RunState::NeedsYou, _) => "needs you",
+            (RunState::Running, _) => "running",
+            (RunState::Interrupted, _) => "interrupted",
+            (RunState::Done, Some(false)) => "unverified",
+            (RunState::Done | RunState::Failed | RunState::Cancelled, _) => self.row.status.as_str(),
         }
     }
 }
@@ -147,7 +151,24 @@ impl ListedRun {
 /// Adds what the reports of the runs say. A damaged report only leaves that out: `fusee doctor` finds the damage.
 fn listed(rows: Vec<RunRow>, journal: &Journal) -> Vec<ListedRun> {
     let verified = |row: &RunRow| journal.report(row).ok().flatten().and_then(|report| report.verified);
-    rows.into_iter().map(|row| ListedRun { verified: verified(&row), row }).collect()
+    let list = |row: RunRow| {
+        let (state, doing) = activity::state_of(journal, &row);
+        ListedRun { verified: verified(&row), row, state, doing }
+    };
+    rows.into_iter().map(list).collect()
+}
+
+/// At most `limit` runs: those that a process works on, by state, then the newest.
+fn by_state(rows: Vec<RunRow>, limit: usize, journal: &Journal) -> Vec<ListedRun> {
+    let is_live = |row: &RunRow| row.status == RunStatus::Open && journal.is_worked_on(&row.id);
+    let (live, mut others): (Vec<RunRow>, Vec<RunRow>) = rows.into_iter().partition(is_live);
+    let mut live = listed(live, journal);
+    // Stable: within a state, the newest is first.
+    live.sort_by_key(|run| run.state);
+    live.truncate(limit);
+    others.truncate(limit - live.len());
+    live.extend(listed(others, journal));
+    live
 }
 
 fn list(args: &ListArgs, process: &Process) -> Result<ExitStatus, CliError> {
@@ -155,16 +176,20 @@ fn list(args: &ListArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let journal = project.read_journal()?;
     let mut rows = journal.as_ref().map(Journal::runs).transpose()?.unwrap_or_default();
     let (all, id_length) = (rows.len(), find_run::short_length(&rows));
-    rows.truncate(if args.all { all } else { args.limit });
-    let rows = journal.map(|journal| listed(rows, &journal)).unwrap_or_default();
+    let limit = if args.all { all } else { args.limit };
+    let rows = match journal {
+        None => Vec::new(),
+        Some(journal) if args.json => {
+            rows.truncate(limit);
+            listed(rows, &journal)
+        }
+        Some(journal) => by_state(rows, limit, &journal),
+    };
     let text = if args.json {
-        let rows: Vec<_> = rows.iter().map(|run| as_json(&run.row, run.verified)).collect();
+        let rows: Vec<_> = rows.iter().map(listed_json).collect();
         format!("{:#}\n", serde_json::Value::from(rows))
     } else if rows.is_empty() {
         stdio::error("no runs here yet\n");
-        if let Some(former) = project.former_journal() {
-            stdio::error(&format!("note: {}\n", former_notice(&former)));
-        }
         String::new()
     } else {
         let now_ms = fusee::engine::journal::Clock::now_ms(&SystemClock);
@@ -176,9 +201,21 @@ fn list(args: &ListArgs, process: &Process) -> Result<ExitStatus, CliError> {
         text
     };
     stdio::print_as(args.json, &text)?;
+    if let Some(notice) = project.former_notice() {
+        stdio::error(&format!("note: {notice}\n"));
+    }
     Ok(ExitStatus::Completed)
 }
 
+/// A run of the list, with its state now.
+fn listed_json(run: &ListedRun) -> serde_json::Value {
+    let mut entry = as_json(&run.row, run.verified);
+    entry["state"] = json!(run.state);
+    entry["doing"] = json!((!run.doing.is_empty()).then_some(&run.doing));
+    entry
+}
+
+/// A run as recorded.
 fn as_json(row: &RunRow, verified: Option<bool>) -> serde_json::Value {
     json!({
         "run": row.id,
@@ -199,22 +236,25 @@ fn table(rows: &[ListedRun], id_length: usize, now_ms: i64, columns: usize) -> S
     let id = rows.iter().map(|run| name(run).len()).max().unwrap_or_default().max(3);
     let state = rows.iter().map(|run| run.status().len()).max().unwrap_or_default().max(9);
     let mut text = String::new();
-    let mut add = |run: &str, status: &str, age: &str, took: &str, title: &str| {
-        let line = match columns {
-            ..NARROW if matches!(status, "completed" | "STATUS") => format!("{run:<id$}  {age:>4}  {title}"),
-            ..NARROW => format!("{run:<id$}  {age:>4}  {status}: {title}"),
-            _ => format!("{run:<id$}  {status:<state$}  {age:>4}  {took:>9}  {title}"),
-        };
-        text.push_str(&StyledLine::of(Style::Plain, &line).cut(columns).paint(false));
+    let mut push = |line: &str| {
+        text.push_str(&StyledLine::of(Style::Plain, line).cut(columns).paint(false));
         text.push('\n');
     };
-    add("RUN", "STATUS", "AGE", "TOOK", "REQUEST");
+    let line = |run: &str, status: &str, age: &str, took: &str, title: &str| match columns {
+        ..NARROW if matches!(status, "completed" | "STATUS") => format!("{run:<id$}  {age:>4}  {title}"),
+        ..NARROW => format!("{run:<id$}  {age:>4}  {status}: {title}"),
+        _ => format!("{run:<id$}  {status:<state$}  {age:>4}  {took:>9}  {title}"),
+    };
+    push(&line("RUN", "STATUS", "AGE", "TOOK", "REQUEST"));
     for run in rows {
         let row = &run.row;
         let took =
             row.ended_ms.map(|end| format::span(u64::try_from(end - row.started_ms).unwrap_or_default()));
         let age = format::age(now_ms - row.started_ms);
-        add(&name(run), run.status(), &age, took.as_deref().unwrap_or("-"), &row.title);
+        push(&line(&name(run), run.status(), &age, took.as_deref().unwrap_or("-"), &row.title));
+        if !run.doing.is_empty() {
+            push(&format!("  {}", run.doing));
+        }
     }
     text
 }

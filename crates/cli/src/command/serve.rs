@@ -30,8 +30,8 @@ const TOKEN_FILE_BYTES: u64 = 4096;
 /// are working when the server stops can be resumed.
 ///
 /// The server listens on 127.0.0.1 only. Programs send the token as `Authorization: Bearer TOKEN`;
-/// /api/openapi.json describes the API. The flags for model, approval and limits apply to the runs that are
-/// started from the page.
+/// /api/openapi.json describes the API, and /mcp answers MCP clients as `fusee mcp` does. The flags for model,
+/// approval and limits apply to the runs that are started from the page or by MCP clients.
 #[derive(Args)]
 pub(crate) struct ServeArgs {
     /// Port to listen on; 0 takes a free one
@@ -72,7 +72,10 @@ pub(crate) async fn serve(args: ServeArgs, process: &Process) -> Result<ExitStat
         allow_hosts: args.allow_host,
         read_only: args.read_only,
     };
-    let server = Server::bind(options, Arc::new(launcher))?;
+    let launcher = Arc::new(launcher);
+    let server = Server::bind(options, Arc::clone(&launcher) as _)?;
+    #[cfg(feature = "mcp")]
+    let server = server.with_mcp(fusee_mcp_server::router(launcher, fusee_serve::MCP_PATH));
     stdio::print(&format!("{}\n", server.url()))?;
     if args.open {
         open_in_browser(&server.url_once(&new_token()?));

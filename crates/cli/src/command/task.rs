@@ -18,7 +18,7 @@ use serde_json::Value as Json;
 use super::run::{self, ContinuedRun, Launched, RunArgs};
 use super::run_setup::RunTarget;
 use crate::command::run_session;
-use crate::config::flags::{ApprovalFlags, DirectoryFlag, LimitFlags, ModelFlags, RunIdFlag};
+use crate::config::flags::{ApprovalFlags, DetachFlag, DirectoryFlag, LimitFlags, ModelFlags, RunIdFlag};
 use crate::process::Process;
 use crate::process::error::CliError;
 use crate::process::stdio;
@@ -61,6 +61,8 @@ pub(crate) struct TaskArgs {
     #[arg(short, long)]
     help: bool,
     #[command(flatten)]
+    pub(crate) background_run: DetachFlag,
+    #[command(flatten)]
     name: RunIdFlag,
     #[command(flatten)]
     model: ModelFlags,
@@ -102,7 +104,20 @@ pub(crate) async fn task(args: TaskArgs, process: &Process) -> Result<ExitStatus
     #[cfg(feature = "restate")]
     let engine = args.engine;
     let TaskArgs {
-        task, inputs, place, json, format, dry_run, trace, help, name, model, gates, limits, ..
+        task,
+        inputs,
+        place,
+        json,
+        format,
+        dry_run,
+        trace,
+        help,
+        background_run,
+        name,
+        model,
+        gates,
+        limits,
+        ..
     } = args;
     let named = task.clone().unwrap_or_default();
     let (form, direct_tool) = (JsonOutput::Result, false);
@@ -110,6 +125,7 @@ pub(crate) async fn task(args: TaskArgs, process: &Process) -> Result<ExitStatus
     let run = RunArgs {
         place,
         json,
+        background_run,
         name,
         model,
         gates,

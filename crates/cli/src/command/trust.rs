@@ -20,8 +20,8 @@ use crate::ui::approval_prompt;
 ///
 /// An untrusted project can configure how a task runs, but not where requests and keys are sent, which MCP
 /// servers are started, how commands are sandboxed, or when you are asked for approval. `fusee trust` lists
-/// everything it would enable (settings, rules, models, MCP servers, commands, agent files and their prompts) and
-/// asks; without a terminal, `--yes` is required. When any of these change, the project is no longer trusted, and
+/// everything it would enable (settings, rules, models, MCP servers, hooks, commands, agent files and their prompts)
+/// and asks; without a terminal, `--yes` is required. When any of these change, the project is no longer trusted, and
 /// a run says so.
 ///
 /// A journal that came with the project is trusted as well: its runs can then be resumed, continued and

@@ -176,6 +176,19 @@ pub(crate) struct RunIdFlag {
     pub(crate) run_id: Option<RunId>,
 }
 
+/// Whether the run works in the background.
+#[derive(Args, Clone, Copy, Default)]
+pub(crate) struct DetachFlag {
+    /// Run in the background: print the run's id and return; `fusee attach` watches the run and answers its
+    /// questions
+    #[arg(long, conflicts_with = "json")]
+    #[cfg_attr(feature = "restate", arg(conflicts_with = "engine"))]
+    pub(crate) detach: bool,
+    /// Set in the process that `--detach` starts.
+    #[arg(long, hide = true)]
+    pub(crate) detached: bool,
+}
+
 /// Parses a flag whose values are the names of an engine type.
 pub(crate) fn words<T: DeserializeOwned + Clone + Send + Sync + 'static>(
     names: impl IntoIterator<Item = impl Into<PossibleValue>>,

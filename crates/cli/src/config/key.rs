@@ -99,6 +99,20 @@ const BASE: &[Key] = &[
     )
     .flag("--allow-net")
     .outside(),
+    key(
+        "network.allow",
+        Kind::Hosts,
+        None,
+        "Hosts that sandboxed commands can reach by name; `*.example.org` stands for everything below example.org.",
+    )
+    .outside(),
+    key(
+        "network.ask",
+        Kind::Switch,
+        Some("false"),
+        "Whether to ask about each other host that a sandboxed command wants to reach; otherwise it is refused.",
+    )
+    .outside(),
     key("sandbox.read", Kind::Paths, None, "Additional paths that sandboxed commands can read.").outside(),
     key("sandbox.write", Kind::Paths, None, "Additional existing paths that sandboxed commands can write.").outside(),
     key(
@@ -206,6 +220,7 @@ const BASE: &[Key] = &[
     key("max_output_tokens", whole(1, u32::MAX as u64), None, "Maximum number of tokens in a reply; the server's default if not set."),
     key("reasoning_effort", Kind::Text, None, "Reasoning effort: low, medium, high, or another value the server supports."),
     key("log_file", Kind::Text, None, "File to which the log of every run is appended, as `fusee show --log` prints it.").outside(),
+    key("otlp_endpoint", Kind::Url, None, "OpenTelemetry collector that runs are sent to, over OTLP/HTTP; OTEL_EXPORTER_OTLP_ENDPOINT overrides it.").outside(),
     key(
         "journal_durability",
         Kind::Word(&["process", "power"]),
@@ -218,6 +233,21 @@ const BASE: &[Key] = &[
         Some("1024"),
         "Size limit of the journal in MiB; if it is larger when a run starts, the oldest finished runs are removed.",
     ),
+    key(
+        "notify",
+        Kind::Word(&["off", "bell", "osc9", "osc777"]),
+        Some("off"),
+        "How the terminal tells you that a run needs you or has ended: off, bell, osc9 or osc777 (the two sequences that \
+         terminals turn into a desktop notification).",
+    ),
+    key(
+        "notify_command",
+        Kind::Text,
+        None,
+        "Command that `sh` runs when a run needs you or has ended, for at most 10 s, with FUSEE_NOTIFY_EVENT (needs_you, \
+         completed, failed, cancelled), FUSEE_NOTIFY_RUN, FUSEE_NOTIFY_TITLE and FUSEE_NOTIFY_TEXT in its environment.",
+    )
+    .outside(),
     key("color", Kind::Word(&["auto", "always", "never"]), Some("auto"), "Whether to use colours in the terminal; NO_COLOR is respected."),
 ];
 

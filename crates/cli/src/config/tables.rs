@@ -43,7 +43,7 @@ contacted over HTTP (`url`). `$NAME` in `env` and `headers` is replaced by that 
 | key | type | |\n|---|---|---|\n| `command`, `args` | texts | The program and its arguments. |\n\
 | `env` | table of texts | Environment variables of the program. |\n| `url` | text | Address of a server that is contacted. |\n\
 | `headers` | table of texts | HTTP headers. |\n| `allow`, `block` | lists of texts | Tools to offer, or to leave out. |\n\
-| `timeout_s` | 1 to 3600 | Maximum time of a call, 60 if not set. |",
+| `timeout_s` | 1 to 3600 | Maximum time of a start, and of a call without a sign of progress; 60 if not set. |",
     },
     ConfigTable {
         name: "models",

@@ -5,6 +5,9 @@ use std::fs;
 use fusee::engine::journal::Durability;
 use insta::assert_snapshot;
 
+use fusee::engine::run::SandboxOptions;
+use fusee::engine::tools::sandbox::{Network, ResourceLimits};
+
 use super::*;
 
 /// A temporary home and project.

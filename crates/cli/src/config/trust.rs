@@ -14,6 +14,7 @@ use fusee::engine::tools::workspace::bounded_read;
 use serde::{Deserialize, Serialize};
 
 use super::file::{self, FileOwner};
+use super::hooks;
 use super::value::Value;
 use crate::process::environment::Environment;
 
@@ -113,11 +114,13 @@ fn hash(path: &Path, content: &str) -> String {
 pub(crate) struct TrustedPart {
     /// Its file, relative to the project.
     pub(crate) file: PathBuf,
-    /// An agent or prompt file with its content, or a command of a template or workflow.
+    /// An agent, prompt or hooks file with its content, a command of a template or workflow, or the hash of a file
+    /// that a hook runs.
     pub(crate) content: String,
 }
 
-/// The agent files of a project, the prompts that they name, and the commands of its templates and workflows.
+/// The agent files of a project, the prompts that they name, its hooks with the files they run, and the commands of
+/// its templates and workflows.
 pub(crate) fn trusted_parts(home: &Path) -> Vec<TrustedPart> {
     let mut parts = Vec::new();
     let part = |file: &Path, content: String| TrustedPart {
@@ -132,6 +135,21 @@ pub(crate) fn trusted_parts(home: &Path) -> Vec<TrustedPart> {
             parts.push(part(&prompt, text));
         }
         parts.push(part(&file, text));
+    }
+    let file = home.join(hooks::PROJECT_FILE);
+    if let Some((source, found)) =
+        hooks::read(&file, &file.display().to_string(), true, &mut Diagnostics::new())
+    {
+        parts.push(part(&file, source.text().to_owned()));
+        let real = home.canonicalize().unwrap_or_else(|_| home.to_owned());
+        for hook in found {
+            for (file, hash) in hooks::files_of(&hook.command, &real, &real) {
+                parts.push(TrustedPart {
+                    file: file.strip_prefix(&real).unwrap_or(&file).to_owned(),
+                    content: hash,
+                });
+            }
+        }
     }
     let folder = |name: &str| TemplateFolder {
         path: home.join(".fusee").join(name),
@@ -152,6 +170,7 @@ pub(crate) fn trusted_parts(home: &Path) -> Vec<TrustedPart> {
         }
     }
     parts.sort_by(|a, b| a.file.cmp(&b.file));
+    parts.dedup();
     parts
 }
 

@@ -1,13 +1,14 @@
 //! What trusting a project enables, for the user to review: settings of its `fusee.toml` that reach outside the
-//! workspace, and its agent files, prompts and commands.
+//! workspace, and its hooks, agent files, prompts and commands.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fusee::engine::approval::rules::ApprovalRule;
 use fusee::engine::text::render::{self, Colour};
 use fusee::engine::text::{Diagnostics, Source};
 
 use super::file::{self, FileContent, FileOwner};
+use super::hooks;
 use super::key::KeyScope;
 use super::mcp::McpTransport;
 use super::trust::{TrustedPart, agent_files, trusted_parts};
@@ -15,7 +16,7 @@ use super::{ModelEntry, Value};
 use crate::process::error::CliError;
 
 /// Commands that a project's settings make the runtime run.
-const HOOKS: [&str; 3] = ["before.run", "verify", "after.run"];
+const RUNTIME_COMMANDS: [&str; 3] = ["before.run", "verify", "after.run"];
 
 /// Groups of what is enabled, each with its entries; empty groups are left out.
 pub(crate) type TrustReport = Vec<(&'static str, Vec<String>)>;
@@ -27,11 +28,15 @@ pub(crate) fn report(file: &Path, describe: fn(&ApprovalRule) -> String) -> Resu
     if let Some(content) = read(file, FileOwner::TrustedProject)? {
         add_settings(&content, "", describe, &mut groups);
     }
+    let hook_files = add_hooks(home, &mut groups)?;
     let parts = trusted_parts(home);
     let agents = agent_files(home);
     for TrustedPart { file, content } in &parts {
         let name = file.display();
         let ends = |end: &str| file.extension().is_some_and(|found| found == end);
+        if hook_files.contains(file) {
+            continue;
+        }
         if agents.contains(&home.join(file)) {
             add(&mut groups, "agent files, for --agent", name.to_string());
             if let Some(content) = read(&home.join(file), FileOwner::Agent)? {
@@ -50,6 +55,29 @@ pub(crate) fn report(file: &Path, describe: fn(&ApprovalRule) -> String) -> Resu
         }
     }
     Ok(groups)
+}
+
+/// Lists the project's hooks; returns its file and the files they run. An invalid file is an error.
+fn add_hooks(home: &Path, groups: &mut TrustReport) -> Result<Vec<PathBuf>, CliError> {
+    let file = home.join(hooks::PROJECT_FILE);
+    let mut problems = Diagnostics::new();
+    let Some((source, found)) = hooks::read(&file, &file.display().to_string(), true, &mut problems) else {
+        return Ok(Vec::new());
+    };
+    if problems.has_errors() {
+        let find = |name: &str| Some(&source).filter(|source| &**source.name() == name);
+        return Err(CliError::rendered(render::terminal(&problems.into_sorted(), find, Colour::Never)));
+    }
+    let real = home.canonicalize().unwrap_or_else(|_| home.to_owned());
+    let mut files = vec![PathBuf::from(hooks::PROJECT_FILE)];
+    for hook in found {
+        let matcher = hook.matcher.as_deref().map(|matcher| format!(" ({matcher})")).unwrap_or_default();
+        let entry = format!("{}{matcher}: {}", hook.event.name(), hook.command);
+        add(groups, "hooks, which run outside the sandbox", entry);
+        let named = hooks::files_of(&hook.command, &real, &real).into_keys();
+        files.extend(named.map(|file| file.strip_prefix(&real).unwrap_or(&file).to_owned()));
+    }
+    Ok(files)
 }
 
 fn read(file: &Path, whose: FileOwner) -> Result<Option<FileContent>, CliError> {
@@ -72,11 +100,11 @@ fn add_settings(
     for (key, value, _) in &content.values {
         if key.reach == KeyScope::Outside {
             add(groups, "settings that reach outside the workspace", format!("{lead}{} = {value}", key.name));
-        } else if HOOKS.contains(&key.name) {
+        } else if RUNTIME_COMMANDS.contains(&key.name) {
             add(groups, "commands that the runtime runs", format!("{lead}{} = {value}", key.name));
         } else if let Value::Stages(stages) = value {
-            for (stage, hook, command) in stage_commands(stages) {
-                let entry = format!("{lead}stage {stage}: {hook} = {command}");
+            for (stage, key, command) in stage_commands(stages) {
+                let entry = format!("{lead}stage {stage}: {key} = {command}");
                 add(groups, "commands that the runtime runs", entry);
             }
         }
@@ -121,9 +149,9 @@ fn stage_commands(stages: &serde_json::Value) -> Vec<(String, &'static str, Stri
     let mut found = Vec::new();
     for stage in stages.as_array().into_iter().flatten() {
         let id = text(stage.get("id")).unwrap_or_default();
-        for hook in HOOKS {
-            let pointer = format!("/{}", hook.replace('.', "/"));
-            found.extend(text(stage.pointer(&pointer)).map(|command| (id.clone(), hook, command)));
+        for key in RUNTIME_COMMANDS {
+            let pointer = format!("/{}", key.replace('.', "/"));
+            found.extend(text(stage.pointer(&pointer)).map(|command| (id.clone(), key, command)));
         }
     }
     found

@@ -5,6 +5,7 @@ use std::fmt;
 
 use fusee::engine::model::connection::provider::{self, UrlError};
 use fusee::engine::text::suggest;
+use fusee::engine::tools::host_proxy::HostRules;
 use fusee::engine::tools::tool::computer::DisplayNumber;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -33,6 +34,8 @@ pub(crate) enum Kind {
     Switch,
     /// An integer within bounds that may be negative.
     Signed { least: i64, most: i64 },
+    /// A list of host names, which may begin with `*.`.
+    Hosts,
     /// A list of names.
     Names,
     /// A table of strings.
@@ -81,6 +84,13 @@ impl Kind {
                 }
             }
             (Self::Switch, Leaf::Switch(on)) => Ok(Value::Switch(*on)),
+            (Self::Hosts, Leaf::List(items)) => {
+                let host = |item: &Node| match &item.value {
+                    Leaf::Text(text) if HostRules::check(text).is_ok() => Ok(text.clone()),
+                    _ => Err(self.type_mismatch(&format!("{} in the list", item.shown()))),
+                };
+                items.iter().map(host).collect::<Result<_, _>>().map(Value::Names)
+            }
             (Self::Names, Leaf::List(items)) => {
                 let name = |item: &Node| match &item.value {
                     Leaf::Text(text) if !text.trim().is_empty() => Ok(text.clone()),
@@ -127,7 +137,15 @@ impl Kind {
                 Err(_) => Err(self.type_mismatch(&quoted())),
             },
             Self::Switch => switch(text).map(Value::Switch).ok_or_else(|| self.type_mismatch(&quoted())),
-            Self::Names if text.trim_start().starts_with('[') => self.read_json(text),
+            Self::Names | Self::Hosts if text.trim_start().starts_with('[') => self.read_json(text),
+            Self::Hosts => {
+                let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+                let names: Vec<String> = names.map(str::to_owned).collect();
+                match names.iter().find(|name| HostRules::check(name).is_err()) {
+                    Some(name) => Err(self.type_mismatch(&format!("{name:?}"))),
+                    None => Ok(Value::Names(names)),
+                }
+            }
             Self::Names => {
                 let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
                 Ok(Value::Names(names.map(str::to_owned).collect()))
@@ -186,6 +204,10 @@ impl Kind {
             Self::Paths => json!({ "type": "array", "items": { "type": "string", "pattern": "^(/|~/)" } }),
             Self::Switch => json!({ "type": "boolean" }),
             Self::Signed { least, most } => json!({ "type": "integer", "minimum": least, "maximum": most }),
+            Self::Hosts => {
+                let host = r"^(\*|(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|[0-9A-Fa-f:.]+)$";
+                json!({ "type": "array", "items": { "type": "string", "pattern": host } })
+            }
             Self::Names => json!({ "type": "array", "items": { "type": "string", "minLength": 1 } }),
             Self::Texts => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
             Self::Stages => super::schema::stages(),
@@ -209,6 +231,7 @@ impl fmt::Display for Kind {
             Self::Paths => f.write_str("a list of paths that begin with / or ~/"),
             Self::Switch => f.write_str("true or false"),
             Self::Signed { least, most } => write!(f, "an integer from {least} to {most}"),
+            Self::Hosts => f.write_str("a list of host names such as crates.io or *.pypi.org"),
             Self::Names => f.write_str("a list of names"),
             Self::Texts => f.write_str("a table of strings"),
             Self::Stages => f.write_str("a list of stages"),

@@ -124,7 +124,10 @@ impl From<JournalError> for CliError {
             JournalError::RunExists(run) => {
                 usage.help(format!("choose another id, or run `fusee resume {run}`"))
             }
-            JournalError::NoSuchRun { .. } | JournalError::Locked { .. } => usage,
+            JournalError::Locked { run, .. } => {
+                usage.help(format!("`fusee attach {run}` watches it, `fusee cancel {run}` ends it"))
+            }
+            JournalError::NoSuchRun { .. } => usage,
             JournalError::Full { .. } => failed.help("free some space, then run `fusee resume`"),
             JournalError::Corrupt { .. } => {
                 failed.help("undamaged parts can still be read with `fusee show`")

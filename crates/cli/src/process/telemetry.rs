@@ -24,7 +24,13 @@ pub(crate) struct Telemetry {
 impl Telemetry {
     /// What the environment says.
     pub(crate) fn of(environment: &Environment) -> Self {
-        Self { settings: settings(environment), exporter: Arc::default() }
+        Self { settings: settings(environment, None), exporter: Arc::default() }
+    }
+
+    /// The same with the endpoint of a configuration, which the environment overrides.
+    pub(crate) fn with_endpoint(&self, environment: &Environment, endpoint: Option<&str>) -> Self {
+        let configured = || settings(environment, endpoint);
+        Self { settings: self.settings.clone().or_else(configured), exporter: Arc::clone(&self.exporter) }
     }
 
     /// The `TRACEPARENT` of the commands of a run.
@@ -66,9 +72,10 @@ impl Telemetry {
     }
 }
 
-/// The settings of the export, if an endpoint is set.
-pub(crate) fn settings(environment: &Environment) -> Option<TelemetrySettings> {
-    TelemetrySettings::read(|name| environment.text(name).map(str::to_owned))
+/// The settings of the export, if an endpoint is set: in the environment, or else `endpoint`.
+pub(crate) fn settings(environment: &Environment, endpoint: Option<&str>) -> Option<TelemetrySettings> {
+    let configured = |name: &str| endpoint.filter(|_| name == "OTEL_EXPORTER_OTLP_ENDPOINT");
+    TelemetrySettings::read(|name| environment.text(name).or_else(|| configured(name)).map(str::to_owned))
 }
 
 /// What a trace needs to know of a run.

@@ -65,12 +65,11 @@ pub(crate) fn newest_ended(
     directory: &Path,
     wanted: impl Fn(&RunSpec) -> bool,
 ) -> Result<RunRow, CliError> {
-    let ended = journal.runs()?.into_iter().filter(|run| run.status != RunStatus::Open);
-    for row in ended {
+    for row in journal.runs()? {
         // Skip runs that cannot be read.
-        if run::settings_of(journal, &row.id)
-            .is_ok_and(|settings| settings.workspace == directory && wanted(&settings))
-        {
+        if run::settings_of(journal, &row.id).is_ok_and(|settings| {
+            can_continue(&row, &settings) && settings.workspace == directory && wanted(&settings)
+        }) {
             return Ok(row);
         }
     }
@@ -78,10 +77,19 @@ pub(crate) fn newest_ended(
         .help("start one with `fusee run REQUEST`; `fusee runs` lists all runs"))
 }
 
-/// The newest open run.
+/// Whether the conversation of a run can be continued: it has ended, or it was rewound and nobody works on it.
+fn can_continue(row: &RunRow, settings: &RunSpec) -> bool {
+    row.status != RunStatus::Open || settings.origin.is_some()
+}
+
+/// The newest open run, if possible one that no process works on.
 pub(crate) fn newest_open(journal: &Journal) -> Result<RunRow, CliError> {
     let mut runs = journal.runs()?;
-    for open in runs.iter().filter(|run| run.status == RunStatus::Open) {
+    let (live, interrupted): (Vec<&RunRow>, Vec<&RunRow>) = runs
+        .iter()
+        .filter(|run| run.status == RunStatus::Open)
+        .partition(|run| journal.is_worked_on(&run.id));
+    for open in interrupted.into_iter().chain(live) {
         // A run that was killed before it started cannot be resumed; the next run removes it.
         if !journal.is_unstarted(open)? {
             return Ok(open.clone());
@@ -95,6 +103,15 @@ pub(crate) fn newest_open(journal: &Journal) -> Result<RunRow, CliError> {
             newest.id, newest.status
         ))
         .help(format!("`fusee resume {}` repeats its result, `fusee runs` lists all", newest.id)),
+    })
+}
+
+/// The newest run that a process works on.
+pub(crate) fn newest_worked_on(journal: &Journal) -> Result<RunRow, CliError> {
+    let is_live = |run: &RunRow| run.status == RunStatus::Open && journal.is_worked_on(&run.id);
+    journal.runs()?.into_iter().find(is_live).ok_or_else(|| {
+        CliError::usage("no process works on a run here")
+            .help("`fusee runs` lists all runs; `fusee run --detach REQUEST` starts one in the background")
     })
 }
 

@@ -25,11 +25,14 @@ pub(crate) struct McpServers {
     pub(crate) secrets: Vec<String>,
 }
 
-/// How long a server may take if the tools that it offered last time are known.
+/// How long the start of a run waits for a server if the tools that it offered last time are known.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How long the start of a run waits for a server that was never used before.
+const FIRST_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Connects to every configured server at once and fetches its tools. A server that takes long is used with the tools
-/// that it offered last time, and is contacted again when one of them is called.
+/// that it offered last time, and is contacted again when one of them is called; without such tools the run goes on
+/// without the server.
 pub(crate) async fn connect(config: &Config, directory: &Path, process: &Process) -> McpServers {
     let mut servers = McpServers { secrets: keys(config, process), ..McpServers::default() };
     let mut opened = Vec::new();
@@ -42,7 +45,10 @@ pub(crate) async fn connect(config: &Config, directory: &Path, process: &Process
     let lists = futures_util::future::join_all(lists).await;
     for ((entry, server), list) in opened.into_iter().zip(lists) {
         match list {
-            Err(error) => stdio::error(&format!("warning: {error}; continuing without it\n")),
+            Err(error) => {
+                let hint = if error.needs_login { login_hint(&entry.name) } else { String::new() };
+                stdio::error(&format!("warning: {error}; continuing without it{hint}\n"));
+            }
             Ok(offer) => {
                 for left in &offer.left_out {
                     stdio::error(&format!("warning: MCP server `{}`: skipped {left}\n", entry.name));
@@ -76,22 +82,25 @@ async fn listed(
     });
     let known = kept.and_then(|file| std::fs::read(file).ok());
     let known: Option<Vec<OfferedTool>> = known.and_then(|text| serde_json::from_slice(&text).ok());
-    let answer = match known {
-        None => list.await,
-        Some(tools) => match tokio::time::timeout(PATIENCE, &mut list).await {
-            Ok(answer) => answer,
-            Err(_) => {
-                stdio::error(&format!(
-                    "MCP server `{}` is slow to start; using the tools it offered last time\n",
-                    entry.name
-                ));
-                return Ok(ToolList { tools, left_out: Vec::new() });
-            }
-        },
-    };
-    let lost =
-        |error: tokio::task::JoinError| McpError { server: entry.name.clone(), why: error.to_string() };
-    answer.unwrap_or_else(|error| Err(lost(error)))
+    let patience = if known.is_some() { PATIENCE } else { FIRST_PATIENCE };
+    let lost = |why: String| McpError { server: entry.name.clone(), why, needs_login: false };
+    match (tokio::time::timeout(patience, &mut list).await, known) {
+        (Ok(answer), _) => answer.unwrap_or_else(|error| Err(lost(error.to_string()))),
+        (Err(_), Some(tools)) => {
+            stdio::error(&format!(
+                "MCP server `{}` is slow to start; using the tools it offered last time\n",
+                entry.name
+            ));
+            Ok(ToolList { tools, left_out: Vec::new() })
+        }
+        (Err(_), None) => {
+            Err(lost(format!("it is not ready after {} s; the next run waits again", patience.as_secs())))
+        }
+    }
+}
+
+fn login_hint(server: &str) -> String {
+    format!("; log in with `fusee mcp-login {server}`")
 }
 
 /// Where the tools of a server are kept: a file for each configuration of it.
@@ -101,6 +110,24 @@ fn kept_file(entry: &McpEntry, process: &Process) -> Option<PathBuf> {
     let McpEntry { name, reach, allow, block, .. } = entry;
     let configured = blake3::hash(format!("{reach:?} {allow:?} {block:?}").as_bytes()).to_hex();
     Some(folder.join(format!("{name}-{}.tools.json", &configured[..16])))
+}
+
+/// The file for the token of a login: one for each URL of a server, so that no other server gets it.
+pub(crate) fn login_file(entry: &McpEntry, process: &Process) -> Option<PathBuf> {
+    let McpReach::Address { url, .. } = &entry.reach else { return None };
+    let folder = process.environment.state_folder()?.join("mcp");
+    std::fs::create_dir_all(&folder).ok()?;
+    let url = blake3::hash(url.as_bytes()).to_hex();
+    Some(folder.join(format!("{}-{}.login.json", entry.name, &url[..16])))
+}
+
+/// The client for requests to a server.
+pub(crate) fn http_client(url: &str, process: &Process) -> Result<reqwest::Client, String> {
+    let settings = model::Connection {
+        ca_file: process.environment.variable("SSL_CERT_FILE").map(Into::into),
+        ..model::Connection::default()
+    };
+    model::http_client(url, &settings).map_err(|error| error.to_string())
 }
 
 /// The tools of a resumed run, as offered when it started. Servers are contacted when first needed.
@@ -153,11 +180,7 @@ fn open(
             })
         }
         McpReach::Address { url, headers } => {
-            let settings = model::Connection {
-                ca_file: process.environment.variable("SSL_CERT_FILE").map(Into::into),
-                ..model::Connection::default()
-            };
-            let client = match model::http_client(url, &settings) {
+            let client = match http_client(url, process) {
                 Ok(client) => client,
                 Err(error) => {
                     stdio::error(&format!(
@@ -167,7 +190,11 @@ fn open(
                     return None;
                 }
             };
-            mcp::Transport::Address { url: url.clone(), headers: given(headers), client }
+            let headers = given(headers);
+            let login = login_file(entry, process);
+            secrets.extend(login.iter().flat_map(|file| mcp::stored_tokens(file)));
+            let sessions = process.mcp_sessions.clone();
+            mcp::Transport::Address { url: url.clone(), headers, client, login, sessions }
         }
     };
     Some(Arc::new(McpClient::new(ServerSettings {

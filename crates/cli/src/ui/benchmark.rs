@@ -13,6 +13,14 @@ mod tests;
 /// Maximum length of the reason, in characters.
 const REASON_CHARACTERS: usize = 300;
 
+/// The variable that enables benchmark mode, if one does.
+pub(crate) fn enabled_by(environment: &Environment) -> Option<&'static str> {
+    ["FUSEE_BENCHMARK", "LOCALCODE_BENCHMARK"].into_iter().find(|name| {
+        let text = environment.text(name).unwrap_or_default().trim();
+        !text.is_empty() && switch(text) != Some(false)
+    })
+}
+
 /// The benchmark settings of a run, if benchmark mode is enabled by flag or variable.
 pub(crate) fn settings_of_run(
     flag: bool,
@@ -20,11 +28,7 @@ pub(crate) fn settings_of_run(
     config: &Config,
     environment: &Environment,
 ) -> Option<BenchmarkSettings> {
-    let set = |name: &str| {
-        let text = environment.text(name).unwrap_or_default().trim();
-        !text.is_empty() && switch(text) != Some(false)
-    };
-    if !(flag || set("FUSEE_BENCHMARK") || set("LOCALCODE_BENCHMARK")) {
+    if !flag && enabled_by(environment).is_none() {
         return None;
     }
     let open = |name: &str| environment.text(name).and_then(switch) == Some(false);

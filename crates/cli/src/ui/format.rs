@@ -1,7 +1,8 @@
 //! Short texts for events, durations and quantities, shared by every UI and listing.
 
 use fusee::engine::journal::event::{
-    CallFate, ChangeKind, Event, FilesLocated, Sample, StageStatus, ToolResult,
+    CallFate, ChangeKind, Event, FilesLocated, HookDecision, HookRun, NetworkAccess, Sample, StageStatus,
+    ToolResult,
 };
 use serde_json::Value;
 
@@ -53,10 +54,19 @@ pub(crate) fn summarize_arguments(name: &str, arguments: &Value) -> String {
     one_line(&gist, GIST_CHARACTERS)
 }
 
-/// Describes a flow event on one line; `None` for other kinds of events and for those meant for programs
+/// Describes a rewind, a flow, a hook or the network on one line; `None` for other kinds of events and for those meant for programs
 /// only.
 pub(crate) fn flow_text(event: &Event) -> Option<String> {
     match event {
+        Event::Rewound { from_run, turn, files, conversation } => {
+            let parts = [(*files, "files"), (*conversation, "conversation")];
+            let parts: Vec<&str> =
+                parts.iter().filter(|(is_part, _)| *is_part).map(|(_, part)| *part).collect();
+            let turns = count(u64::from(*turn), "turn");
+            Some(format!("rewound to run {from_run} after {turns}: {}", parts.join(" and ")))
+        }
+        Event::Hook(hook) => Some(hook_text(hook)),
+        Event::Network(access) => Some(network_text(access)),
         Event::FlowChosen { flow, reason } => Some(format!("flow {flow}: {}", one_line(reason, 300))),
         Event::FilesLocated(FilesLocated { files, .. }) if files.is_empty() => {
             Some("files: none found for the request".to_owned())
@@ -76,6 +86,21 @@ pub(crate) fn flow_text(event: &Event) -> Option<String> {
         Event::PhaseTransition { .. } | Event::PhaseProbeError { .. } => phase_text(event),
         _ => None,
     }
+}
+
+/// Describes a hook's answer on one line.
+fn hook_text(hook: &HookRun) -> String {
+    let HookRun { event, command, decision, reason, .. } = hook;
+    let decision = if *decision == HookDecision::None { "ok" } else { decision.as_str() };
+    let why = reason.as_ref().map(|reason| format!(" ({})", one_line(reason, 160))).unwrap_or_default();
+    format!("hook {event}: {decision}{why} · {}", one_line(command, 80))
+}
+
+/// Describes a connection on one line.
+fn network_text(access: &NetworkAccess) -> String {
+    let NetworkAccess { host, port, verdict, reason, .. } = access;
+    let why = reason.as_ref().map(|reason| format!(" ({})", one_line(reason, 160))).unwrap_or_default();
+    format!("network: {}:{port} {}{why}", one_line(host, 120), verdict.as_str())
 }
 
 /// Describes a judged answer on one line.

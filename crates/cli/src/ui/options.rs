@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use fusee::engine::agent::TaskOutcome;
 use fusee::engine::agent::flow::{BenchmarkSettings, OutputMode, PhaseLog};
-use fusee::engine::approval::{ApprovalMode, Approver, NonInteractive};
+use fusee::engine::approval::{AnsweredOutside, ApprovalMode, Approver, NonInteractive};
 use fusee::engine::model::CancellationToken;
 use fusee::engine::model::Price;
 use fusee::engine::run::RunSpec;
@@ -14,6 +14,7 @@ use fusee::engine::text::render::Colour;
 
 use super::Ui;
 use super::json::JsonLines;
+use super::notifier::Notifier;
 use super::phases::PhaseUi;
 use super::plain::PlainUi;
 use super::terminal::{ASCII, Appearance, Glyphs, TerminalUi, UNICODE, size_of_stderr};
@@ -91,6 +92,9 @@ enum UiKind {
     Live,
     /// Nothing is displayed or said: another front end does that.
     Silent,
+    /// Nothing is displayed: the run works in the background, and questions wait for an answer from outside. What is
+    /// said before it starts reaches the terminal.
+    Detached,
 }
 
 impl UiOptions {
@@ -125,6 +129,17 @@ impl UiOptions {
     /// For a run that another front end presents.
     pub(crate) fn silent(config: &Config, environment: &Environment) -> Self {
         Self { kind: UiKind::Silent, ..Self::new(false, config, environment) }
+    }
+
+    /// For a run that works in the background, if it is one.
+    #[must_use]
+    pub(crate) fn in_background(self, detached: bool) -> Self {
+        if detached { Self { kind: UiKind::Detached, ..self } } else { self }
+    }
+
+    /// Whether the run works in the background.
+    pub(crate) fn is_detached(&self) -> bool {
+        self.kind == UiKind::Detached
     }
 
     /// Whether nothing is displayed or said.
@@ -183,7 +198,7 @@ impl UiOptions {
         }
         match self.kind {
             // Stdout is taken: by events, which include the phases anyway, by a result, or by a benchmark's line.
-            UiKind::Silent => face,
+            UiKind::Silent | UiKind::Detached => face,
             UiKind::Json => Box::new(PhaseUi::beside(io::stderr(), face)),
             UiKind::Quiet => Box::new(PhaseUi::new(io::stderr(), face)),
             UiKind::Plain if self.benchmark.is_some() => Box::new(PhaseUi::new(io::stderr(), face)),
@@ -195,7 +210,7 @@ impl UiOptions {
 
     fn usual_face(&self, plan: RunHeader, cancel: CancellationToken) -> Box<dyn Ui> {
         match self.kind {
-            UiKind::Silent => Box::new(JsonLines::new(io::sink())),
+            UiKind::Silent | UiKind::Detached => Box::new(JsonLines::new(io::sink())),
             UiKind::Json if self.benchmark.is_some() => Box::new(JsonLines::new(io::stderr())),
             UiKind::Json => Box::new(JsonLines::new(io::stdout())),
             UiKind::Plain if self.benchmark.is_some() => {
@@ -216,6 +231,17 @@ impl UiOptions {
         }
     }
 
+    /// Who is told that a run needs the user or has ended. Runs of other front ends notify nobody.
+    pub(crate) fn notifier(&self, config: &Config) -> Notifier {
+        match self.kind {
+            UiKind::Silent => Notifier::default(),
+            UiKind::Live => Notifier::of(config),
+            UiKind::Detached | UiKind::Json | UiKind::Plain | UiKind::Quiet => {
+                Notifier::of(config).without_terminal()
+            }
+        }
+    }
+
     /// The glyph set that the terminal supports.
     pub(crate) fn glyphs(&self) -> &'static Glyphs {
         self.glyphs
@@ -223,12 +249,17 @@ impl UiOptions {
 
     /// Whether a user can be asked questions.
     pub(crate) fn can_ask(&self) -> bool {
-        self.kind == UiKind::Live && self.stdin_is_terminal
+        self.is_detached() || self.kind == UiKind::Live && self.stdin_is_terminal
     }
 
-    /// The approver for runs; without a terminal, requests are refused.
+    /// The approver for runs. Without a terminal, requests are refused; in the background, they wait for an answer from
+    /// outside.
     pub(crate) fn approver(&self, approvals: SavedRules) -> Arc<dyn Approver> {
-        if self.can_ask() { Arc::new(StdinApprover::new(approvals)) } else { Arc::new(NonInteractive) }
+        match self.kind {
+            UiKind::Detached => Arc::new(AnsweredOutside),
+            _ if self.can_ask() => Arc::new(StdinApprover::new(approvals)),
+            _ => Arc::new(NonInteractive),
+        }
     }
 }
 

@@ -159,7 +159,10 @@ impl<O: Write + Send, E: Write + Send> Ui for PlainUi<O, E> {
             Event::TaskReportInvalid { problems, .. } => {
                 self.line(&format!("  warning: invalid task report: {}", problems.join("; ")))
             }
-            Event::FlowChosen { .. }
+            Event::Hook(_)
+            | Event::Network(_)
+            | Event::Rewound { .. }
+            | Event::FlowChosen { .. }
             | Event::FilesLocated(_)
             | Event::Sample(_)
             | Event::StageStarted { .. }

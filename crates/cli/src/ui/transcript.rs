@@ -162,7 +162,10 @@ impl<W: Write + Send> Ui for Transcript<W> {
                 self.line(&format!("! {message}"))?;
                 self.line("")
             }
-            Event::FlowChosen { .. }
+            Event::Hook(_)
+            | Event::Network(_)
+            | Event::Rewound { .. }
+            | Event::FlowChosen { .. }
             | Event::FilesLocated(_)
             | Event::Sample(_)
             | Event::StageStarted { .. }

@@ -5,7 +5,7 @@ use fusee_testkit::project::Project;
 use fusee_testkit::script::Line;
 use serde_json::{Value, json};
 
-use crate::support::{at_terminal, fusee};
+use crate::support::{at_terminal, fusee, kill_at_terminal};
 
 fn with_user_settings(text: &str) -> Project {
     let project = Project::new();
@@ -182,6 +182,28 @@ fn standing_approvals_are_named_by_a_run_listed_and_revoked() {
     fusee(&project).args(["approvals", "revoke", "--all"]).run().exits(0);
     let told = fusee(&project).args(["run", "x", "-m", &model]).run().exits(0).stderr;
     assert!(!told.contains("standing approvals"), "{told}");
+}
+
+#[test]
+fn a_resumed_run_names_the_approvals_of_its_start_and_those_revoked_since() {
+    let project = Project::new();
+    let touch = |name: &str| Line::call("shell", json!({"command": format!("touch {name}")}));
+    let script = project.script(&[touch("a"), touch("b"), Line::text("Done.")]);
+    let run = format!("run x -m {script} --run-id r --approve ask --sandbox off");
+    // An approval of an earlier run, and a run that is interrupted at its second question.
+    let first = project.script(&[touch("a"), Line::text("Done.")]);
+    let mut asked = at_terminal(&project, &format!("run x -m {first} --approve ask --sandbox off"));
+    asked.wait_for_stdout("question", |out| out.contains("n [REASON]: "));
+    asked.type_in("a\n");
+    asked.wait();
+    let mut stopped = at_terminal(&project, &run);
+    stopped.wait_for_stdout("question", |out| out.contains("n [REASON]: "));
+    kill_at_terminal(stopped);
+    fusee(&project).args(["approvals", "revoke", "--all"]).run().exits(0);
+    let told = fusee(&project).args(["resume", "r"]).run().exits(0).stderr;
+    let used =
+        "approvals in use that were revoked after this run was started: exactly the command `touch a`\n";
+    assert!(told.contains(used) && !told.contains("standing approvals"), "{told}");
 }
 
 #[test]

@@ -2,6 +2,8 @@
 //! not start.
 
 use std::io::{Read as _, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fusee_testkit::events::of_type;
 use fusee_testkit::project::Project;
@@ -108,20 +110,23 @@ fn a_stranger_cannot_have_a_program_started() {
     assert!(!project.dir().join("started").exists());
 }
 
-/// Starts an HTTP server: the first answer as JSON, later ones as events, with a session.
-fn address() -> String {
+/// Starts an HTTP server: the first answer as JSON, later ones as events, with a session. Counts the sessions that are
+/// ended.
+fn address() -> (String, Arc<AtomicUsize>) {
+    let ended = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&ended);
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     std::thread::spawn(move || {
         for stream in listener.incoming().take(50) {
-            let mut stream = stream.unwrap();
-            std::thread::spawn(move || while answer(&mut stream).is_some() {});
+            let (mut stream, ended) = (stream.unwrap(), Arc::clone(&counted));
+            std::thread::spawn(move || while answer(&mut stream, &ended).is_some() {});
         }
     });
-    url
+    (url, ended)
 }
 
-fn answer(stream: &mut std::net::TcpStream) -> Option<()> {
+fn answer(stream: &mut std::net::TcpStream, ended: &AtomicUsize) -> Option<()> {
     let (mut head, mut byte) = (Vec::new(), [0]);
     while !head.ends_with(b"\r\n\r\n") {
         if stream.read(&mut byte).ok()? == 0 {
@@ -130,6 +135,13 @@ fn answer(stream: &mut std::net::TcpStream) -> Option<()> {
         head.push(byte[0]);
     }
     let head = String::from_utf8(head).unwrap().to_lowercase();
+    if head.starts_with("delete") {
+        let is_ours =
+            head.contains("mcp-session-id: s-1") && head.contains("mcp-protocol-version: 2025-06-18");
+        ended.fetch_add(usize::from(is_ours), Ordering::SeqCst);
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").ok()?;
+        return Some(());
+    }
     let length: usize = head.split("content-length: ").nth(1)?.split("\r\n").next()?.parse().ok()?;
     let mut body = vec![0; length];
     stream.read_exact(&mut body).ok()?;
@@ -168,12 +180,14 @@ fn answer(stream: &mut std::net::TcpStream) -> Option<()> {
 
 #[test]
 fn an_addresss_tools_are_used_within_a_session() {
-    let settings = format!("[mcp.web]\nurl = \"{}\"\nheaders = {{ X-Key = \"k-123456789\" }}\n", address());
+    let (url, ended) = address();
+    let settings = format!("[mcp.web]\nurl = \"{url}\"\nheaders = {{ X-Key = \"k-123456789\" }}\n");
     let project = with_user_settings(Project::new(), &settings);
     let script = project.script(&[Line::call("web_add", json!({})), Line::text("Done.")]);
     let ran = run_json(&project, &script).run().exits(0);
     assert_eq!(contents(&ran.events()), ["true true true"], "{}", ran.stderr);
     assert!(!ran.stdout.contains("k-123456789"));
+    assert_eq!(ended.load(Ordering::SeqCst), 1);
 }
 
 #[test]
@@ -263,6 +277,16 @@ fn a_server_that_is_slow_to_start_is_given_the_configured_time_only() {
     let ran = run_json(&project, &script).run().exits(0);
     assert!(ran.stderr.contains("`test` cannot be used: no answer within 1 s"), "{}", ran.stderr);
     assert!(started.elapsed() < std::time::Duration::from_secs(40), "{:?}", started.elapsed());
+}
+
+#[test]
+fn a_new_server_delays_a_start_by_ten_seconds_at_most() {
+    let project = hostile("50", 60);
+    let started = std::time::Instant::now();
+    let ran = run_json(&project, &project.script(&[Line::text("Done.")])).run().exits(0);
+    assert!(ran.stderr.contains("`test` cannot be used: it is not ready after 10 s"), "{}", ran.stderr);
+    assert!(started.elapsed() < std::time::Duration::from_secs(40), "{:?}", started.elapsed());
+    project.assert_no_process_left();
 }
 
 #[test]

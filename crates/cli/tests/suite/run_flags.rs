@@ -82,6 +82,7 @@ fn flags_that_mean_nothing_for_a_task_are_rejected_with_a_reason() {
         &["--flow", "staged"],
         &["--verify", "true"],
         &["--benchmark"],
+        &["--serve"],
     ] {
         for request in [&["/task t"][..], &["(+ 1 2)"], &["--template", "t"]] {
             let shown = run(&project, &model, flags).args(request).run().exits(2);
@@ -90,4 +91,24 @@ fn flags_that_mean_nothing_for_a_task_are_rejected_with_a_reason() {
             assert!(shown.stderr.contains("help: "), "{}", shown.stderr);
         }
     }
+}
+
+#[test]
+fn a_variable_for_benchmarks_is_rejected_with_a_task_and_leaves_a_review_alone() {
+    let project = project();
+    let model = project.script(&[Line::text("never")]);
+    for variable in ["FUSEE_BENCHMARK", "LOCALCODE_BENCHMARK"] {
+        for request in
+            [&["run", "/task t"][..], &["run", "(+ 1 2)"], &["run", "--template", "t"], &["task", "t"]]
+        {
+            let command = fusee(&project).args(request).args(["--model", &model, "--sandbox", "off"]);
+            let shown = command.env(variable, "1").run().exits(2);
+            let said = format!("error: {variable} cannot be used with a task: ");
+            assert!(shown.stderr.contains(&said), "{request:?}: {}", shown.stderr);
+        }
+    }
+    let findings = project.script(&[Line::text(r#"{"summary":"Fine.","findings":[]}"#)]);
+    let review = fusee(&project).args(["review", "--model", &findings, "--sandbox", "off"]);
+    let shown = review.env("LOCALCODE_BENCHMARK", "1").run().exits(0);
+    assert_eq!(shown.stdout, "Fine.\n\nno findings\n");
 }

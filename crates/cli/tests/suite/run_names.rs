@@ -64,12 +64,19 @@ fn runs_from_before_the_directory_became_a_project_are_found_and_moved() {
     let model = project.script(&[Line::text("Done.")]);
     fusee(&project).args(["run", "x", "--run-id", "early", "--model", &model]).run().exits(0);
     std::fs::create_dir(project.dir().join(".fusee")).unwrap();
+    // Until they are moved, they and the new ones are in one journal.
+    let model = project.script(&[Line::text("Done.")]);
+    fusee(&project).args(["run", "y", "--run-id", "late", "--model", &model]).run().exits(0);
+    let both = |listed: &str| listed.contains("early") && listed.contains("late");
     let listed = fusee(&project).args(["runs"]).run().exits(0);
+    assert!(both(&listed.stdout), "{}", listed.stdout);
     assert!(listed.stderr.contains("`fusee runs move` moves them here"), "{}", listed.stderr);
-    let shown = fusee(&project).args(["show", "early"]).run().exits(2);
-    assert!(shown.stderr.contains("fusee runs move"), "{}", shown.stderr);
-    fusee(&project).args(["runs", "move"]).run().exits(0);
     fusee(&project).args(["show", "early"]).run().exits(0);
+    assert!(!project.dir().join(".fusee/journal.db").exists());
+    fusee(&project).args(["runs", "move"]).run().exits(0);
+    assert!(project.dir().join(".fusee/journal.db").exists());
+    let listed = fusee(&project).args(["runs"]).run().exits(0);
+    assert!(both(&listed.stdout) && listed.stderr.is_empty(), "{}{}", listed.stdout, listed.stderr);
     fusee(&project).args(["resume", "early"]).run().exits(0);
     fusee(&project).args(["runs", "move"]).run().exits(2);
 }

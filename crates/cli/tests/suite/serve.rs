@@ -335,6 +335,33 @@ fn the_changes_of_a_run_are_undone() {
 }
 
 #[test]
+fn a_run_goes_back_to_a_turn_and_is_forked() {
+    let write = |text: &str| Line::call("write_file", json!({ "path": "made.txt", "content": text }));
+    let (project, model) = project(&[write("one\n"), write("two\n"), Line::text("Done.")]);
+    run(&project, &model).args(["--run-id", "r"]).run().exits(0);
+    let site = Site::start(&project, &["-m", &model]);
+    assert_eq!(site.post("/api/runs/r/rewind", &json!({ "turn": 9 })).status, 422);
+    let plan = site.post("/api/runs/r/rewind", &json!({ "turn": 1, "dry_run": true })).json();
+    assert_eq!((&plan["files"], &plan["run"]), (&json!(["made.txt"]), &Value::Null));
+    assert_eq!(project.read("made.txt"), "two\n");
+    let done = site.post("/api/runs/r/rewind", &json!({ "turn": 1 })).json();
+    assert_eq!(project.read("made.txt"), "one\n");
+    let id = done["run"].as_str().unwrap();
+    let events = site.get(&format!("/api/runs/{id}/events?from=0")).json();
+    let last = events.as_array().unwrap().last().unwrap();
+    assert_eq!((&last["type"], &last["turn"]), (&json!("rewound"), &json!(1)));
+    // The fork goes on with the second reply of the script, in its own copy.
+    let forked = site.post("/api/runs/r/fork", &json!({ "turn": 1, "worktree": true }));
+    assert_eq!(forked.status, 201, "{forked:?}");
+    let id = forked.json()["run"].as_str().unwrap().to_owned();
+    site.stream(&format!("/api/runs/{id}/stream?from=0")).rest();
+    assert_eq!(site.get(&format!("/api/runs/{id}")).json()["end"]["answer"], "Done.");
+    assert_eq!(project.read("made.txt"), "one\n");
+    fusee(&project).args(["adopt", &id, "--yes"]).run().exits(0);
+    assert_eq!(project.read("made.txt"), "two\n");
+}
+
+#[test]
 fn benchmark_jobs_are_read_from_their_results() {
     let (project, _) = project(&[]);
     let trial = |case: &str, passed: bool, cause: Option<&str>| {
@@ -374,4 +401,31 @@ fn the_openapi_document_is_current() {
         kept == served,
         "schema/openapi.json is not current: UPDATE_SCHEMA=1 cargo nextest run -p fusee-cli openapi"
     );
+}
+
+#[test]
+fn a_run_in_the_background_is_answered_told_something_and_cancelled() {
+    let (project, model) = project(&[
+        Line::call("write_file", json!({ "path": "a.txt", "content": "a" })),
+        Line::text("Never said.").delay_ms(60_000),
+        Line::text("Never said either.").delay_ms(60_000),
+    ]);
+    run(&project, &model).args(["--detach", "--approve", "ask", "--run-id", "far"]).run().exits(0);
+    let site = Site::start(&project, &[]);
+    let question = site.wait_for_question();
+    assert_eq!((&question["run"], &question["working"]), (&json!("far"), &json!(true)));
+    let allow = json!({ "id": question["id"], "decision": "allow" });
+    assert_eq!(site.post("/api/runs/far/approve", &allow).json()["state"], "taken");
+    assert_eq!(site.post("/api/runs/far/approve", &allow).status, 409, "it is answered");
+    site.wait_for_event("far", "tool_result");
+    assert_eq!(project.read("a.txt"), "a");
+    let told = site.post("/api/runs/far/message", &json!({ "text": "Hurry up." }));
+    assert_eq!(told.status, 201, "{told:?}");
+    assert_eq!(told.json()["run"], "far");
+    site.wait_for_event("far", "message");
+    assert_eq!(site.post("/api/runs/far/cancel", &json!({})).status, 200);
+    site.wait_for_event("far", "task_complete");
+    let shown = site.get("/api/runs/far").json();
+    assert_eq!(shown["state"], "cancelled");
+    assert_eq!(site.post("/api/runs/far/cancel", &json!({})).status, 409, "it has ended");
 }

@@ -52,3 +52,22 @@ fn an_export_needs_an_endpoint() {
     let refused = fusee(&project).args(["runs", "export", "--otlp", "last"]).run().exits(2);
     assert!(refused.stderr.contains("no OpenTelemetry endpoint is set"), "{}", refused.stderr);
 }
+
+#[test]
+fn the_endpoint_can_be_configured_by_the_user_and_the_environment_overrides_it() {
+    let (configured, overriding) = (ClosedPort::reserve(), ClosedPort::reserve());
+    let project = Project::new().with("fusee.toml", "otlp_endpoint = \"http://127.0.0.1:1\"\n");
+    let folder = project.home().join(".config/fusee");
+    std::fs::create_dir_all(&folder).unwrap();
+    let settings = format!("otlp_endpoint = \"{}\"\n", configured.base_url());
+    std::fs::write(folder.join("config.toml"), settings).unwrap();
+    let done = || run(&project, &project.script(&[Line::text("Done.")]));
+    let said = done().run().exits(0).stderr;
+    // A project that is not trusted does not decide where runs are sent.
+    assert!(said.contains("`otlp_endpoint` is ignored"), "{said}");
+    assert!(said.contains(&format!("cannot export to {}", configured.base_url())), "{said}");
+    let said = done().env("OTEL_EXPORTER_OTLP_ENDPOINT", overriding.base_url()).run().exits(0).stderr;
+    assert!(said.contains(&format!("cannot export to {}", overriding.base_url())), "{said}");
+    let failed = fusee(&project).args(["runs", "export", "--otlp", "last"]).run().exits(1).stderr;
+    assert!(failed.contains(&configured.base_url()), "{failed}");
+}

@@ -12,12 +12,12 @@ use crate::sandbox::{ELSEWHERE, NO_NAMESPACES};
 use crate::support::{KEY, binary, fusee};
 
 /// A separate tmux server with one session.
-struct Terminal {
+pub(crate) struct Terminal {
     socket: String,
 }
 
 impl Terminal {
-    fn open(project: &Project, arguments: &str) -> Self {
+    pub(crate) fn open(project: &Project, arguments: &str) -> Self {
         Self::start(project, &format!("{} {arguments}", binary()))
     }
 
@@ -28,7 +28,7 @@ impl Terminal {
         Self::start(project, &format!("python3 {} {call} {} {arguments}", wrapper.display(), binary()))
     }
 
-    fn start(project: &Project, command: &str) -> Self {
+    pub(crate) fn start(project: &Project, command: &str) -> Self {
         let socket = project.scratch("tmux").display().to_string();
         // ctrl-c is for the program; the shell around it must survive.
         let line = format!("trap : INT; {command}; echo LEFT $?; exec sleep 1000");
@@ -46,18 +46,18 @@ impl Terminal {
         Self { socket }
     }
 
-    fn tmux(&self, arguments: &[&str]) -> String {
+    pub(crate) fn tmux(&self, arguments: &[&str]) -> String {
         let output =
             Command::new("tmux").arg("-u").arg("-S").arg(&self.socket).args(arguments).output().unwrap();
         assert!(output.status.success(), "tmux {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     }
 
-    fn keys(&self, keys: &[&str]) {
+    pub(crate) fn keys(&self, keys: &[&str]) {
         self.tmux(&[&["send-keys"], keys].concat());
     }
 
-    fn say(&self, text: &str) {
+    pub(crate) fn say(&self, text: &str) {
         self.tmux(&["send-keys", "-l", text]);
         self.keys(&["Enter"]);
     }
@@ -67,7 +67,7 @@ impl Terminal {
     }
 
     #[track_caller]
-    fn until(&self, words: &str) -> String {
+    pub(crate) fn until(&self, words: &str) -> String {
         let begun = Instant::now();
         loop {
             let screen = self.screen();
@@ -386,7 +386,7 @@ fn the_command_menu_scrolls_completes_with_enter_and_takes_a_unique_beginning() 
     let terminal = Terminal::open(&project, &format!("-m {}", project.script(&[Line::text("Done.")])));
     terminal.until("/help ·");
     terminal.keys(&["/"]);
-    let menu = terminal.until("and 10 more");
+    let menu = terminal.until(" more: ↓");
     assert!(menu.contains("/task") && !menu.contains("/quit"), "{menu}");
     // One step up from the top is the end of the list.
     terminal.keys(&["Up"]);

@@ -14,6 +14,7 @@ use super::review_policy::ReviewPolicy;
 use crate::agent::limits::policy_change::{self, PolicyChange, RunPolicy};
 use crate::agent::tool_calls::control_tools;
 use crate::approval::ApprovalPolicy;
+use crate::hook::HookRunner;
 
 /// A model and the price of its tokens, if known.
 #[derive(Clone)]
@@ -46,6 +47,8 @@ pub struct Session {
     pub turn_stop: TurnInterrupt,
     /// Approval policy.
     pub approval: ApprovalPolicy,
+    /// Hooks of the user and of the project.
+    pub(crate) hooks: Arc<HookRunner>,
     /// Changes of limits and approval made on resume, in order.
     pub policy_changes: Vec<PolicyChange>,
     /// Set in review mode.
@@ -75,6 +78,7 @@ impl Session {
             secrets: self.secrets.clone(),
             turn_stop: self.turn_stop.clone(),
             approval: self.approval.clone(),
+            hooks: Arc::clone(&self.hooks),
             // Limit changes apply to the parent task only; the child keeps what it was granted.
             policy_changes: self
                 .policy_changes

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use fusee_journal::event::{Event, TaskReport, TaskStatus};
 use fusee_journal::{RunAborted, StepKind, StepRequest};
-use fusee_tools::{DirectoryChange, FileChange};
+use fusee_tools::workspace::FileVersion;
+use fusee_tools::{DirectoryChange, FileChange, ModeChange};
 use serde::{Deserialize, Serialize};
 
 use crate::agent::tool_calls::command_effects::protect_at_end;
@@ -24,6 +25,12 @@ struct FilesAtEnd {
     /// Directories created or removed that no call reported.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     directories: Vec<DirectoryChange>,
+    /// Changes of permissions that no call reported.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    modes: Vec<ModeChange>,
+    /// The files of `found` as they are now.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    versions: Box<[FileVersion]>,
 }
 
 /// Reconciles the recorded changes of a task with the files. Skipped if no commands ran, because tools report
@@ -35,6 +42,7 @@ pub(crate) async fn settle_changes(task: &AgentTask, facts: &mut Facts) -> Resul
     let call = StepRequest::new(&task.branch, StepKind::Environment, "changes");
     let (workspace, known) = (Arc::clone(&task.session.workspace), facts.all_changes());
     let protected = task.rules.protected.clone();
+    let secrets = task.session.secrets.clone();
     let body = async move {
         if let Some(protected) = protected {
             protect_at_end(&protected, &workspace).await;
@@ -50,7 +58,10 @@ pub(crate) async fn settle_changes(task: &AgentTask, facts: &mut Facts) -> Resul
                     .collect::<Vec<_>>(),
             );
             let differ = workspace.still_differ(&all, COMPARED_BYTES).into_iter().collect();
-            FilesAtEnd { found, differ, directories: workspace.take_directory_changes() }
+            let (directories, modes) = (workspace.take_directory_changes(), workspace.take_mode_changes());
+            let mut versions = workspace.versions_of(&found);
+            versions.iter_mut().for_each(|version| version.withhold(&secrets));
+            FilesAtEnd { found, differ, directories, modes, versions }
         };
         tokio::task::spawn_blocking(look).await.unwrap_or_default()
     };

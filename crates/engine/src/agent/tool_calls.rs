@@ -3,6 +3,7 @@
 
 pub(crate) mod ask_user;
 pub(crate) mod call_gate;
+pub(crate) mod call_hooks;
 pub(crate) mod command_effects;
 pub(crate) mod control_tools;
 pub(crate) mod read_cache;
@@ -28,6 +29,7 @@ use super::turn_manager::TurnManager;
 use crate::approval::ASK_USER;
 use crate::approval::{NOBODY_TO_ASK, REFUSED_UNASKED};
 use call_gate::CallHistory;
+use call_hooks::Admission;
 use tool_executor::CallRecord;
 
 /// How a call is handled.
@@ -198,8 +200,8 @@ impl TurnManager<'_> {
             CallRoute::Tool { tool, arguments } => {
                 let calls = self.flow.facts.calls_run();
                 let history = CallHistory { calls, explanation: self.conversation.explanation() };
-                match call_gate::admit(run, history, call, &*tool, &arguments).await? {
-                    Some(refusal) => {
+                match call_gate::admit(run, history, call, &*tool, arguments).await? {
+                    Admission::Refused(refusal) => {
                         if refusal.fate == Some(CallFate::Refused) {
                             self.flow.facts.count_feedback("refused_call");
                             if refusal.output.content.contains(NOBODY_TO_ASK) {
@@ -208,7 +210,14 @@ impl TurnManager<'_> {
                         }
                         run.answer(call, refusal).await
                     }
-                    None => run.executor().make(&call.id, &tool, arguments).await,
+                    Admission::Run { arguments, context, .. } => {
+                        let executor = run.executor();
+                        let (mut called, meta) = executor.make(&call.id, &tool, arguments.clone()).await?;
+                        let name = &tool.definition().name;
+                        call_hooks::after(&executor, &call.id, name, &arguments, &mut called, context)
+                            .await?;
+                        Ok((called, meta))
+                    }
                 }
             }
         }

@@ -25,6 +25,7 @@ use super::model_request::grammar_constraints::OpenCalls;
 use super::model_request::{self, TurnContext};
 use super::phase_tracker::PhaseTracker;
 use super::task::{AgentTask, FinishedTask, PresetEnd, TaskOutcome};
+use super::task_hooks;
 use super::task_report;
 
 /// Executes the turns of a running task.
@@ -35,6 +36,8 @@ pub(crate) struct TurnManager<'t> {
     pub(super) files: KnownFiles,
     pub(super) verification: Verification,
     pub(super) flow: FlowState,
+    /// How often hooks have kept the task from ending.
+    objections: u32,
     /// Set while the server is loading its model.
     loading: Option<ServerLoading>,
 }
@@ -57,6 +60,7 @@ impl<'t> TurnManager<'t> {
             flow,
             run,
             loading: None,
+            objections: 0,
         }
     }
 
@@ -113,6 +117,7 @@ impl<'t> TurnManager<'t> {
                     TurnEvent::Ready
                 }
                 Action::Compact { accepted_tokens } => {
+                    task_hooks::before_compaction(self.run.task, "auto").await?;
                     let turn_index = self.machine.turn_index();
                     self.conversation.compact(&mut self.run, turn_index, accepted_tokens).await?
                 }
@@ -122,10 +127,13 @@ impl<'t> TurnManager<'t> {
                         false => TurnEvent::Cancelled,
                     }
                 }
-                Action::Settle(end) => {
-                    self.settle().await?;
-                    TurnEvent::Settled(end)
-                }
+                Action::Settle(end) => match self.objection_to(&end).await? {
+                    Some(objection) => self.ask_again(&objection).await?,
+                    None => {
+                        self.settle().await?;
+                        TurnEvent::Settled(end)
+                    }
+                },
                 Action::Handle { answer } => self.handle(answer).await?,
                 Action::End(end) => return Ok(end),
             };
@@ -141,6 +149,12 @@ impl<'t> TurnManager<'t> {
         self.phases().start();
         self.nudge().await?;
         Ok(TurnEvent::Ready)
+    }
+
+    /// What hooks say against ending the task here; the task then continues with it.
+    async fn objection_to(&mut self, end: &TaskEnd) -> Result<Option<String>, RunAborted> {
+        let TaskEnd::Completed { answer } = end else { return Ok(None) };
+        task_hooks::before_end(&self.run, answer, &mut self.objections).await
     }
 
     /// Runs the configured command after the task, and compares the recorded changes with the files.

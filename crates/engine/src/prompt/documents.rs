@@ -11,7 +11,7 @@ use super::environment::{ReadExtent, read_within};
 use super::section::PromptSection;
 use front_matter::{FrontMatter, field};
 
-mod front_matter;
+pub mod front_matter;
 
 /// Maximum number of documents of a folder; the rest is left out.
 const MAX_DOCUMENTS: usize = 64;

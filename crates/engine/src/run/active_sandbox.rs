@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use fusee_tools::host_proxy::HostProxy;
 use fusee_tools::sandbox::{
     self, CgroupLimits, LandlockSandbox, MovedFolder, Network, Policy, ResourceLimits, SandboxInputs,
     SandboxStrength,
@@ -59,8 +60,9 @@ impl ActiveSandbox {
                 let state = match (&sandbox, none.options.network) {
                     (Sandbox::Off, _) => "none",
                     (Sandbox::Namespaces(_), Network::Own) => "namespaces",
+                    (Sandbox::Namespaces(_), Network::Hosts) => "namespaces, hosts by name",
                     (Sandbox::Namespaces(_), Network::Machine) => "namespaces, network allowed",
-                    (Sandbox::Landlock(_), Network::Own) => "landlock",
+                    (Sandbox::Landlock(_), Network::Own | Network::Hosts) => "landlock",
                     (Sandbox::Landlock(_), Network::Machine) => "landlock, network allowed",
                 };
                 let commands = CommandSettings { sandbox, ..none.commands };
@@ -96,7 +98,11 @@ async fn strongest(
         .with_moved(&moved(&workspace, options));
     limit_all(fork_server.clone(), options.allowance);
     let Some(promise) = probed.landlock_guarantees() else {
-        return Ok((Sandbox::namespaces(policy), None));
+        let sandbox = match network {
+            Network::Hosts => Sandbox::with_proxy(policy, HostProxy::new(options.hosts.clone())),
+            Network::Own | Network::Machine => Sandbox::namespaces(policy),
+        };
+        return Ok((sandbox, None));
     };
     let mut landlock = LandlockSandbox::new(policy);
     // The Landlock sandbox reports what it cannot enforce when it is created: better now than at the first
@@ -108,7 +114,10 @@ async fn strongest(
         prepared = landlock.prepare().await;
     }
     prepared.map_err(|error| format!("{problem}; {error}"))?;
-    let weaker = format!("namespaces are not available here ({problem}), using Landlock: {promise}");
+    let mut weaker = format!("namespaces are not available here ({problem}), using Landlock: {promise}");
+    if network == Network::Hosts {
+        weaker.push_str("; hosts cannot be allowed by name, so commands have no network");
+    }
     Ok((Sandbox::Landlock(Arc::new(landlock)), Some(weaker)))
 }
 

@@ -36,6 +36,7 @@ impl RunBuilder {
             approver: Arc::new(NonInteractive),
             jitter: || 0.0,
             templates: TemplateSource::default(),
+            trusts_project: false,
             trace: None,
         };
         Self { spec, deps }

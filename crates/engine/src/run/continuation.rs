@@ -15,10 +15,13 @@ const PAGE: usize = 512;
 
 /// Checks that a run can be continued.
 pub(super) fn check(journal: &Journal, run: &RunId) -> Result<(), StartError> {
-    if journal.run(run.as_str())?.status == RunStatus::Open {
+    let settings = settings_of(journal, run)?;
+    let is_open = journal.run(run.as_str())?.status == RunStatus::Open;
+    // A rewind is both: a run to resume, and a conversation to continue.
+    if is_open && (settings.origin.is_none() || journal.is_worked_on(run)) {
         return Err(StartError::NotEnded { run: run.clone() });
     }
-    settings_of(journal, run).map(drop)
+    Ok(())
 }
 
 /// Returns the carried-over conversation, if the run continues another one.

@@ -2,13 +2,34 @@
 //! outcome, it can be cloned, so that several user interfaces control one run.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use fusee_journal::{DurableRun as _, EventStream, RunId, SqliteRun};
+use fusee_journal::{DurableRun as _, EventStream, RunAborted, RunId, SqliteRun};
 use fusee_model::CancellationToken;
 use tokio::task::AbortHandle;
 
 use crate::agent::{TaskProgress, TurnInterrupt};
 use crate::approval::OutsideAnswer;
+
+/// How long a stopped turn is waited for.
+const STOPPING: Duration = Duration::from_secs(10);
+
+/// Interval at which it is waited for.
+const INTERVAL: Duration = Duration::from_millis(20);
+
+/// Why a message did not reach a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MessageError {
+    /// Nothing that could be stopped is running.
+    #[error("no turn is running that a message could follow")]
+    NoTurn,
+    /// The run ended first.
+    #[error("the run ended before the message reached it")]
+    Ended,
+    /// The turn did not stop within 10 seconds.
+    #[error("the turn could not be stopped in time")]
+    NotStopped,
+}
 
 /// Control of a run in progress.
 #[derive(Clone)]
@@ -40,6 +61,14 @@ impl RunControl {
         self.cancel.cancel();
     }
 
+    /// Gives the run up so that another process can resume it. Tool calls in progress are waited for; a model's reply in
+    /// progress is requested again by the other process.
+    pub async fn park(&self) -> Result<(), RunAborted> {
+        self.embedded.park().await?;
+        self.work.abort();
+        Ok(())
+    }
+
     /// Returns the handle that interrupts single turns: the current work ends, and the user is asked what to
     /// do next.
     pub fn turn_stop(&self) -> TurnInterrupt {
@@ -56,5 +85,26 @@ impl RunControl {
         let question = open.iter().find(|wait| answer.answers(&wait.callee) && about(&wait.signal));
         let value = serde_json::to_value(answer).unwrap_or_default();
         question.map(|wait| self.embedded.signal(&wait.signal, value)).is_some()
+    }
+
+    /// Gives the model a message: stops its turn, unless it waits for a text already.
+    pub async fn say(&self, text: String) -> Result<(), MessageError> {
+        let answer = OutsideAnswer::Text(text);
+        if self.answer(None, &answer) {
+            return Ok(());
+        }
+        if !self.turn_stop().stop() {
+            return Err(MessageError::NoTurn);
+        }
+        let asked = async {
+            while !self.answer(None, &answer) && !self.is_ended() {
+                tokio::time::sleep(INTERVAL).await;
+            }
+        };
+        match tokio::time::timeout(STOPPING, asked).await {
+            Ok(()) if !self.is_ended() => Ok(()),
+            Ok(()) => Err(MessageError::Ended),
+            Err(_) => Err(MessageError::NotStopped),
+        }
     }
 }

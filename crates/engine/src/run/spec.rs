@@ -6,16 +6,19 @@ use std::path::{Path, PathBuf};
 
 use fusee_journal::RunId;
 use fusee_model::{Message, ModelTraits, Price, RequestOptions, ResolvedModel, Wire};
+use fusee_tools::host_proxy::HostRules;
 use fusee_tools::mcp::OfferedTool;
 use fusee_tools::sandbox::{MovedFolder, Network, ResourceLimits};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::origin::RunOrigin;
 use super::run_kind::{JsonOutput, RunKind};
 use crate::agent::flow::FlowSettings;
 use crate::agent::{Limits, Plan, PricedModel, ReviewPolicy, RunPolicy};
 use crate::approval::ApprovalMode;
 use crate::approval::rules::ApprovalRules;
+use crate::hook::HookSpec;
 use crate::prompt::{Prompt, RenderProblem, TaskFields};
 use crate::review::CodeReview;
 
@@ -44,6 +47,9 @@ pub struct RunSpec {
     /// The run whose conversation this one continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<RunId>,
+    /// Where the beginning of the run comes from, if it is that of another run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<RunOrigin>,
     /// How much of that conversation is carried over.
     #[serde(default, skip_serializing_if = "CarryOver::is_whole")]
     pub carry: CarryOver,
@@ -83,6 +89,9 @@ pub struct RunSpec {
     /// Saved approval rules.
     #[serde(default, skip_serializing_if = "ApprovalRules::is_empty")]
     pub rules: ApprovalRules,
+    /// Hooks of the user and of the project, if that is trusted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<HookSpec>,
     /// Tools that MCP servers offered when the run started.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mcp: Vec<OfferedTool>,
@@ -162,6 +171,9 @@ impl CarryOver {
 pub struct SandboxOptions {
     /// Network access.
     pub network: Network,
+    /// Hosts that commands reach by name, if that is their network access.
+    #[serde(default, skip_serializing_if = "HostRules::is_empty")]
+    pub hosts: HostRules,
     /// Additional readable paths.
     pub read: Vec<PathBuf>,
     /// Additional writable paths.
@@ -220,6 +232,7 @@ impl RunSpec {
             background: None,
             input: Vec::new(),
             continues: None,
+            origin: None,
             carry: CarryOver::Whole,
             prompt: None,
             opened: BTreeSet::new(),
@@ -235,6 +248,7 @@ impl RunSpec {
             limits: Limits::default(),
             approve: ApprovalMode::default(),
             rules: ApprovalRules::default(),
+            hooks: Vec::new(),
             mcp: Vec::new(),
             sandbox: SandboxMode::default(),
             sandbox_options: SandboxOptions::default(),

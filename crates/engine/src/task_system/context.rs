@@ -129,7 +129,8 @@ pub(super) fn inherited(
             let relevant = |text: &str| {
                 let known = words(text);
                 let shared = asked.intersection(&known).count() as f64;
-                shared > 0.0 && shared / asked.len().max(1) as f64 >= RELEVANT
+                let smaller = asked.len().min(known.len()).max(1);
+                shared > 0.0 && shared / smaller as f64 >= RELEVANT
             };
             let parts = context.parts.iter().filter(|part| relevant(&part.text)).cloned().collect();
             InheritedContext { parts, files: context.files.clone() }

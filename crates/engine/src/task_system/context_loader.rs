@@ -81,7 +81,8 @@ impl ContextLoader<'_> {
         settings: &ContextSettings,
     ) -> Result<PreparedContext, LoadError> {
         let own = template.instructions.as_deref().unwrap_or_default();
-        let words = format!("{} {own}", template.description);
+        let asked = request.description.as_deref().unwrap_or_default();
+        let words = format!("{own} {asked} {}", input_words(template, request));
         let inherited = context::inherited(settings, request.inherited_context.as_ref(), &words);
         let mut prepared = PreparedContext { inherited, ..PreparedContext::default() };
         let mut listed = self.listed(template, request).await?;
@@ -334,9 +335,11 @@ fn refused(why: &str) -> LoadError {
 /// Returns the search words: the request's description, else its inputs that count as relevant for the
 /// template.
 pub(super) fn query_words(template: &Template, request: &SubtaskRequest) -> String {
-    if let Some(description) = &request.description {
-        return description.clone();
-    }
+    request.description.clone().unwrap_or_else(|| input_words(template, request))
+}
+
+/// Returns the template's description and the inputs that count as relevant for it.
+fn input_words(template: &Template, request: &SubtaskRequest) -> String {
     let counts = |name: &str| match &template.context_relevance {
         None => true,
         Some(relevance) => relevance.iter().any(|(known, include)| known == name && *include),

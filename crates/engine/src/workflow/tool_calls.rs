@@ -11,8 +11,9 @@ use fusee_tools::{RetrySafety, Tool, ToolOutput};
 use serde_json::{Map, Value as Json, json};
 
 use super::driver::{EffectAnswer, WorkflowDriver};
-use crate::agent::{CallRecord, ReviewRuling, ToolExecutor, change_of};
-use crate::approval::{ApprovalDecision, ApprovalMode, ApprovalQuestion};
+use crate::agent::{Admission, CallRecord, ReviewRuling, ToolExecutor, call_hooks, change_of};
+use crate::approval::{ApprovalDecision, ApprovalMode};
+use crate::hook::HookOutcome;
 use crate::task_system::run_script::{self, RunScript};
 
 impl WorkflowDriver<'_> {
@@ -39,10 +40,19 @@ impl WorkflowDriver<'_> {
                     let refused = CallRecord::ended(ToolOutput::error(problem), CallFate::Refused);
                     calling.answer(&name, asked, refused).await?
                 }
-                Ok((tool, arguments)) => match self.refused(&calling, &call_id, &*tool, &arguments).await? {
-                    Some(refusal) => calling.answer(&tool.definition().name, arguments, refusal).await?,
-                    None => calling.make(&call_id, &tool, arguments).await?,
-                },
+                Ok((tool, arguments)) => {
+                    let name = &tool.definition().name;
+                    let judge = |arguments: &Json, hooks: &HookOutcome| self.judge(&*tool, arguments, hooks);
+                    match Box::pin(call_hooks::admit(&calling, &call_id, &*tool, arguments, &judge)).await? {
+                        Admission::Refused(refusal) => calling.answer(name, asked, refusal).await?,
+                        Admission::Run { arguments, context, .. } => {
+                            let (mut called, meta) = calling.make(&call_id, &tool, arguments.clone()).await?;
+                            call_hooks::after(&calling, &call_id, name, &arguments, &mut called, context)
+                                .await?;
+                            (called, meta)
+                        }
+                    }
+                }
             }
         };
         self.passed(&recorded);
@@ -79,20 +89,14 @@ impl WorkflowDriver<'_> {
         Ok((tool, arguments))
     }
 
-    /// Returns the refusal if the approval policy or the user denies the call.
-    async fn refused(
-        &self,
-        calling: &ToolExecutor<'_>,
-        call_id: &str,
-        tool: &dyn Tool,
-        arguments: &Json,
-    ) -> Result<Option<CallRecord>, RunAborted> {
+    /// Decides about a call by the approval policy and what the hooks said.
+    fn judge(&self, tool: &dyn Tool, arguments: &Json, hooks: &HookOutcome) -> ApprovalDecision {
         let definition = tool.definition();
         let session = &self.context.session;
         let in_force = session.policy_at(&self.branch, self.context.engine.position(&self.branch));
         let decided = session.approval.rules.decide(&definition.name, arguments);
         let policy = in_force.judge(definition.category, tool.repeat() == RetrySafety::Never);
-        let policy = policy.with_rules(decided, in_force.approve);
+        let policy = policy.allowed_by_hook(hooks.decision).with_rules(decided, in_force.approve);
         // Nobody explains a workflow's call or counts it, so review mode only asks whether it may run at all.
         let policy =
             match session.review.as_ref().map(|it| it.judge(&definition.name, definition.category, 0)) {
@@ -102,14 +106,7 @@ impl WorkflowDriver<'_> {
                 }
                 Some(_) => ApprovalDecision::Shut("a review only looks".to_owned()),
             };
-        match policy {
-            ApprovalDecision::Open => Ok(None),
-            ApprovalDecision::Shut(reason) => Ok(Some(CallRecord::refused(&reason))),
-            ApprovalDecision::Ask(reason) => {
-                let (call_id, name) = (call_id.to_owned(), definition.name.to_string());
-                calling.ask(ApprovalQuestion { call_id, name, arguments: arguments.clone(), reason }).await
-            }
-        }
+        policy.asked_by_hook(hooks, in_force.approve)
     }
 
     /// Emits the events of a result and updates the workspace.

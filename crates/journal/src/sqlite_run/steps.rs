@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// How often a wait polls the file for an answer left by another process.
-const SIGNAL_POLL: Duration = Duration::from_secs(1);
+const SIGNAL_POLL: Duration = Duration::from_millis(300);
 
 impl DurableRun for SqliteRun {
     fn run(&self) -> &RunId {
@@ -53,6 +53,9 @@ impl DurableRun for SqliteRun {
                 let recorded = replayed(row).map(OnceOutcome::Done);
                 return Ok(recorded.unwrap_or(OnceOutcome::Interrupted { key, intent }));
             }
+            let Some(_unrepeatable) = UnrepeatableGuard::new(self) else {
+                return std::future::pending().await;
+            };
             let inside = StepGuard::new(self, key.branch.clone());
             let intention = intend().await;
             drop(inside);
@@ -294,6 +297,28 @@ impl Drop for WaitGuard<'_> {
         if let Some(at) = answers.waiting.iter().position(|wait| *wait == self.wait) {
             answers.waiting.remove(at);
         }
+    }
+}
+
+/// Counts a step that must not repeat while it lasts.
+struct UnrepeatableGuard<'a>(&'a SqliteRun);
+
+impl<'a> UnrepeatableGuard<'a> {
+    /// `None` if the run is parked.
+    fn new(engine: &'a SqliteRun) -> Option<Self> {
+        let mut state = engine.state.lock();
+        if state.parked {
+            return None;
+        }
+        state.unrepeatable += 1;
+        Some(Self(engine))
+    }
+}
+
+impl Drop for UnrepeatableGuard<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().unrepeatable -= 1;
+        self.0.settled.notify_waiters();
     }
 }
 

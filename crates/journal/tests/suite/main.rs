@@ -11,6 +11,7 @@ mod damage;
 mod disk;
 mod fan_out;
 mod handles;
+mod handover;
 mod kit;
 mod locking;
 mod many_runs;

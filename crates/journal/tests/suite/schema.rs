@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use fusee_journal::event::{
-    CallFate, ChangeKind, ErrorCode, ErrorDetail, FilesLocated, FlowStageReport, LocatedFile, PhaseSource,
-    ReadCache, Role, Sample, StageStatus, TaskComplete, TaskReport, TaskStarted, TaskStatus, ToolResult,
-    TurnType, Verification, json_schema,
+    CallFate, ChangeKind, ErrorCode, ErrorDetail, FilesLocated, FlowStageReport, HookDecision, HookRun,
+    LocatedFile, NetworkAccess, NetworkVerdict, PhaseSource, ReadCache, Role, Sample, StageStatus,
+    TaskComplete, TaskReport, TaskStarted, TaskStatus, ToolResult, TurnType, Verification, json_schema,
 };
 use fusee_journal::{Branch, Event, EventRecord};
 use serde_json::{Value, json};
@@ -57,6 +57,7 @@ fn every_event() -> Vec<Event> {
             continues: None,
         }),
         Event::TaskResumed { from_seq: 7, amended: None },
+        Event::Rewound { from_run: text(), turn: 2, files: true, conversation: false },
         Event::TurnStart {
             turn_index: 0,
             turn_id: text(),
@@ -107,6 +108,14 @@ fn every_event() -> Vec<Event> {
         Event::TaskReport(report(Some(text()))),
         Event::TaskReportInvalid { task_id: text(), problems: vec![text()] },
         Event::Gap { from: 1, to: 2 },
+        Event::Hook(HookRun {
+            event: text(),
+            command: text(),
+            decision: HookDecision::None,
+            call_id: None,
+            reason: None,
+            duration_ms: 3,
+        }),
         Event::FlowChosen { flow: text(), reason: text() },
         Event::FilesLocated(FilesLocated {
             files: vec![LocatedFile { path: text(), reason: text() }],
@@ -182,7 +191,25 @@ fn every_event() -> Vec<Event> {
             error: (status == TaskStatus::Failed).then_some(error),
         })
     });
-    some.into_iter().chain(fates).chain(changes).chain(errors).chain(ends).collect()
+    let decisions = [
+        HookDecision::Failed,
+        HookDecision::Allow,
+        HookDecision::Ask,
+        HookDecision::Deny,
+        HookDecision::Block,
+        HookDecision::Stop,
+    ]
+    .map(|decision| {
+        let (call_id, reason) = (Some(text()), Some(text()));
+        Event::Hook(HookRun { event: text(), command: text(), decision, call_id, reason, duration_ms: 3 })
+    });
+    let verdicts =
+        [NetworkVerdict::Allowed, NetworkVerdict::Refused, NetworkVerdict::Failed].map(|verdict| {
+            let reason = (verdict != NetworkVerdict::Allowed).then(text);
+            Event::Network(NetworkAccess { host: text(), port: 443, verdict, reason })
+        });
+    let some = some.into_iter().chain(decisions).chain(verdicts);
+    some.chain(fates).chain(changes).chain(errors).chain(ends).collect()
 }
 
 fn report(error: Option<String>) -> TaskReport {
@@ -289,7 +316,8 @@ fn a_field_too_many_too_few_or_of_another_type_is_not_valid() {
             let optional = OPTIONAL.contains(&key.as_str())
                 || matches!(
                     (kind, key.as_str()),
-                    ("approval_resolved", "reason")
+                    ("approval_resolved" | "network", "reason")
+                        | ("hook", "reason" | "call_id")
                         | ("sample", "reason" | "repairs" | "passed" | "failed" | "tokens" | "duration_ms")
                 );
             let mut less = good.clone();

@@ -215,3 +215,21 @@ async fn an_answer_for_a_run_that_is_not_there_is_refused() {
     let error = journal.signal(&run("r"), "a", &json!(1)).await.expect_err("no such run");
     assert_eq!(error.to_string(), "run `r` not found");
 }
+
+#[tokio::test]
+async fn of_two_answers_left_in_the_file_the_first_counts_and_the_second_is_told() {
+    let place = Place::new();
+    let journal = place.open();
+    let engine = begin(&journal, "r").await;
+    let (one, other) = (place.open(), place.open());
+    let first = one.offer_signal(&run("r"), "approval", &json!("yes")).await.expect("left");
+    assert_eq!(other.offer_signal(&run("r"), "approval", &json!("no")).await.expect("looked"), None);
+    assert_eq!(wait(&engine, "approval", LONG).await.expect("answered"), Some(json!("yes")));
+    engine.flush().await.expect("committed");
+    // The answer was taken with the commit; one that comes later stays until it is taken back.
+    assert!(!one.remove_signal(first.expect("stored")).await.expect("looked"));
+    let late = other.offer_signal(&run("r"), "approval", &json!("no")).await.expect("left").expect("stored");
+    assert_eq!(other.find_signal(&run("r"), "approval").expect("read"), Some((late, json!("no"))));
+    assert!(other.remove_signal(late).await.expect("removed"));
+    assert_eq!(other.find_signal(&run("r"), "approval").expect("read"), None);
+}

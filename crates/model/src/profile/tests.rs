@@ -111,6 +111,20 @@ fn tools_of_the_provider_are_off_unless_a_profile_says_otherwise() {
 }
 
 #[test]
+fn each_model_is_offered_the_computer_tool_of_its_time() {
+    let version = |model: &str| builtin().of(Some("anthropic"), model).traits().computer_tool;
+    for model in ["claude-sonnet-4-5", "claude-haiku-4-5", "claude-opus-4-1", "claude-sonnet-4-20250514"] {
+        assert_eq!(version(model), ComputerTool::Of20250124, "{model}");
+    }
+    for model in
+        ["claude-opus-4-5", "claude-opus-4-6", "claude-opus-4-7", "claude-sonnet-4-6", "claude-sonnet-5"]
+    {
+        assert_eq!(version(model), ComputerTool::Of20251124, "{model}");
+    }
+    assert_eq!(version("claude-3-opus"), ComputerTool::Off);
+}
+
+#[test]
 fn models_that_reason_are_asked_in_the_way_their_servers_take() {
     let of = |provider: &str, model: &str| builtin().of(Some(provider), model);
     for model in

@@ -1,13 +1,9 @@
 //! Changing a run: a message, stopping a turn, cancelling, resuming, undoing.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
-use fusee::approval::OutsideAnswer;
-use fusee::engine::run::{self, RunControl};
+use fusee::engine::run::{self, ControlSignal, SignalOutcome};
 use fusee::journal::RunStatus;
 use fusee::launch::{LaunchRequest, LaunchWork};
 use fusee::tools::Workspace;
@@ -20,12 +16,6 @@ use super::runs::RunQuery;
 use super::start::{StartedRun, begin};
 use crate::problem::Problem;
 use crate::site::{FoundRun, Site};
-
-/// How long a stopped turn is waited for.
-const STOPPING: Duration = Duration::from_secs(10);
-
-/// Interval at which it is waited for.
-const INTERVAL: Duration = Duration::from_millis(20);
 
 /// A message to a run.
 #[derive(Deserialize, JsonSchema)]
@@ -61,12 +51,18 @@ pub(super) struct UndoView {
 }
 
 /// A file that is not restored.
-#[derive(Serialize, JsonSchema)]
+#[derive(Clone, Serialize, JsonSchema)]
 pub(super) struct LeftFile {
     /// Path of the file.
     path: String,
     /// Why it is left.
     reason: String,
+}
+
+impl LeftFile {
+    pub(super) fn new(path: &str, reason: &str) -> Self {
+        Self { path: path.to_owned(), reason: reason.to_owned() }
+    }
 }
 
 pub(super) async fn message(
@@ -83,7 +79,10 @@ pub(super) async fn message(
     let found = site.read(move |site| site.find(&run, query.project.as_deref())).await?;
     let work = async {
         match site.live.get(found.journal.path(), found.id()) {
-            Some(handle) => say(&handle, message.text).await.map(|()| found.id().to_string()),
+            Some(handle) => {
+                let said = handle.say(message.text).await;
+                said.map(|()| found.id().to_string()).map_err(|error| Problem::conflict(error.to_string()))
+            }
             None => carry_on(&site, &found, message.text).await,
         }
     };
@@ -91,40 +90,21 @@ pub(super) async fn message(
     Ok((StatusCode::CREATED, Json(StartedRun { run })))
 }
 
-/// Gives a running model a message: stops its turn, unless it waits for a text already.
-async fn say(handle: &RunControl, text: String) -> Result<(), Problem> {
-    let answer = OutsideAnswer::Text(text);
-    if handle.answer(None, &answer) {
-        return Ok(());
-    }
-    if !handle.turn_stop().stop() {
-        return Err(Problem::conflict("no turn is running that a message could follow"));
-    }
-    let asked = async {
-        while !handle.answer(None, &answer) && !handle.is_ended() {
-            tokio::time::sleep(INTERVAL).await;
-        }
-    };
-    match tokio::time::timeout(STOPPING, asked).await {
-        Ok(()) if !handle.is_ended() => Ok(()),
-        Ok(()) => Err(Problem::conflict("the run ended before the message reached it")),
-        Err(_) => Err(Problem::conflict("the turn could not be stopped in time")),
-    }
-}
-
-/// Continues the conversation of an ended run with a new one.
+/// Sends a message to a run of another process, or continues the conversation of an ended one with a new one.
 async fn carry_on(site: &Site, earlier: &FoundRun, text: String) -> Result<String, Problem> {
-    if earlier.row.status == RunStatus::Open {
-        return Err(match earlier.is_worked_on() {
-            true => Problem::conflict("another process works on this run; send the message there"),
-            false => Problem::conflict("this run is interrupted").help("resume it first"),
-        });
+    if earlier.row.status == RunStatus::Open && earlier.is_worked_on() {
+        signal(site, earlier, ControlSignal::Message(text)).await?;
+        return Ok(earlier.id().to_string());
     }
     let found = earlier.clone();
-    let workspace = site.read(move |_| Ok(run::settings_of(&found.journal, found.id())?.workspace)).await?;
+    let settings = site.read(move |_| Ok(run::settings_of(&found.journal, found.id())?)).await?;
+    // A rewind is open, and can be continued as well as resumed.
+    if earlier.row.status == RunStatus::Open && settings.origin.is_none() {
+        return Err(Problem::conflict("this run is interrupted").help("resume it first"));
+    }
     let request = LaunchRequest {
         work: LaunchWork::Request(text),
-        directory: Some(workspace),
+        directory: Some(settings.workspace),
         continues: Some(earlier.id().clone()),
         ..LaunchRequest::default()
     };
@@ -136,11 +116,13 @@ pub(super) async fn stop(
     Path(run): Path<String>,
     Params(query): Params<RunQuery>,
 ) -> Result<Json<StartedRun>, Problem> {
-    let handle = here(&site, run, query).await?;
-    match handle.turn_stop().stop() {
-        true => Ok(Json(StartedRun { run: handle.id().to_string() })),
-        false => Err(Problem::conflict("no turn is running")),
+    let found = site.read(move |site| site.find(&run, query.project.as_deref())).await?;
+    match site.live.get(found.journal.path(), found.id()) {
+        Some(handle) if handle.turn_stop().stop() => {}
+        Some(_) => return Err(Problem::conflict("no turn is running")),
+        None => signal(&site, &found, ControlSignal::StopTurn).await?,
     }
+    Ok(Json(StartedRun { run: found.id().to_string() }))
 }
 
 pub(super) async fn cancel(
@@ -148,21 +130,26 @@ pub(super) async fn cancel(
     Path(run): Path<String>,
     Params(query): Params<RunQuery>,
 ) -> Result<Json<StartedRun>, Problem> {
-    let handle = here(&site, run, query).await?;
-    handle.cancel();
-    Ok(Json(StartedRun { run: handle.id().to_string() }))
+    let found = site.read(move |site| site.find(&run, query.project.as_deref())).await?;
+    match site.live.get(found.journal.path(), found.id()) {
+        Some(handle) => handle.cancel(),
+        None => signal(&site, &found, ControlSignal::Cancel).await?,
+    }
+    Ok(Json(StartedRun { run: found.id().to_string() }))
 }
 
-/// The handle of a run that this server works on.
-async fn here(site: &Site, run: String, query: RunQuery) -> Result<Arc<RunControl>, Problem> {
-    let found = site.read(move |site| site.find(&run, query.project.as_deref())).await?;
-    site.live.get(found.journal.path(), found.id()).ok_or_else(|| match found.row.status {
-        RunStatus::Open if found.is_worked_on() => {
-            Problem::conflict("another process works on this run; stop it there")
-        }
-        RunStatus::Open => Problem::conflict("nobody works on this run"),
-        _ => Problem::conflict("this run has ended"),
-    })
+/// Asks something of the process that works on a run.
+async fn signal(site: &Site, run: &FoundRun, signal: ControlSignal) -> Result<(), Problem> {
+    if run.row.status != RunStatus::Open {
+        return Err(Problem::conflict("this run has ended"));
+    }
+    let project = run.project.clone();
+    let journal = site.read(move |site| Ok(site.launcher.open_journal(&project)?)).await?;
+    match signal.send(&journal, run.id()).await? {
+        SignalOutcome::Taken => Ok(()),
+        SignalOutcome::Busy => Err(Problem::conflict("the run has not taken an earlier request yet")),
+        SignalOutcome::NotRunning => Err(Problem::conflict("nobody works on this run")),
+    }
 }
 
 pub(super) async fn resume(

@@ -18,7 +18,7 @@ use crate::question::{OpenQuestion, QuestionKind, QuestionView};
 use crate::site::{FoundRun, Site};
 
 /// How long the run is given to take an answer before the request is answered without knowing. Another process looks
-/// once a second.
+/// three times a second.
 const TAKEN: Duration = Duration::from_secs(3);
 
 /// Interval at which it is looked for.
@@ -224,7 +224,10 @@ async fn deliver(
     let journal = site.read(move |site| Ok(site.launcher.open_journal(&project)?)).await?;
     let value = serde_json::to_value(answer).unwrap_or_default();
     let task: &Branch = &question.task;
-    Ok(journal.signal(run.id(), &signal_name(task, &question.id), &value).await?)
+    match journal.offer_signal(run.id(), &signal_name(task, &question.id), &value).await? {
+        Some(_) => Ok(()),
+        None => Err(Problem::conflict("this question has been answered")),
+    }
 }
 
 /// Waits for the end of a question; returns whether it was approved.

@@ -100,11 +100,11 @@ fn a_very_long_line_is_cut_around_the_caret_and_keeps_its_column() {
         Source::new("w.fusee", format!("({} here {})", "x ".repeat(5_000_000), "y ".repeat(5_000_000)));
     assert_snapshot!(show(&source, find(&source, "here"), "`here` is not bound"), @r"
     error[a-code]: `here` is not bound
+     --> w.fusee:1:10000003
       |
     1 | … x x x x x x x x x x x x x x x x x x x  here y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y…
       |                                          ^^^^
       |
-      = note: at w.fusee:1:10000003
       = help: do this instead
 
     1 error

@@ -2,124 +2,40 @@
 //! them.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use serde_json::{Value, json};
+use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams};
+use serde_json::Value;
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 
-use super::http::HttpSession;
-use super::jsonrpc::RpcError;
-use super::stdio::StdioServer;
-use super::{ServerSettings, ToolList, Transport};
-
-/// Protocol revisions that this client speaks, oldest first. The newest is offered, and a server chooses.
-const REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+use super::connection::Connection;
+use super::failure::{McpError, RequestFailure};
+use super::request::{Arrival, Patience, PendingRequest};
+use super::{ServerSettings, ToolList};
 
 /// Maximum connection attempts per process; a server that keeps exiting is given up.
 const MAX_CONNECTS: u32 = 5;
 /// Maximum pages of a tool list.
 const MAX_PAGES: usize = 20;
-/// Maximum bytes of a server's error message.
-const MAX_ERROR: usize = 2000;
-
-/// Error that makes a server unusable.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the MCP server `{server}` cannot be used: {why}")]
-pub struct McpError {
-    /// Name of the server.
-    pub server: String,
-    /// Reason, without the server's name.
-    pub why: String,
-}
-
-/// Reason why a request failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum RequestFailure {
-    /// The connection is lost or could not be made.
-    Gone(String),
-    /// No response within this time.
-    Silent(Duration),
-    /// The server answered with a JSON-RPC error.
-    Refused(RpcError),
-}
-
-impl RequestFailure {
-    pub(super) fn describe(&self) -> String {
-        match self {
-            Self::Gone(why) => why.clone(),
-            Self::Silent(limit) => format!("no answer within {} s", limit.as_secs_f64()),
-            Self::Refused(refusal) => format!("{} (code {})", shortened(&refusal.message), refusal.code),
-        }
-    }
-}
-
-/// At most [`MAX_ERROR`] bytes of a message, which a server can make as long as it likes.
-fn shortened(message: &str) -> String {
-    match message.len() {
-        ..=MAX_ERROR => message.to_owned(),
-        all => format!("{}… ({all} bytes)", &message[..message.floor_char_boundary(MAX_ERROR)]),
-    }
-}
 
 /// An MCP server, connected on demand.
 #[derive(Debug)]
 pub struct McpClient {
-    settings: ServerSettings,
-    link: Mutex<ClientState>,
+    pub(super) settings: ServerSettings,
+    state: Mutex<ClientState>,
 }
 
 #[derive(Debug, Default)]
 struct ClientState {
-    link: Option<Arc<McpConnection>>,
+    connection: Option<Arc<Connection>>,
     connects: u32,
-}
-
-#[derive(Debug)]
-enum McpConnection {
-    Program(StdioServer),
-    Address(HttpSession),
-}
-
-impl McpConnection {
-    async fn request(&self, method: &str, params: &Value, limit: Duration) -> Result<Value, RequestFailure> {
-        match self {
-            Self::Program(program) => program.request(method, params, limit).await,
-            Self::Address(address) => address.request(method, params, limit).await,
-        }
-    }
-
-    async fn notify(&self, method: &str) -> Result<(), RequestFailure> {
-        match self {
-            Self::Program(program) => program.notify(method).await,
-            Self::Address(address) => address.notify(method).await,
-        }
-    }
-
-    /// Speaks the revision that the server has chosen from now on.
-    fn set_revision(&self, revision: &'static str) {
-        match self {
-            // Messages over standard streams do not say it.
-            Self::Program(_) => {}
-            Self::Address(address) => address.set_revision(revision),
-        }
-    }
-}
-
-/// The revision in a server's answer to `initialize`.
-fn chosen_revision(answer: &Value) -> Result<&'static str, RequestFailure> {
-    let chosen = answer.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
-    REVISIONS.into_iter().find(|known| *known == chosen).ok_or_else(|| {
-        let known = REVISIONS.join(", ");
-        let chosen = shortened(&chosen.escape_default().to_string());
-        RequestFailure::Gone(format!("it speaks revision `{chosen}` of the protocol, not one of {known}"))
-    })
 }
 
 impl McpClient {
     /// Creates the client without connecting.
     #[must_use]
     pub fn new(settings: ServerSettings) -> Self {
-        Self { settings, link: Mutex::default() }
+        Self { settings, state: Mutex::default() }
     }
 
     /// Name of the server, and prefix of its tools' names.
@@ -130,73 +46,90 @@ impl McpClient {
 
     /// Lists the server's tools, filtered and sanitized.
     pub async fn list_tools(&self) -> Result<ToolList, McpError> {
-        let (mut offer, mut cursor) = (ToolList::default(), None);
-        for _ in 0..MAX_PAGES {
-            let params = cursor.map_or_else(|| json!({}), |cursor: Value| json!({ "cursor": cursor }));
-            let mut page = self.ask("tools/list", &params).await.map_err(|fault| self.error(&fault))?;
-            if let Some(tools) = page.get("tools").and_then(Value::as_array) {
-                offer.add(tools, &self.settings.name, &self.settings.lists);
-            }
-            cursor = page.get_mut("nextCursor").map(Value::take).filter(Value::is_string);
-            if cursor.is_none() {
-                return Ok(offer);
-            }
-        }
-        offer.left_out.push(format!("the list of tools has more than {MAX_PAGES} pages"));
-        Ok(offer)
+        self.list().await.map_err(|failure| McpError {
+            server: self.settings.name.clone(),
+            why: failure.describe(),
+            needs_login: failure == RequestFailure::LoginRequired,
+        })
     }
 
-    /// Calls a tool.
-    pub(super) async fn call(&self, tool: &str, arguments: &Value) -> Result<Value, RequestFailure> {
-        self.ask("tools/call", &json!({ "name": tool, "arguments": arguments })).await
+    async fn list(&self) -> Result<ToolList, RequestFailure> {
+        let (mut list, mut cursor) = (ToolList::default(), None);
+        for _ in 0..MAX_PAGES {
+            let params = PaginatedRequestParams::default().with_cursor(cursor);
+            let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
+            let silence = self.settings.timeout;
+            let patience = Patience { silence, until: Instant::now() + silence };
+            let mut pending = self.send(request).await?;
+            let page = loop {
+                // A question before any call is declined by dropping it.
+                if let Arrival::Answer(page) = self.next(&mut pending, patience, &|_| {}).await? {
+                    break page;
+                }
+            };
+            let mut page = serde_json::to_value(page).unwrap_or_default();
+            if let Some(tools) = page.get("tools").and_then(Value::as_array) {
+                list.add(tools, &self.settings.name, &self.settings.lists);
+            }
+            cursor = match page.get_mut("nextCursor").map(Value::take) {
+                Some(Value::String(cursor)) => Some(cursor),
+                _ => return Ok(list),
+            };
+        }
+        list.leave_out(format!("the list of tools has more than {MAX_PAGES} pages"));
+        Ok(list)
     }
 
     /// Sends a request once. If the connection is lost, the next request reconnects; this one is not repeated
     /// because its outcome is unknown.
-    async fn ask(&self, method: &str, params: &Value) -> Result<Value, RequestFailure> {
-        let link = self.connected().await?;
-        let answer = link.request(method, params, self.settings.timeout).await;
-        if matches!(answer, Err(RequestFailure::Gone(_))) {
-            let mut connection = self.link.lock().await;
-            if connection.link.as_ref().is_some_and(|known| Arc::ptr_eq(known, &link)) {
-                connection.link = None;
-            }
+    pub(super) async fn send(&self, request: ClientRequest) -> Result<PendingRequest, RequestFailure> {
+        let connection = self.connected().await?;
+        let sent = PendingRequest::send(Arc::clone(&connection), request).await;
+        if let Err(failure) = &sent {
+            self.forget(&connection, failure).await;
         }
-        answer
+        sent
     }
 
-    async fn connected(&self) -> Result<Arc<McpConnection>, RequestFailure> {
-        let mut connection = self.link.lock().await;
-        if let Some(link) = &connection.link {
-            return Ok(Arc::clone(link));
+    /// Waits for what the server sends in response.
+    pub(super) async fn next(
+        &self,
+        pending: &mut PendingRequest,
+        patience: Patience,
+        progress: &(dyn Fn(&str) + Send + Sync),
+    ) -> Result<Arrival, RequestFailure> {
+        let arrival = pending.next(patience, progress).await;
+        if let Err(failure) = &arrival {
+            self.forget(&pending.connection, failure).await;
         }
-        if connection.connects >= MAX_CONNECTS {
+        arrival
+    }
+
+    /// Whether the server has announced other tools since the last time this was asked.
+    pub(super) async fn take_tools_changed(&self) -> bool {
+        let state = self.state.lock().await;
+        state.connection.as_ref().is_some_and(|connection| connection.handler.take_tools_changed())
+    }
+
+    async fn forget(&self, lost: &Arc<Connection>, failure: &RequestFailure) {
+        if matches!(failure, RequestFailure::Gone(_)) {
+            let mut state = self.state.lock().await;
+            state.connection.take_if(|known| Arc::ptr_eq(known, lost));
+        }
+    }
+
+    async fn connected(&self) -> Result<Arc<Connection>, RequestFailure> {
+        let mut state = self.state.lock().await;
+        if let Some(connection) = &state.connection {
+            return Ok(Arc::clone(connection));
+        }
+        if state.connects >= MAX_CONNECTS {
             let why = format!("it has ended {MAX_CONNECTS} times and is not started again");
             return Err(RequestFailure::Gone(why));
         }
-        connection.connects += 1;
-        let link = match &self.settings.reach {
-            Transport::Program(program) => McpConnection::Program(StdioServer::start(program)?),
-            Transport::Address { url, headers, client } => {
-                McpConnection::Address(HttpSession::new(url, headers, client)?)
-            }
-        };
-        let hello = json!({
-            "protocolVersion": REVISIONS[REVISIONS.len() - 1],
-            "capabilities": {},
-            "clientInfo": { "name": "fusee", "version": env!("CARGO_PKG_VERSION") },
-        });
-        let limit = self.settings.timeout;
-        let answer = link.request("initialize", &hello, limit).await?;
-        link.set_revision(chosen_revision(&answer)?);
-        let told = tokio::time::timeout(limit, link.notify("notifications/initialized")).await;
-        told.unwrap_or(Err(RequestFailure::Silent(limit)))?;
-        let link = Arc::new(link);
-        connection.link = Some(Arc::clone(&link));
-        Ok(link)
-    }
-
-    fn error(&self, fault: &RequestFailure) -> McpError {
-        McpError { server: self.settings.name.clone(), why: fault.describe() }
+        state.connects += 1;
+        let connection = Arc::new(Connection::open(&self.settings).await?);
+        state.connection = Some(Arc::clone(&connection));
+        Ok(connection)
     }
 }

@@ -1,192 +1,200 @@
-//! Streamable HTTP transport of MCP. Every request is a POST; the response arrives as JSON or as an event
-//! stream that contains it.
+//! HTTP requests of rmcp's streamable HTTP transport, with a bound on every response. rmcp does the rest: sessions,
+//! protocol versions, event streams and their reconnection.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::collections::HashMap;
+use std::sync::Arc;
 
-use parking_lot::Mutex;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Response, StatusCode};
-use serde_json::Value;
+use futures_util::StreamExt as _;
+use futures_util::stream::{self, BoxStream};
+use reqwest::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE,
+};
+use reqwest::{Client, RequestBuilder, Response, StatusCode};
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, InsufficientScopeError, SseError, StreamableHttpClient, StreamableHttpError,
+    StreamableHttpPostResponse,
+};
+use sse_stream::{Sse, SseStream};
 
-use super::client::RequestFailure;
-use super::jsonrpc::{self, IncomingMessage};
-
-/// Maximum size of a response.
+/// Maximum bytes of a response in JSON, and of one event of a stream.
 const MAX_BYTES: usize = 16 << 20;
 /// Bytes of an error response's body included in the error.
 const MAX_SHOWN: usize = 300;
 
-/// Maximum time for ending a session.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
-
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
-/// A session with a server.
-#[derive(Debug)]
-pub(super) struct HttpSession {
-    client: Client,
-    url: String,
-    headers: HeaderMap,
-    session: Mutex<Option<HeaderValue>>,
-    /// The revision that the server has chosen.
-    revision: Mutex<Option<&'static str>>,
-    next: AtomicU64,
+/// Why there is no usable response.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub(super) struct HttpError {
+    message: String,
+    /// Whether the server could not be reached, or broke off.
+    pub(super) is_unreachable: bool,
 }
 
-impl HttpSession {
-    pub(super) fn new(
-        url: &str,
-        given: &[(String, String)],
-        client: &Client,
-    ) -> Result<Self, RequestFailure> {
-        let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-        for (name, value) in given {
-            let wrong = || RequestFailure::Gone(format!("the header `{name}` cannot be sent"));
-            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
-            let mut value = HeaderValue::from_str(value).map_err(|_| wrong())?;
-            value.set_sensitive(true);
-            headers.insert(name, value);
-        }
-        let (session, revision, next) = (Mutex::new(None), Mutex::new(None), AtomicU64::new(1));
-        Ok(Self { client: client.clone(), url: url.to_owned(), headers, session, revision, next })
-    }
+type Failure = StreamableHttpError<HttpError>;
+type Headers = HashMap<HeaderName, HeaderValue>;
 
-    /// Names the revision in every further request.
-    pub(super) fn set_revision(&self, revision: &'static str) {
-        *self.revision.lock() = Some(revision);
-    }
+/// A reqwest client for rmcp.
+#[derive(Clone, Debug)]
+pub(super) struct HttpClient(pub(super) Client);
 
-    pub(super) async fn request(
+impl StreamableHttpClient for HttpClient {
+    type Error = HttpError;
+
+    async fn post_message(
         &self,
-        method: &str,
-        params: &Value,
-        limit: Duration,
-    ) -> Result<Value, RequestFailure> {
-        let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let exchange = async {
-            let response = self.post(&jsonrpc::request(id, method, params)).await?;
-            if let Some(session) = response.headers().get(SESSION) {
-                *self.session.lock() = Some(session.clone());
-            }
-            self.answer(response, id).await
-        };
-        tokio::time::timeout(limit, exchange).await.unwrap_or(Err(RequestFailure::Silent(limit)))
-    }
-
-    pub(super) async fn notify(&self, method: &str) -> Result<(), RequestFailure> {
-        self.post(&jsonrpc::notice(method)).await.map(drop)
-    }
-
-    async fn post(&self, message: &Value) -> Result<Response, RequestFailure> {
-        let mut headers = self.headers.clone();
-        let session = self.session.lock().clone();
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        token: Option<String>,
+        headers: Headers,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
         let had_session = session.is_some();
-        headers.extend(session.map(|session| (SESSION, session)));
-        let revision = *self.revision.lock();
-        headers.extend(revision.map(|revision| (VERSION, HeaderValue::from_static(revision))));
-        let request = self.client.post(&self.url).headers(headers).body(message.to_string());
-        let mut response = request.send().await.map_err(|error| {
-            RequestFailure::Gone(format!("{} cannot be reached: {}", self.url, root(&error)))
-        })?;
+        let headers = request_headers(headers, session, token, "application/json, text/event-stream")?;
+        let request = self.0.post(&*uri).headers(headers).header(CONTENT_TYPE, "application/json");
+        let response = send(&uri, request.body(serde_json::to_vec(&message)?)).await?;
         let status = response.status();
-        if status.is_success() {
-            return Ok(response);
-        }
+        let expects_answer = matches!(message, JsonRpcMessage::Request(_));
         if status == StatusCode::NOT_FOUND && had_session {
-            return Err(RequestFailure::Gone("it has forgotten the session".to_owned()));
+            return Err(StreamableHttpError::SessionExpired);
         }
-        let body = response.chunk().await.ok().flatten().unwrap_or_default();
-        let shown = String::from_utf8_lossy(&body[..body.len().min(MAX_SHOWN)]).trim().to_owned();
-        Err(RequestFailure::Gone(format!("{} answered {status}: {shown}", self.url)))
-    }
-
-    /// Reads the response until the answer to this request arrives.
-    async fn answer(&self, mut response: Response, id: u64) -> Result<Value, RequestFailure> {
-        let kind =
-            response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        let streamed = kind.starts_with("text/event-stream");
-        let (mut text, mut total) = (Vec::new(), 0);
-        loop {
-            let chunk = response.chunk().await;
-            let chunk = chunk
-                .map_err(|error| RequestFailure::Gone(format!("the answer broke off: {}", root(&error))))?;
-            let Some(chunk) = chunk else { break };
-            total += chunk.len();
-            if total > MAX_BYTES {
-                return Err(RequestFailure::Gone(format!("its answer has more than {MAX_BYTES} bytes")));
-            }
-            text.extend_from_slice(&chunk);
-            if streamed && let Some(answer) = self.events(&mut text, id).await {
-                return answer;
-            }
+        if status.is_success() && !expects_answer {
+            return Ok(StreamableHttpPostResponse::Accepted);
         }
-        if streamed {
-            // The last event may be terminated by the end of the stream.
-            text.extend_from_slice(b"\n\n");
-            if let Some(answer) = self.events(&mut text, id).await {
-                return answer;
-            }
-        } else if let Some(IncomingMessage::Answer(known, answer)) = jsonrpc::read(&text)
-            && known == id
+        let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
+        let session = header(SESSION).map(str::to_owned);
+        if status.is_success()
+            && header(CONTENT_TYPE).is_some_and(|kind| kind.starts_with("text/event-stream"))
         {
-            return answer.map_err(RequestFailure::Refused);
+            return Ok(StreamableHttpPostResponse::Sse(events(response), session));
         }
-        Err(RequestFailure::Gone("it gave no answer".to_owned()))
-    }
-
-    /// Consumes complete events from the front of `text`; returns the answer to this request if one contains
-    /// it.
-    async fn events(&self, text: &mut Vec<u8>, id: u64) -> Option<Result<Value, RequestFailure>> {
-        while let Some((end, next)) = event_end(text) {
-            let event: Vec<u8> = text.drain(..next).take(end).collect();
-            match jsonrpc::read(&data(&event)) {
-                Some(IncomingMessage::Answer(known, answer)) if known == id => {
-                    return Some(answer.map_err(RequestFailure::Refused));
-                }
-                Some(IncomingMessage::Asked(answer)) => {
-                    // Best effort: a server whose request goes unanswered has to cope with that.
-                    let _ = self.post(&answer).await;
-                }
-                _ => {}
+        let body = read(&uri, response).await?;
+        match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
+            Ok(answer) if status.is_success() || matches!(answer, JsonRpcMessage::Error(_)) => {
+                Ok(StreamableHttpPostResponse::Json(answer, session))
             }
+            _ => Err(answered(&uri, status, &body)),
         }
-        None
     }
-}
 
-impl Drop for HttpSession {
-    /// Ends the session on the server, if there is time for it.
-    fn drop(&mut self) {
-        let (Some(session), Ok(runtime)) =
-            (self.session.get_mut().take(), tokio::runtime::Handle::try_current())
-        else {
-            return;
-        };
-        let mut headers = std::mem::take(&mut self.headers);
-        headers.insert(SESSION, session);
-        let revision = self.revision.get_mut().take();
-        headers.extend(revision.map(|revision| (VERSION, HeaderValue::from_static(revision))));
-        let request = self.client.delete(&self.url).headers(headers).timeout(CLOSE_TIMEOUT);
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session: Arc<str>,
+        token: Option<String>,
+        headers: Headers,
+    ) -> Result<(), Failure> {
+        let headers = request_headers(headers, Some(session), token, "application/json")?;
         // A server may refuse to end sessions; nothing depends on it.
-        runtime.spawn(async move { drop(request.send().await) });
+        send(&uri, self.0.delete(&*uri).headers(headers)).await.map(drop)
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session: Option<Arc<str>>,
+        last_event: Option<String>,
+        token: Option<String>,
+        headers: Headers,
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failure> {
+        let mut headers = request_headers(headers, session, token, "text/event-stream")?;
+        if let Some(id) = last_event {
+            headers.insert(LAST_EVENT, header_value(&id)?);
+        }
+        let response = send(&uri, self.0.get(&*uri).headers(headers)).await?;
+        match response.status() {
+            status if status.is_success() => Ok(events(response)),
+            status if status.is_client_error() => Err(StreamableHttpError::ServerDoesNotSupportSse),
+            status => Err(answered(&uri, status, b"")),
+        }
     }
 }
 
-/// Returns the end of the first event and the start of the next.
-fn event_end(text: &[u8]) -> Option<(usize, usize)> {
-    let at = |mark: &[u8]| memchr::memmem::find(text, mark).map(|at| (at, at + mark.len()));
-    [at(b"\n\n"), at(b"\r\n\r\n")].into_iter().flatten().min()
+fn request_headers(
+    given: Headers,
+    session: Option<Arc<str>>,
+    token: Option<String>,
+    accept: &'static str,
+) -> Result<HeaderMap, Failure> {
+    let mut headers: HeaderMap = given.into_iter().collect();
+    headers.insert(ACCEPT, HeaderValue::from_static(accept));
+    if let Some(session) = session {
+        headers.insert(SESSION, header_value(&session)?);
+    }
+    if let Some(token) = token {
+        headers.insert(AUTHORIZATION, header_value(&format!("Bearer {token}"))?);
+    }
+    Ok(headers)
 }
 
-/// The payload of an event: its `data:` lines, joined.
-fn data(event: &[u8]) -> Vec<u8> {
-    let lines = event.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
-    let data = lines.filter_map(|line| line.strip_prefix(b"data:"));
-    data.map(|data| data.strip_prefix(b" ").unwrap_or(data)).collect::<Vec<_>>().join(&b'\n')
+fn header_value(text: &str) -> Result<HeaderValue, Failure> {
+    let wrong = |_| failure("a value that the server gave cannot be sent as a header".to_owned(), false);
+    let mut value = HeaderValue::from_str(text).map_err(wrong)?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// Sends a request. A server that wants a login is an error.
+async fn send(uri: &str, request: RequestBuilder) -> Result<Response, Failure> {
+    let unreachable =
+        |error: reqwest::Error| failure(format!("{uri} cannot be reached: {}", root(&error)), true);
+    let response = request.send().await.map_err(unreachable)?;
+    let status = response.status();
+    if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+        return Ok(response);
+    }
+    let challenge = response.headers().get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
+    match (status, challenge) {
+        (StatusCode::UNAUTHORIZED, challenge) => {
+            let challenge = challenge.unwrap_or("Bearer").to_owned();
+            Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge)))
+        }
+        (_, Some(challenge)) => {
+            let challenge = challenge.to_owned();
+            Err(StreamableHttpError::InsufficientScope(InsufficientScopeError::new(challenge, None)))
+        }
+        (_, None) => Ok(response),
+    }
+}
+
+/// Reads a response of at most [`MAX_BYTES`].
+async fn read(uri: &str, mut response: Response) -> Result<Vec<u8>, Failure> {
+    let mut body = Vec::new();
+    loop {
+        let broken = |error: reqwest::Error| failure(format!("the answer broke off: {}", root(&error)), true);
+        let Some(chunk) = response.chunk().await.map_err(broken)? else { return Ok(body) };
+        if body.len() + chunk.len() > MAX_BYTES {
+            return Err(failure(format!("the answer of {uri} has more than {MAX_BYTES} bytes"), true));
+        }
+        body.extend_from_slice(&chunk);
+    }
+}
+
+/// The events of a response, each of at most [`MAX_BYTES`].
+fn events(response: Response) -> BoxStream<'static, Result<Sse, SseError>> {
+    let chunks = stream::try_unfold((response, 0), |(mut response, open)| async move {
+        let chunk = response.chunk().await.map_err(|error| std::io::Error::other(root(&error)))?;
+        let Some(chunk) = chunk else { return Ok(None) };
+        let ended = [&b"\n\n"[..], b"\r\n\r\n", b"\r\r"].map(|end| memchr::memmem::rfind(&chunk, end));
+        let open = ended.into_iter().flatten().max().map_or(open + chunk.len(), |at| chunk.len() - at);
+        if open > MAX_BYTES {
+            return Err(std::io::Error::other(format!("an event has more than {MAX_BYTES} bytes")));
+        }
+        Ok(Some((chunk, (response, open))))
+    });
+    SseStream::from_bytes_stream(chunks).boxed()
+}
+
+fn answered(uri: &str, status: StatusCode, body: &[u8]) -> Failure {
+    let shown = String::from_utf8_lossy(&body[..body.len().min(MAX_SHOWN)]).trim().to_owned();
+    failure(format!("{uri} answered {status}: {shown}"), false)
+}
+
+fn failure(message: String, is_unreachable: bool) -> Failure {
+    StreamableHttpError::Client(HttpError { message, is_unreachable })
 }
 
 /// The innermost cause; reqwest's outer errors do not describe what happened.
@@ -197,6 +205,3 @@ fn root(error: &reqwest::Error) -> String {
     }
     cause.to_string()
 }
-
-#[cfg(test)]
-mod tests;

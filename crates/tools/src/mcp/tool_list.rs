@@ -14,6 +14,10 @@ const MAX_DESCRIPTION: usize = 2048;
 const MAX_SCHEMA: usize = 16 * 1024;
 /// Maximum tools per server; the rest are left out.
 const MAX_TOOLS: usize = 128;
+/// Maximum bytes of a tool's name; tools with a longer one are left out.
+const MAX_SERVER_NAME: usize = 256;
+/// Maximum messages about tools that were left out.
+const MAX_LEFT_OUT: usize = 20;
 /// Maximum length of a tool name for a model.
 const MAX_NAME: usize = 64;
 
@@ -54,21 +58,41 @@ impl ToolList {
                 continue;
             }
             if self.tools.len() >= MAX_TOOLS {
-                self.left_out.push(format!("`{name}`: more than {MAX_TOOLS} tools"));
-                continue;
+                self.leave_out(format!("further tools: it has more than {MAX_TOOLS}"));
+                return;
             }
+            let shown: String = name.chars().take(MAX_NAME).flat_map(char::escape_debug).collect();
             match offered(tool, name, server) {
                 Ok(offered) if self.tools.iter().any(|known| known.name == offered.name) => {
-                    self.left_out.push(format!("`{name}`: another tool has the same name"));
+                    self.leave_out(format!("`{shown}`: another tool has the same name"));
                 }
                 Ok(offered) => self.tools.push(offered),
-                Err(why) => self.left_out.push(format!("`{name}`: {why}")),
+                Err(why) => self.leave_out(format!("`{shown}`: {why}")),
             }
+        }
+    }
+
+    /// Adds a message about what was left out, unless it was said before or there are too many.
+    pub(super) fn leave_out(&mut self, message: String) {
+        match self.left_out.len() {
+            _ if self.left_out.contains(&message) => {}
+            ..MAX_LEFT_OUT => self.left_out.push(message),
+            MAX_LEFT_OUT => self.left_out.push("further tools".to_owned()),
+            _ => {}
         }
     }
 }
 
 fn offered(tool: &Value, name: &str, server: &str) -> Result<OfferedTool, String> {
+    if name.len() > MAX_SERVER_NAME {
+        return Err(format!("its name has {} bytes, more than {MAX_SERVER_NAME}", name.len()));
+    }
+    if name.is_empty() {
+        return Err("it has no name".to_owned());
+    }
+    if name.chars().any(char::is_control) {
+        return Err("its name has control characters".to_owned());
+    }
     let parameters = match tool.get("inputSchema") {
         Some(schema) if schema.is_object() => schema.clone(),
         _ => serde_json::json!({ "type": "object" }),

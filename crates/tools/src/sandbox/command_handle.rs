@@ -119,7 +119,7 @@ impl ForkServer {
         output: impl FnMut(&[u8]),
         stop: impl Future<Output = ()>,
     ) -> Result<FinishedCommand, CommandFailure> {
-        self.run_watched(request, None, output, stop).await
+        self.run_watched(request, CommandStreams::default(), output, stop).await
     }
 
     /// Like [`Self::run`], with an input that is written to while the command runs.
@@ -130,13 +130,14 @@ impl ForkServer {
         output: impl FnMut(&[u8]),
         stop: impl Future<Output = ()>,
     ) -> Result<FinishedCommand, CommandFailure> {
-        self.run_watched(request, Some(input), output, stop).await
+        let streams = CommandStreams { input: Some(input), errors: None };
+        self.run_watched(request, streams, output, stop).await
     }
 
-    async fn run_watched(
+    pub(super) async fn run_watched(
         &self,
         request: CommandRequest<'_>,
-        input: Option<OwnedFd>,
+        streams: CommandStreams,
         output: impl FnMut(&[u8]),
         stop: impl Future<Output = ()>,
     ) -> Result<FinishedCommand, CommandFailure> {
@@ -145,7 +146,7 @@ impl ForkServer {
             Some(repositories) => Some(repositories.begin().await),
             None => None,
         };
-        let ended = self.start(request, input).await?.wait_to_end(output, stop).await;
+        let ended = self.start(request, streams).await?.wait_to_end(output, stop).await;
         let mut ended = self.checked(ended, after).await;
         if let (
             Ok(FinishedCommand { protection, .. }) | Err(CommandFailure::SupervisorGone(protection)),
@@ -177,7 +178,7 @@ impl ForkServer {
     async fn start(
         &self,
         request: CommandRequest<'_>,
-        stream: Option<OwnedFd>,
+        streams: CommandStreams,
     ) -> Result<CommandHandle, CommandFailure> {
         let EncodedRequest { message, handles } = self.encode_command(&request).await?;
         let setup = |error: Errno| CommandFailure::Setup(error.into());
@@ -186,13 +187,14 @@ impl ForkServer {
                 .map_err(setup)?;
         let (output, their_output) =
             rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(setup)?;
-        let input = match stream {
-            Some(stream) => Some(stream),
+        let input = match streams.input {
+            Some(input) => Some(input),
             None => request.input.map(memfd_with).transpose()?,
         };
         let mut descriptors = vec![their_control.as_fd(), their_output.as_fd(), request.directory.as_fd()];
         descriptors.extend(handles);
         descriptors.extend(input.as_ref().map(OwnedFd::as_fd));
+        descriptors.extend(streams.errors.as_ref().map(OwnedFd::as_fd));
         self.hand_over(&message, &descriptors).await?;
         rustix::io::ioctl_fionbio(&control, true).map_err(setup)?;
         Ok(CommandHandle { control: process::register(control)?, output, _keeper: self.clone() })
@@ -229,10 +231,9 @@ impl ForkServer {
                     directory: &room.policy().inside(&path_of(&request.directory)?),
                     absent: &absent,
                 });
-                Ok(EncodedRequest {
-                    message: words(way, request.environment)?,
-                    handles: standing.descriptors().collect(),
-                })
+                let environment = request.environment.clone().with(standing.proxy_variables());
+                let message = words(way, &environment)?;
+                Ok(EncodedRequest { message, handles: standing.descriptors().collect() })
             }
             Sandbox::Landlock(fence) => {
                 let standing = fence.built().await?;
@@ -338,6 +339,14 @@ impl<'r> AfterSupervisor<'r> {
             Self::Landlock(_, policy) => &policy.write,
         }
     }
+}
+
+/// Streams of a command that replace the usual ones.
+#[derive(Default)]
+pub(super) struct CommandStreams {
+    pub(super) input: Option<OwnedFd>,
+    /// Standard error. It follows the input in the message, so it needs one.
+    pub(super) errors: Option<OwnedFd>,
 }
 
 /// An encoded command.
@@ -466,7 +475,7 @@ fn path_of(directory: &OwnedFd) -> io::Result<PathBuf> {
 }
 
 /// A memfd with the content `input`. Unlike a pipe it takes everything at once and needs no writer.
-fn memfd_with(input: &[u8]) -> io::Result<OwnedFd> {
+pub(super) fn memfd_with(input: &[u8]) -> io::Result<OwnedFd> {
     let descriptor = rustix::fs::memfd_create("stdin", MemfdFlags::CLOEXEC)?;
     let mut file = std::fs::File::from(descriptor);
     io::Write::write_all(&mut file, input)?;

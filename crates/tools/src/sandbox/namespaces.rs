@@ -9,6 +9,7 @@ pub(crate) mod rootfs;
 pub(crate) mod sandbox;
 
 use std::io;
+use std::net::TcpListener;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::pipe::PipeFlags;
@@ -38,8 +39,11 @@ pub(crate) enum UserNamespace {
     Machine,
 }
 
-/// Moves this process to new namespaces. Its mounts are still copies of the machine's.
-pub(super) fn leave(network: Network) -> Result<(NamespaceHandles, UserNamespace), SandboxError> {
+/// Moves this process to new namespaces. Its mounts are still copies of the machine's. Also returns the socket for the
+/// proxy, if commands are to have one.
+pub(super) fn leave(
+    network: Network,
+) -> Result<(NamespaceHandles, UserNamespace, Option<OwnedFd>), SandboxError> {
     let capabilities =
         rustix::thread::capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective);
     let users = match leave_users(capabilities.contains(CapabilitySet::SETUID | CapabilitySet::SETGID)) {
@@ -53,17 +57,25 @@ pub(super) fn leave(network: Network) -> Result<(NamespaceHandles, UserNamespace
     };
     namespaces::unshare(NewNamespaces::MOUNTS).map_err(SetupStep::Namespaces.failed())?;
     namespaces::unshare(NewNamespaces::MESSAGES).map_err(SetupStep::Namespaces.failed())?;
-    if network == Network::Own {
+    if network.is_own() {
         namespaces::unshare(NewNamespaces::NETWORK).map_err(SetupStep::Namespaces.failed())?;
         namespaces::raise_loopback().map_err(SetupStep::Loopback.failed())?;
     }
+    // A socket belongs to the namespace in which it was made, whoever accepts its connections.
+    let listener = match network {
+        Network::Hosts => {
+            Some(TcpListener::bind("127.0.0.1:0").map_err(SetupStep::Loopback.failed())?.into())
+        }
+        Network::Own | Network::Machine => None,
+    };
     let door = |name: &str| -> Result<OwnedFd, SandboxError> {
         std::fs::File::open(format!("/proc/self/ns/{name}"))
             .map(OwnedFd::from)
             .map_err(SetupStep::Namespaces.failed())
     };
-    let network = (network == Network::Own).then(|| door("net")).transpose()?;
-    Ok((NamespaceHandles { mounts: door("mnt")?, messages: door("ipc")?, network, ruleset: None }, users))
+    let network = network.is_own().then(|| door("net")).transpose()?;
+    let handles = NamespaceHandles { mounts: door("mnt")?, messages: door("ipc")?, network, ruleset: None };
+    Ok((handles, users, listener))
 }
 
 /// Creates a user namespace in which every id is mapped to itself.

@@ -212,8 +212,19 @@ pub enum Network {
     /// Only the commands of the same run, over a private loopback device.
     #[default]
     Own,
+    /// Like [`Network::Own`], with a proxy on that device through which named hosts can be reached. Only the namespace
+    /// sandbox has it; elsewhere it is the same as [`Network::Own`].
+    Hosts,
     /// The machine's network, including services on the machine itself.
     Machine,
+}
+
+impl Network {
+    /// Whether commands are cut off from the machine's network.
+    #[must_use]
+    pub fn is_own(self) -> bool {
+        self != Self::Machine
+    }
 }
 
 /// Inputs to a policy.

@@ -206,8 +206,8 @@ impl Shell {
         drop(run);
         let saved = capture.lock().finish();
         let mut output = answer(result.as_ref(), cause, &capture.lock(), context.workspace.root());
-        if sandbox.blocks_network() && output.exit_code.is_some_and(|code| code != 0) {
-            network::explain_block(&mut output.content);
+        if output.exit_code.is_some_and(|code| code != 0) {
+            network::explain_block(sandbox.network(), &mut output.content);
         }
         if let Some(saved) = saved.filter(|_| output.truncated) {
             output.content.push_str(&format!("\n[{}]", saved.describe()));

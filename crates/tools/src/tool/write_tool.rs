@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::tool::read_tool::{run_blocking, typed};
 use crate::tool::{
-    CallContext, InterruptedOutcome, PreparedCall, RetrySafety, Tool, ToolDefinition, ToolOutput,
+    CallContext, FileEffects, InterruptedOutcome, PreparedCall, RetrySafety, Tool, ToolDefinition, ToolOutput,
 };
 use crate::workspace::content::{ContentHash, DirectoryChange, FileChange, SeenVersion};
 use crate::workspace::{Backup, FileWrite, PathProblem, WorkspacePath};
@@ -78,7 +78,9 @@ fn done(changed: Vec<FileChange>, answer: String, context: &CallContext) -> Tool
         .iter()
         .filter_map(|change| Some(SeenVersion { path: change.path.clone(), hash: change.after? }))
         .collect();
-    let output = ToolOutput { seen, changed, ..ToolOutput::done(answer) };
+    let versions = context.workspace.versions_of(&changed);
+    let effects = Box::new(FileEffects { versions, ..FileEffects::default() });
+    let output = ToolOutput { seen, changed, effects, ..ToolOutput::done(answer) };
     context.workspace.record_output(&output);
     output
 }

@@ -113,6 +113,20 @@ pub enum DirectoryChange {
     Removed(String),
 }
 
+/// New permissions of a file whose content stayed the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModeChange {
+    /// Path relative to the workspace, with `/` separators.
+    pub path: String,
+    /// Hash of the content.
+    pub content: ContentHash,
+    /// `st_mode` before (file type and permissions), if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<u32>,
+    /// `st_mode` now.
+    pub after: u32,
+}
+
 /// A file before and after a change; `None` stands for a file that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileChange {

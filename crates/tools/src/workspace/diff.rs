@@ -17,7 +17,7 @@ mod tests;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 
-use crate::workspace::content::{ContentHash, DirectoryChange, FileChange};
+use crate::workspace::content::{ContentHash, DirectoryChange, FileChange, ModeChange};
 
 pub(crate) use initial_snapshot::{CopyLimits, InitialSnapshot};
 use scan::{FileStamp, ScanRoot, ScannedFile};
@@ -28,7 +28,8 @@ const READ_BYTES: u64 = 16 << 20;
 /// Maximum number of files tracked; changes to files beyond it are not detected.
 const MAX_FILES: usize = 400_000;
 
-/// Maximum number of created and removed directories recorded between two calls of `take_directory_changes_of`.
+/// Maximum number of created and removed directories, and of changed permissions, recorded between two calls of
+/// `take_directory_changes_of` and `take_mode_changes`.
 const MAX_MOVED: usize = 10_000;
 
 /// Up to this many entries, scanning inline is faster than waking another thread.
@@ -42,6 +43,8 @@ pub(crate) struct WorkspaceTracker {
     files: usize,
     /// Directories created and removed since the last `take_directory_changes_of`.
     moved: Vec<DirectoryChange>,
+    /// Changes of permissions alone since the last `take_mode_changes`.
+    modes: Vec<ModeChange>,
 }
 
 #[derive(Debug, Default)]
@@ -131,7 +134,14 @@ impl WorkspaceTracker {
                     }
                     Some(stamp) if stamp == file.stamp && !stamp.is_fresh() => {}
                     Some(stamp) => {
-                        changes.extend(reread(&self.root, &join(&path, &name), file, stamp));
+                        let path = join(&path, &name);
+                        let before = file.mode();
+                        let change = reread(&self.root, &path, file, stamp);
+                        if change.is_none() && before != file.mode() && self.modes.len() < MAX_MOVED {
+                            let content = file.content.hash();
+                            self.modes.push(ModeChange { path, content, before, after: stamp.mode });
+                        }
+                        changes.extend(change);
                     }
                 }
             }
@@ -150,6 +160,11 @@ impl WorkspaceTracker {
     /// Takes the directories that scans found created or removed since the last call.
     pub(crate) fn take_directory_changes_of(&mut self) -> Vec<DirectoryChange> {
         std::mem::take(&mut self.moved)
+    }
+
+    /// Takes the changes of permissions alone that scans found since the last call.
+    pub(crate) fn take_mode_changes(&mut self) -> Vec<ModeChange> {
+        std::mem::take(&mut self.modes)
     }
 
     /// Records a change made by one of our own tools, so that the next scan does not report it again.

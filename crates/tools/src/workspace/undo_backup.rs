@@ -47,7 +47,9 @@ pub enum BackupContent {
 }
 
 impl BackupContent {
-    fn of(content: Vec<u8>) -> Self {
+    /// Encodes content.
+    #[must_use]
+    pub fn of(content: Vec<u8>) -> Self {
         match String::from_utf8(content) {
             Ok(text) => Self::Text(text),
             Err(other) => {
@@ -77,6 +79,8 @@ impl BackupContent {
 pub(super) struct BackupState {
     known: HashSet<String>,
     bytes: usize,
+    /// Bytes of the versions stored with results.
+    pub(super) version_bytes: usize,
 }
 
 impl BackupState {

@@ -8,7 +8,8 @@ fn every_entry_of_the_table_is_understood_and_nothing_else() {
         assert!(
             matches!(
                 parse_line(entry.name),
-                InputLine::Command(_) | InputLine::Errand(RunRequest::Task(_) | RunRequest::Review(_))
+                InputLine::Command(_)
+                    | InputLine::Errand(RunRequest::Task(_) | RunRequest::Review(_) | RunRequest::Init)
             ),
             "{}",
             entry.name
@@ -33,6 +34,9 @@ fn words_and_paths_are_for_the_model() {
     assert_eq!(words("/usr/bin/cc fails"), "/usr/bin/cc fails");
     assert_eq!(words("//help is what?"), "/help is what?");
     assert_eq!(parse_line(" \n"), InputLine::Nothing);
+    assert_eq!(words("!"), "!");
+    assert_eq!(parse_line("! git status"), InputLine::Shell("git status".to_owned()));
+    assert_eq!(parse_line("/plan on"), InputLine::Command(SlashCommand::PlanMode(true)));
 }
 
 #[test]

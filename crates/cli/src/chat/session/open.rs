@@ -82,6 +82,8 @@ impl<'p> Chat<'p> {
             opened: BTreeSet::new(),
             plan: None,
             plan_draft: None,
+            plan_mode: false,
+            commands: Vec::new(),
             templates: ReloadingTemplates::default(),
             #[cfg(feature = "serve")]
             web: super::web_page::WebPage::default(),
@@ -97,10 +99,12 @@ impl<'p> Chat<'p> {
     }
 }
 
-/// The newest run whose workspace is this directory.
+/// The newest run whose workspace is this directory and that no other process works on.
 pub(super) fn newest(journal: &Journal, directory: &Path) -> Result<Option<RunRow>, CliError> {
     let here = |row: &RunRow| {
-        run::settings_of(journal, &row.id).is_ok_and(|settings| settings.workspace == directory)
+        let is_here =
+            run::settings_of(journal, &row.id).is_ok_and(|settings| settings.workspace == directory);
+        is_here && !(row.status == RunStatus::Open && journal.is_worked_on(&row.id))
     };
     Ok(journal.runs()?.into_iter().take(LOOKED_THROUGH).find(here))
 }

@@ -16,6 +16,7 @@ use crate::command::runs::{self, undo};
 use crate::model_selection;
 use crate::process::error::CliError;
 use crate::project::find_run;
+use crate::project::markdown_commands;
 use crate::ui::call_diff;
 use crate::ui::event_pages;
 use crate::ui::line::{Style, StyledLine};
@@ -58,12 +59,19 @@ impl Chat<'_> {
             SlashCommand::Compact => vec![self.compact()?],
             SlashCommand::UndoNow(run) => self.undo_now(run)?,
             SlashCommand::Plan => self.plan()?,
+            SlashCommand::PlanMode(on) => {
+                self.set_planning(*on);
+                vec![plan_mode_line(*on)]
+            }
+            SlashCommand::Status => self.status(),
+            SlashCommand::Cost => self.cost()?,
+            SlashCommand::Sessions => self.session_rows()?,
             SlashCommand::Diff => self.diff()?,
             SlashCommand::Runs => runs::newest(&self.setup.journal, LISTED, columns)?
                 .lines()
                 .map(|line| StyledLine::of(Style::Plain, line))
                 .collect(),
-            SlashCommand::New => {
+            SlashCommand::New | SlashCommand::Clear => {
                 (self.continues, self.carry) = (None, CarryOver::Whole);
                 self.prompt.clone_from(&self.given_prompt);
                 self.opened.clear();
@@ -73,9 +81,10 @@ impl Chat<'_> {
             #[cfg(feature = "serve")]
             SlashCommand::Web => self.web_page()?,
             SlashCommand::Export(file) => vec![self.export(file.as_deref())?],
-            SlashCommand::Help => commands::help(columns),
+            SlashCommand::Help => commands::help(columns, &markdown_commands::list(self.directory())),
             SlashCommand::PlanEdit(Some(file)) => self.change_plan_from(file)?,
             SlashCommand::PlanEdit(None)
+            | SlashCommand::Background
             | SlashCommand::Undo(_)
             | SlashCommand::Resume(_)
             | SlashCommand::Quit => Vec::new(),
@@ -207,6 +216,14 @@ impl Chat<'_> {
         let messages = format::count(chain.len() as u64, "message");
         Ok(StyledLine::of(Style::Plain, &format!("{messages} written to {name}")))
     }
+}
+
+fn plan_mode_line(on: bool) -> StyledLine {
+    let (word, meaning) = match on {
+        true => ("plan mode", ": messages look and plan; nothing is changed until /plan off"),
+        false => ("plan mode is off", ": messages may change files again"),
+    };
+    StyledLine::of(Style::Bold, word).and(Style::Plain, meaning)
 }
 
 fn approve_line(approve: ApprovalMode, changed: bool) -> StyledLine {

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use fusee::engine::agent::ReviewPolicy;
 use fusee::engine::run::{CarryOver, RunBuilder};
 use fusee::engine::tools::Workspace;
 
@@ -16,6 +17,17 @@ use crate::model_selection;
 use crate::process::error::CliError;
 use crate::project::file_mentions::{self, AttachedFiles};
 
+/// The request of `/init`.
+const INIT: &str = "Write AGENTS.md in the top directory of this project: what an agent needs to know to work here. \
+Look at the project first: its files, its build and test commands, its conventions. State the commands to build, to test \
+and to run a single test, how the code is organised, and the rules that the code follows and a newcomer would not guess. \
+Be exact and short, at most 60 lines; leave out what every project has in common. If AGENTS.md exists, improve it.";
+
+/// What the model is told in plan mode.
+const PLANNING: &str = "Plan mode: look at the project and plan, but change nothing; tools that change something are \
+refused. Answer with the plan: the files to change and how, the order, and how the result is verified. The user decides \
+afterwards whether it is carried out.";
+
 impl Chat<'_> {
     /// Starts a run.
     pub(crate) async fn begin(&mut self, errand: RunRequest) -> Result<ChatRun, CliError> {
@@ -23,6 +35,8 @@ impl Chat<'_> {
             RunRequest::Words(words) => self.start_text(words).await,
             RunRequest::Task(line) => self.begin_task(&line).await,
             RunRequest::Review(line) => self.begin_review(&line).await,
+            RunRequest::Init => self.start_text(INIT.to_owned()).await,
+            RunRequest::Command { message, .. } => self.start_text(message).await,
         }
     }
 
@@ -33,7 +47,14 @@ impl Chat<'_> {
             Err(_) => AttachedFiles::default(),
         };
         let mut builder = self.next_run(message)?;
-        builder.spec.background = background;
+        let commands = std::mem::take(&mut self.commands);
+        let planning = self.plan_mode.then(|| PLANNING.to_owned());
+        let background: Vec<String> = planning.into_iter().chain(commands).chain(background).collect();
+        builder.spec.background = (!background.is_empty()).then(|| background.join("\n\n"));
+        if self.plan_mode {
+            let restrictions = self.setup.config.restrictions();
+            builder.spec.review = Some(ReviewPolicy { require_approval: false, ..restrictions });
+        }
         builder.spec.plan.clone_from(&self.plan);
         let begun = self.start(builder, problems).await?;
         self.opened.clear();

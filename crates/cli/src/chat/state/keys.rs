@@ -9,6 +9,8 @@ use fusee::engine::approval::rules::ApprovalRule;
 use super::{AnswerStage, ChatAction, ChatState, OpenQuestion, QuestionSubject};
 use crate::chat::commands::SlashCommand;
 use crate::chat::editor::{CursorMove, Editor};
+use crate::chat::history_search::{HistorySearch, SearchEnd};
+use crate::chat::session_picker::PickerEnd;
 use crate::ui::approval_prompt;
 use crate::ui::line::Style;
 
@@ -16,6 +18,12 @@ impl ChatState {
     /// Handles a key press.
     pub(crate) fn key(&mut self, key: KeyEvent, now: Duration) -> Vec<ChatAction> {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        if let Some(effects) = self.key_in_list(key) {
+            return effects;
+        }
+        if control && key.code == KeyCode::Char('z') {
+            return vec![ChatAction::Suspend];
+        }
         if control && key.code == KeyCode::Char('c') {
             self.question = None;
             return self.interrupt(now);
@@ -26,6 +34,30 @@ impl ChatState {
             return self.answer(asked, key);
         }
         if control { self.control(key.code, now) } else { self.plain(key, now) }
+    }
+
+    /// Handles a key while a search or a list is open, which takes them all.
+    fn key_in_list(&mut self, key: KeyEvent) -> Option<Vec<ChatAction>> {
+        if let Some(search) = &mut self.search {
+            match search.key(key, &self.past) {
+                SearchEnd::GoesOn => {}
+                SearchEnd::Abandon => self.search = None,
+                SearchEnd::Take(message) => {
+                    self.search = None;
+                    self.editor = Editor::of(&message);
+                }
+            }
+            return Some(Vec::new());
+        }
+        let picker = self.picker.as_mut()?;
+        let end = picker.key(key);
+        if end != PickerEnd::GoesOn {
+            self.picker = None;
+        }
+        Some(match end {
+            PickerEnd::Take(run) => vec![ChatAction::Command(SlashCommand::Resume(Some(run)))],
+            PickerEnd::GoesOn | PickerEnd::Abandon => Vec::new(),
+        })
     }
 
     /// Handles pasted text.
@@ -46,7 +78,7 @@ impl ChatState {
             KeyCode::Enter if self.editor.before().ends_with('\\') => self.editor.replace_before(1, "\n"),
             KeyCode::Enter if self.completion.selected.is_some() => self.complete(),
             KeyCode::Enter => return self.submit(),
-            KeyCode::Esc if self.is_working() => return self.interrupt(now),
+            KeyCode::Esc if self.is_working() || self.shell.is_some() => return self.interrupt(now),
             KeyCode::Esc => {}
             KeyCode::Tab => self.complete(),
             KeyCode::Up if self.completion.step(false) => return Vec::new(),
@@ -88,6 +120,11 @@ impl ChatState {
             KeyCode::Char('p') => self.upwards(),
             KeyCode::Char('n') => self.move_down(),
             KeyCode::Char('g') => return vec![ChatAction::Edit],
+            KeyCode::Char('b') if self.is_working() => return self.move_to_background(),
+            KeyCode::Char('r') => {
+                self.search = Some(HistorySearch::default());
+                return Vec::new();
+            }
             KeyCode::Left => self.editor.step(CursorMove::WordLeft),
             KeyCode::Right => self.editor.step(CursorMove::WordRight),
             _ => {}
@@ -150,6 +187,13 @@ impl ChatState {
             }
             (AnswerStage::Choosing, QuestionSubject::Undo(_), KeyCode::Char('n') | KeyCode::Esc) => {
                 self.tell(Style::Dim, "nothing was undone");
+                Some(Vec::new())
+            }
+            (AnswerStage::Choosing, QuestionSubject::Plan, KeyCode::Char('y')) => {
+                Some(vec![ChatAction::CarryOutPlan])
+            }
+            (AnswerStage::Choosing, QuestionSubject::Plan, KeyCode::Char('n') | KeyCode::Esc) => {
+                self.tell(Style::Dim, "still planning; /plan off ends plan mode");
                 Some(Vec::new())
             }
             (AnswerStage::Choosing, QuestionSubject::Call(_), KeyCode::Char('y')) => {

@@ -54,6 +54,8 @@ pub(crate) enum QuestionSubject {
     Return(String),
     /// Whether to undo the changes of a run.
     Undo(String),
+    /// Whether to carry out the plan.
+    Plan,
 }
 
 /// Progress of the answer.
@@ -81,6 +83,10 @@ impl OpenQuestion {
 
     pub(crate) fn about_undo(run: String, rows: Vec<StyledLine>, now: Duration) -> Self {
         Self::new(QuestionSubject::Undo(run), rows, now)
+    }
+
+    pub(crate) fn about_plan(now: Duration) -> Self {
+        Self::new(QuestionSubject::Plan, Vec::new(), now)
     }
 
     /// The part of the subject that fits on a screen of this size. Rows are wrapped, never cut.

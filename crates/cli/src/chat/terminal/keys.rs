@@ -28,6 +28,15 @@ impl Drop for RawMode {
     }
 }
 
+/// Restores the terminal, stops the process group as a shell expects it, and takes the terminal again when continued.
+pub(super) fn suspend() -> io::Result<()> {
+    execute!(io::stdout(), DisableBracketedPaste)?;
+    terminal::disable_raw_mode()?;
+    rustix::process::kill_current_process_group(rustix::process::Signal::TSTP)?;
+    terminal::enable_raw_mode()?;
+    execute!(io::stdout(), EnableBracketedPaste)
+}
+
 /// Input events. The next one is only read after [`go_on`](Self::go_on), so that another program can use the
 /// keyboard in between.
 pub(super) struct Keys {

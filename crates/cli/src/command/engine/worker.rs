@@ -116,7 +116,7 @@ impl ProcessHost {
         let approver: Arc<dyn Approver> = Arc::new(NonInteractive);
         let started = match resumes {
             true => setup.resume(&run, spec, model, &setup.servers, Some(&approver))?,
-            false => setup.start_complete(&run, spec, model, &approver).await?,
+            false => setup.start_with(&run, spec, model, Some(&approver)).await?,
         };
         Ok(started.running)
     }

@@ -29,6 +29,7 @@ fn the_template_is_a_valid_configuration_and_so_are_the_five_examples_in_it() {
         .map(str::to_owned)
         .collect();
     assert_eq!(examples.len(), 5, "{}", template());
+    assert!(template().lines().all(|line| line.chars().count() <= 104), "{}", template());
     fs::write(&file, examples.join("\n")).unwrap();
     let config = Config::gather(Some(&file), &environment, Vec::new()).unwrap();
     for (name, _) in USEFUL {

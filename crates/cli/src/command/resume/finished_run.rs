@@ -73,6 +73,20 @@ fn recorded_result(complete: &TaskComplete) -> serde_json::Value {
     serde_json::json!({ "status": status, "content": complete.answer, "notes": notes })
 }
 
+/// The exit code of a run that has ended.
+pub(crate) async fn exit_of(journal: &Journal, run: &RunId) -> Result<ExitStatus, CliError> {
+    let outcome = RunBuilder::recorded(journal, run)?.replay(run).await?;
+    if let RunOutcome::Ended(_) = &outcome {
+        return Ok(outcome.exit());
+    }
+    let last = journal.event_index(run, u64::MAX)?.last.saturating_sub(1);
+    let end = journal.events(run, last, u64::MAX, 1)?.pop();
+    Ok(match end.map(|record| record.event) {
+        Some(Event::TaskComplete(complete)) => recorded_exit(&complete),
+        _ => ExitStatus::Failed,
+    })
+}
+
 fn recorded_exit(complete: &TaskComplete) -> ExitStatus {
     match (complete.status, complete.error.as_ref().map(|error| error.code)) {
         (TaskStatus::Completed, _) => ExitStatus::Completed,

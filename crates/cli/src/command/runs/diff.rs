@@ -2,7 +2,9 @@
 
 use clap::Args;
 use fusee::engine::journal::{Journal, RunId, StepKind, StepRow};
+use fusee::engine::rewind::{self, FileDifference};
 use fusee::engine::run::ExitStatus;
+use fusee::engine::tools::workspace::DiskState;
 use serde_json::Value;
 use similar::TextDiff;
 
@@ -16,8 +18,8 @@ use crate::project::find_run;
 /// Show where two runs diverge.
 ///
 /// Compares the steps of both runs in order, first the request of each step, then its result, and prints the
-/// first difference as a diff. Call ids, token counts and times are ignored. Exits with 0 if the runs are the
-/// same, otherwise with 1.
+/// first difference as a diff. Call ids, token counts and times are ignored. For forks in worktrees of their own, the
+/// files that they changed are compared as well. Exits with 0 if the runs are the same, otherwise with 1.
 #[derive(Args)]
 pub(crate) struct DiffArgs {
     /// The first run: its id, a unique prefix of it, `last` or `last~N`
@@ -36,7 +38,8 @@ pub(crate) fn diff(args: &DiffArgs, process: &Process) -> Result<ExitStatus, Cli
     let journal = project.journal_with_runs()?;
     let one = find_run::named(&journal, &args.one)?.id;
     let other = find_run::named(&journal, &args.other)?.id;
-    let (text, same) = compare(&journal, &one, &other)?;
+    let (mut text, same) = compare(&journal, &one, &other)?;
+    text.push_str(&files(&journal, &one, &other)?);
     stdio::print(&text)?;
     Ok(if same { ExitStatus::Completed } else { ExitStatus::Failed })
 }
@@ -51,7 +54,7 @@ fn compare(journal: &Journal, one: &RunId, other: &RunId) -> Result<(String, boo
     {
         text.push_str(&format!(
             "the runs were started with different settings:\n{}\n",
-            unified(mine, theirs, names)
+            unified(&mine, &theirs, names)
         ));
     }
     let left: Vec<&StepRow> = left.iter().filter(|step| is_work(step)).collect();
@@ -77,14 +80,47 @@ fn compare(journal: &Journal, one: &RunId, other: &RunId) -> Result<(String, boo
     Ok((text, same))
 }
 
-fn settings(steps: &[StepRow]) -> Option<&Value> {
-    steps.iter().find(|step| step.kind == StepKind::Settings).and_then(|step| step.result.as_ref())
+/// The settings of a run, without what always differs between a fork and its origin.
+fn settings(steps: &[StepRow]) -> Option<Value> {
+    let step = steps.iter().find(|step| step.kind == StepKind::Settings)?;
+    let mut settings = step.result.clone()?;
+    settings.as_object_mut()?.remove("origin");
+    Some(settings)
+}
+
+/// The files that differ between the workspaces of two forks, as a diff.
+fn files(journal: &Journal, one: &RunId, other: &RunId) -> Result<String, CliError> {
+    let mut text = String::new();
+    for FileDifference { path, one: mine, other: theirs } in rewind::file_differences(journal, one, other)? {
+        if text.is_empty() {
+            text.push_str("their files differ:\n");
+        }
+        match (shown(&mine), shown(&theirs)) {
+            (Some(mine), Some(theirs)) if mine != theirs => {
+                let (before, after) = (format!("{one}/{path}"), format!("{other}/{path}"));
+                let diff = TextDiff::from_lines(&mine, &theirs);
+                text.push_str(&diff.unified_diff().context_radius(2).header(&before, &after).to_string());
+            }
+            (Some(_), Some(_)) => text.push_str(&format!("{path}: other permissions\n")),
+            _ => text.push_str(&format!("{path}: not text, or too large to be shown\n")),
+        }
+    }
+    Ok(text)
+}
+
+/// A file as text; empty if there is none.
+fn shown(state: &DiskState) -> Option<String> {
+    match state {
+        DiskState::Absent | DiskState::Directory => Some(String::new()),
+        DiskState::File { content, .. } | DiskState::Link(content) => String::from_utf8(content.clone()).ok(),
+        DiskState::Large { .. } | DiskState::Special => None,
+    }
 }
 
 fn is_work(step: &StepRow) -> bool {
     match step.kind {
         StepKind::Settings | StepKind::Environment => false,
-        StepKind::Model | StepKind::Tool | StepKind::Wait | StepKind::FanOut => true,
+        StepKind::Model | StepKind::Tool | StepKind::Wait | StepKind::FanOut | StepKind::Hook => true,
     }
 }
 

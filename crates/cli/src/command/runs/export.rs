@@ -70,16 +70,20 @@ impl ExportArgs {
 /// Sends a run as a trace.
 #[cfg(feature = "telemetry")]
 pub(crate) async fn export_otlp(args: &ExportArgs, process: &Process) -> Result<ExitStatus, CliError> {
+    use crate::config::Config;
     use crate::process::{stdio, telemetry};
     use fusee_telemetry::{Exporter, RunTrace, TraceContext};
 
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let journal = project.journal_with_runs()?;
     let row = find_run::named_or_newest(&journal, args.run.run.as_deref())?;
-    let settings = telemetry::settings(&process.environment).ok_or_else(|| {
-        CliError::usage("no OpenTelemetry endpoint is set")
-            .help("set OTEL_EXPORTER_OTLP_ENDPOINT, such as http://127.0.0.1:4318")
-    })?;
+    let config = Config::gather(Some(&project.config_file()), &process.environment, Vec::new())?;
+    let settings =
+        telemetry::settings(&process.environment, config.text("otlp_endpoint")).ok_or_else(|| {
+            CliError::usage("no OpenTelemetry endpoint is set").help(
+                "set OTEL_EXPORTER_OTLP_ENDPOINT or the key otlp_endpoint, such as http://127.0.0.1:4318",
+            )
+        })?;
     let traced = telemetry::traced(&row.id, &run::settings_of(&journal, &row.id)?);
     let context = settings.context.unwrap_or_else(|| TraceContext::of_run(row.id.as_str()));
     let mut trace = RunTrace::new(traced, context, settings.content);

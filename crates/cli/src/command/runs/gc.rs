@@ -44,11 +44,18 @@ pub(crate) async fn gc(args: &GcArgs, process: &Process) -> Result<ExitStatus, C
         format::bytes(collected.after)
     ))?;
     let kept: Vec<RunId> = journal.runs()?.into_iter().map(|row| row.id).collect();
+    let aside = journal.path().with_file_name("aside");
     let copies = remove_copies(&undo::copies_folder(&journal), &kept)
         .map_err(|error| CliError::failed(format!("cannot remove the copies of undone files: {error}")))?;
     if copies > 0 {
         let runs = format::count(copies, "undone run");
         stdio::print(&format!("removed the copies of files of {runs}\n"))?;
+    }
+    let aside = remove_copies(&aside, &kept)
+        .map_err(|error| CliError::failed(format!("cannot remove files that were set aside: {error}")))?;
+    if aside > 0 {
+        let runs = format::count(aside, "rewind");
+        stdio::print(&format!("removed the files that {runs} set aside\n"))?;
     }
     Ok(ExitStatus::Completed)
 }

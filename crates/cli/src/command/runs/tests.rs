@@ -36,11 +36,11 @@ async fn runs_are_listed_with_what_they_were_asked() {
     begin(id, "Say it").await.finish(RunStatus::Failed).await.unwrap();
     assert_eq!(
         table(40),
-        "RUN        AGE  REQUEST\n01a1e34b   1 h  failed: Say it\na-longer   1 h  open: Write a very long…\n\
+        "RUN        AGE  REQUEST\n01a1e34b   1 h  failed: Say it\na-longer   1 h  interrupted: Write a v…\n\
          first      1 h  Fix the bug\n"
     );
-    let ended = as_json(&rows[1].row, rows[1].verified);
+    let ended = listed_json(&rows[1]);
     assert_eq!(ended["status"], "completed");
     assert_eq!(ended["started"], "1970-01-01T00:16:40.000Z");
-    assert_eq!(as_json(&rows[0].row, None)["ended"], serde_json::Value::Null);
+    assert_eq!(listed_json(&rows[0])["ended"], serde_json::Value::Null);
 }

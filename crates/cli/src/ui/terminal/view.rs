@@ -233,7 +233,10 @@ impl View {
                     StyledLine::of(Style::Warning, &format!("  {}", self.glyphs.warning)),
                 );
             }
-            Event::FlowChosen { .. }
+            Event::Hook(_)
+            | Event::Network(_)
+            | Event::Rewound { .. }
+            | Event::FlowChosen { .. }
             | Event::FilesLocated(_)
             | Event::Sample(_)
             | Event::StageStarted { .. }

@@ -15,6 +15,7 @@ use crate::agent::flow::{
     CandidateFiles, Feedback, SampleResult, Score, Verdict, asks_for_tests, edits, is_test, read_text,
 };
 use crate::agent::tool_calls::call_gate::{self, CallHistory};
+use crate::agent::tool_calls::call_hooks::Admission;
 use crate::agent::tool_calls::{emit_call, emit_result};
 use crate::memory;
 
@@ -122,10 +123,13 @@ impl RuntimeActions<'_, '_> {
         emit_call(run, &call);
         let calls = self.flow.facts.calls_run();
         let history = CallHistory { calls, explanation: self.conversation.explanation() };
-        if let Some(refusal) = call_gate::admit(run, history, &call, &*tool, &arguments).await? {
-            emit_result(run, &call, &refusal, 0);
-            return Ok(refusal.output);
-        }
+        let arguments = match call_gate::admit(run, history, &call, &*tool, arguments).await? {
+            Admission::Run { arguments, .. } => arguments,
+            Admission::Refused(refusal) => {
+                emit_result(run, &call, &refusal, 0);
+                return Ok(refusal.output);
+            }
+        };
         self.perform(&call, &tool, arguments, FileEffects::Ignored).await
     }
 

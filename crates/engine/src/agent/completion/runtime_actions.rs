@@ -16,6 +16,7 @@ use crate::agent::flow::{
     Feedback, FlowEditFormat, FlowState, PreloadedFile, RuntimeAction, edits, read_before, shown_before,
 };
 use crate::agent::tool_calls::call_gate::{self, CallHistory};
+use crate::agent::tool_calls::call_hooks::{self, Admission};
 use crate::agent::tool_calls::tool_executor::CallRecord;
 use crate::agent::tool_calls::{emit_call, emit_result};
 
@@ -165,10 +166,13 @@ impl RuntimeActions<'_, '_> {
         emit_call(run, &call);
         let calls = self.flow.facts.calls_run();
         let history = CallHistory { calls, explanation: self.conversation.explanation() };
-        if let Some(refusal) = call_gate::admit(run, history, &call, &**tool, &arguments).await? {
-            emit_result(run, &call, &refusal, 0);
-            return Ok(refusal.output);
-        }
+        let arguments = match call_gate::admit(run, history, &call, &**tool, arguments).await? {
+            Admission::Run { arguments, .. } => arguments,
+            Admission::Refused(refusal) => {
+                emit_result(run, &call, &refusal, 0);
+                return Ok(refusal.output);
+            }
+        };
         self.perform(&call, tool, arguments, effects).await
     }
 
@@ -189,9 +193,13 @@ impl RuntimeActions<'_, '_> {
                 self.flow.facts.record_changes(&called.output);
             }
             // These commands are checks, so an interrupted one can be repeated.
-            (called, recorded) = run.runtime_executor().make(id, tool, arguments).await?;
+            (called, recorded) = run.runtime_executor().make(id, tool, arguments.clone()).await?;
             run.meter.record(&recorded);
             run.session().workspace.record_output(&called.output);
+        }
+        if name != "shell" {
+            let executor = run.runtime_executor();
+            call_hooks::after(&executor, id, name, &arguments, &mut called, Vec::new()).await?;
         }
         match effects {
             FileEffects::Recorded => {

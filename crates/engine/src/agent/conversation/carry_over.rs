@@ -146,6 +146,19 @@ impl PriorConversation {
     }
 }
 
+/// Whether a step is a request of the conversation. Others ask the model to rank files or to summarise.
+pub(crate) fn is_request(step: &StepRow) -> bool {
+    step.kind == StepKind::Model
+        && step.args.get(model_summary::ARGUMENT).is_none()
+        && step.args.get(RANKING_ARGUMENT).is_none()
+}
+
+/// Whether a step is a request of the conversation that the model answered, which begins a turn.
+pub(crate) fn is_reply(step: &StepRow) -> bool {
+    let attempt = step.result.as_ref().and_then(|result| Attempt::deserialize(result).ok());
+    is_request(step) && attempt.is_some_and(|attempt| matches!(attempt.result, AttemptResult::Reply(_)))
+}
+
 /// Whether a branch belongs to a subtask with its own prompt and plan.
 fn is_handed_over(branch: &Branch) -> bool {
     branch.to_string().split('/').any(|part| part.starts_with("sub-"))
@@ -184,8 +197,7 @@ impl PriorConversationBuilder {
                 self.earlier.environment = Some(EnvironmentSnapshot::deserialize(result)?);
             }
             // Model requests outside the conversation.
-            (StepKind::Model, _) if step.args.get(model_summary::ARGUMENT).is_some() => {}
-            (StepKind::Model, _) if step.args.get(RANKING_ARGUMENT).is_some() => {}
+            (StepKind::Model, _) if !is_request(step) => {}
             (StepKind::Model, _) => self.asked(&step.args, result)?,
             (StepKind::Tool, callee) => self.called(callee, &step.args, result),
             _ => {}

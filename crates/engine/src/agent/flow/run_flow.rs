@@ -16,7 +16,7 @@ use super::stage::Stage;
 use super::stage_runner::{StageNecessity, StageRunner, StageSpec};
 use super::task_rules::{FlowShape, StageRequirements, StageSignal, TaskRules};
 use super::{branched, retry, tool_gate};
-use crate::agent::{AgentTask, TaskOutcome};
+use crate::agent::{AgentTask, TaskOutcome, task_hooks};
 
 const CONTEXT: &str = "This is the first of three stages: context. Find out what matters for the request: list, search \
     and read files. Nothing can be changed yet. When you know enough, answer in a few sentences, without a call: which \
@@ -35,6 +35,10 @@ pub(crate) async fn work(
     started_ms: i64,
 ) -> Result<TaskOutcome, RunAborted> {
     main.rules.chosen = flow.chosen.clone();
+    main = match task_hooks::begin(main, started_ms).await? {
+        Ok(main) => main,
+        Err(ended) => return Ok(*ended),
+    };
     if flow.benchmark.is_some_and(|benchmark| benchmark.protects_tests) {
         let workspace = main.session.workspace.clone();
         let protected = look(&main, "protected", move || ProtectedTests::take(&workspace)).await?;
@@ -50,7 +54,7 @@ pub(crate) async fn work(
         (true, FlowMode::Staged3) => {
             return StageRunner::new(&main, flow, started_ms).through(staged3(flow)).await;
         }
-        (true, FlowMode::Branched) => return branched::work(&main, flow, started_ms).await,
+        (true, FlowMode::Branched) => return Box::pin(branched::work(&main, flow, started_ms)).await,
         (true, FlowMode::Direct) => return Box::pin(answer_directly(&main, flow, started_ms)).await,
     };
     let TaskRules { protected, parent, chosen, .. } = main.rules.clone();

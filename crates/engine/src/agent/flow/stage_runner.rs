@@ -358,6 +358,7 @@ impl<'a> StageRunner<'a> {
     /// Reports on the entire task and ends it.
     pub(crate) async fn end(mut self, outcome: TaskOutcome) -> Result<TaskOutcome, RunAborted> {
         crate::agent::task_report::settle_changes(self.main, &mut self.facts).await?;
+        crate::agent::task_hooks::at_end(self.main, &outcome).await?;
         let end = FactsEnd {
             status: outcome.status,
             plan_steps: u32::try_from(self.plan.tasks().len()).unwrap_or(u32::MAX),

@@ -10,8 +10,9 @@ use fusee_tools::ToolOutput;
 use serde_json::json;
 
 use crate::agent::execution::Execution;
+use crate::agent::tool_calls::call_hooks;
 use crate::agent::tool_calls::tool_executor::CallRecord;
-use crate::approval::{ASK_USER, NoAnswer, UserWait};
+use crate::approval::{ASK_USER, ApprovalQuestion, NoAnswer, UserWait};
 
 /// Reason shown with the question.
 const REASON: &str = "the model has a question";
@@ -32,6 +33,10 @@ pub(super) async fn ask(
         arguments: json!({ "question": question }),
         reason: REASON.to_owned(),
     });
+    let asked = json!({ "question": question });
+    let (call_id, name, reason) = (call.id.clone(), call.name.clone(), REASON.to_owned());
+    let asked = ApprovalQuestion { call_id, name, arguments: asked, reason };
+    call_hooks::notify(&run.executor(), &asked).await?;
     let wait = UserWait {
         engine: run.engine(),
         branch: &run.task.branch,

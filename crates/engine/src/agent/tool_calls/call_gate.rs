@@ -1,14 +1,17 @@
-//! Decides whether a call may run: review restrictions first, then the user's approval policy, then the user.
+//! Decides whether a call may run: hooks first, then review restrictions and the user's approval policy, then the
+//! user. `call_hooks` does the asking.
 
 use fusee_journal::RunAborted;
+use fusee_journal::event::HookDecision;
 use fusee_model::ToolCall;
 use fusee_tools::{RetrySafety, Tool};
 use serde_json::Value;
 
-use super::tool_executor::CallRecord;
+use super::call_hooks::{self, Admission};
 use crate::agent::execution::Execution;
 use crate::agent::review_policy::ReviewRuling;
-use crate::approval::{ApprovalDecision, ApprovalMode, ApprovalQuestion};
+use crate::approval::{ApprovalDecision, ApprovalMode};
+use crate::hook::HookOutcome;
 
 /// Progress of the task that the gate decides by.
 #[derive(Clone, Copy)]
@@ -19,24 +22,24 @@ pub(crate) struct CallHistory<'a> {
     pub(crate) explanation: Option<&'a str>,
 }
 
-/// Applies the policies, asking the user if required. Returns the result of a refused call.
+/// Applies hooks and policies, asking the user if required.
 pub(crate) async fn admit(
     run: &mut Execution<'_>,
     history: CallHistory<'_>,
     call: &ToolCall,
     tool: &dyn Tool,
-    arguments: &Value,
-) -> Result<Option<CallRecord>, RunAborted> {
-    let reason = match judge(run, history, tool, arguments) {
-        ApprovalDecision::Open => return Ok(None),
-        ApprovalDecision::Shut(reason) => return Ok(Some(CallRecord::refused(&reason))),
-        ApprovalDecision::Ask(reason) => reason,
+    arguments: Value,
+) -> Result<Admission, RunAborted> {
+    let admission = {
+        let run: &Execution<'_> = run;
+        let judge = |arguments: &Value, hooks: &HookOutcome| judge(run, history, tool, arguments, hooks);
+        let executor = run.executor();
+        Box::pin(call_hooks::admit(&executor, &call.id, tool, arguments, &judge)).await?
     };
-    let (call_id, name) = (call.id.clone(), call.name.clone());
-    let question = ApprovalQuestion { call_id, name, arguments: arguments.clone(), reason };
-    let (refusal, lasting) = run.executor().ask_for_longer(question).await?;
-    lasting.into_iter().for_each(|rule| run.approvals.add(rule));
-    Ok(refusal)
+    if let Admission::Run { lasting, .. } = &admission {
+        lasting.iter().for_each(|rule| run.approvals.add(rule.clone()));
+    }
+    Ok(admission)
 }
 
 fn judge(
@@ -44,11 +47,24 @@ fn judge(
     history: CallHistory<'_>,
     tool: &dyn Tool,
     arguments: &Value,
+    hooks: &HookOutcome,
+) -> ApprovalDecision {
+    let decision = judge_unhooked(run, history, tool, arguments, hooks.decision);
+    decision.asked_by_hook(hooks, run.policy.approve)
+}
+
+fn judge_unhooked(
+    run: &Execution<'_>,
+    history: CallHistory<'_>,
+    tool: &dyn Tool,
+    arguments: &Value,
+    hook: HookDecision,
 ) -> ApprovalDecision {
     let (definition, approve) = (tool.definition(), run.policy.approve);
     let decided = run.approvals.decide(&definition.name, arguments);
     let never = tool.repeat() == RetrySafety::Never;
-    let policy = run.policy.judge(definition.category, never).with_rules(decided, approve);
+    let policy = run.policy.judge(definition.category, never).allowed_by_hook(hook);
+    let policy = policy.with_rules(decided, approve);
     let Some(review) = &run.session().review else { return policy };
     match review.judge(&definition.name, definition.category, history.calls) {
         ReviewRuling::Allowed => policy,

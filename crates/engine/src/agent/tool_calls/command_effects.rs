@@ -42,10 +42,21 @@ pub(crate) async fn perform(
     let mut called = CallRecord::plain(within(left_ms, context, tool.perform(prepared, context)).await);
     restore(&mut called, protected.as_ref(), &context.workspace).await;
     if !context.workspace.is_unchanged() {
-        called.output.changed = watching(&context.workspace, Workspace::scan_changes).await;
-        called.output.directories = context.workspace.take_directory_changes().into();
+        record_changes(&mut called.output, &context.workspace).await;
     }
     called
+}
+
+/// Adds what changed in the workspace since the last scan to the result of a command.
+async fn record_changes(output: &mut ToolOutput, workspace: &Arc<Workspace>) {
+    let scan = |workspace: &Workspace| {
+        let changed = workspace.scan_changes();
+        let versions = workspace.versions_of(&changed);
+        (changed, versions)
+    };
+    (output.changed, output.effects.versions) = watching(workspace, scan).await;
+    output.effects.directories = workspace.take_directory_changes();
+    output.effects.modes = workspace.take_mode_changes();
 }
 
 /// Restores protected files that a command changed, and adds a note to the output.
@@ -84,8 +95,7 @@ pub(crate) async fn recover_interrupted(
     if tool.repeat() != RetrySafety::Never {
         return;
     }
-    called.output.changed = watching(workspace, Workspace::scan_changes).await;
-    called.output.directories = workspace.take_directory_changes().into();
+    record_changes(&mut called.output, workspace).await;
     let names: Vec<&str> =
         called.output.changed.iter().map(|change| change.path.as_str()).take(MAX_NAMES).collect();
     if !names.is_empty() {

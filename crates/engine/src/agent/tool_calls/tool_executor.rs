@@ -13,16 +13,17 @@ use fusee_model::CancellationToken;
 use fusee_tools::{CallContext, InterruptedOutcome, PreparedCall, RetrySafety, Secrets, Tool, ToolOutput};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::agent::conversation::sectioned_prompt::Expansion;
 use crate::agent::flow::{ProtectedTests, protected_answer};
 use crate::agent::session::Session;
+use crate::agent::tool_calls::call_hooks;
 use crate::agent::tool_calls::command_effects::{
     perform, recover_interrupted, restore, save_backup, within as within_time,
 };
 use crate::approval::rules::ApprovalRule;
-use crate::approval::{ApprovalQuestion, ApprovalScope, NoAnswer, UserWait};
+use crate::approval::{ASK_USER, ApprovalQuestion, ApprovalScope, NoAnswer, UserWait};
 
 /// The result of a call, as stored in the journal.
 #[derive(Serialize, Deserialize)]
@@ -99,6 +100,7 @@ impl ToolExecutor<'_> {
                 reason: question.reason.clone(),
             },
         );
+        call_hooks::notify(self, &question).await?;
         let wait = UserWait {
             engine: &**self.engine,
             branch: self.branch,
@@ -129,8 +131,53 @@ impl ToolExecutor<'_> {
         Ok(self.engine.step(step, async move { called }).await?.split())
     }
 
-    /// Executes the call.
+    /// Executes the call, and asks the user what it asks on the way.
     pub(crate) async fn make(
+        &self,
+        call_id: &str,
+        tool: &Arc<dyn Tool>,
+        arguments: Value,
+    ) -> Result<(CallRecord, StepMeta), RunAborted> {
+        let (mut made, mut tool) = (self.make_once(call_id, tool, arguments).await?, Arc::clone(tool));
+        while made.0.output.asks_user {
+            let answer = self.ask_text(call_id, &made.0.output.content).await?;
+            let Some(rest) = tool.answered(call_id, answer.clone()) else { break };
+            let duration_ms = made.1.duration_ms;
+            made = self.make_once(call_id, &rest, json!({ "answer": answer })).await?;
+            made.1.duration_ms += duration_ms;
+            tool = rest;
+        }
+        Ok(made)
+    }
+
+    /// Asks the user a question of a running call; `None` if nobody answers.
+    async fn ask_text(&self, call_id: &str, question: &str) -> Result<Option<String>, RunAborted> {
+        let arguments = json!({ "question": question });
+        let (name, reason) = (ASK_USER.to_owned(), "a server has a question".to_owned());
+        let asked = Event::ApprovalRequested {
+            call_id: call_id.to_owned(),
+            name,
+            arguments: arguments.clone(),
+            reason,
+        };
+        self.engine.emit(self.branch, asked);
+        let wait = UserWait {
+            engine: &**self.engine,
+            branch: self.branch,
+            call_id,
+            limit: Duration::from_secs(self.session.limits.approval_timeout_s),
+            cancel: self.cancel,
+        };
+        let ask = async { self.session.approval.approver.ask_user(question).await };
+        let answer = wait.text(ASK_USER, arguments, ask).await?.ok().flatten();
+        let (approved, reason) =
+            (answer.is_some(), answer.clone().or_else(|| Some("nobody answered".to_owned())));
+        let resolved = Event::ApprovalResolved { call_id: call_id.to_owned(), approved, reason };
+        self.engine.emit(self.branch, resolved);
+        Ok(answer)
+    }
+
+    async fn make_once(
         &self,
         call_id: &str,
         tool: &Arc<dyn Tool>,
@@ -261,9 +308,10 @@ fn to_value(value: &impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }
 
-/// Removes known secrets from the output of a tool.
+/// Removes known secrets from the output of a tool and from the versions of files stored with it.
 fn clean(secrets: &Secrets, mut output: ToolOutput) -> ToolOutput {
     secrets.remove_from(&mut output.content);
+    output.effects.versions.iter_mut().for_each(|version| version.withhold(secrets));
     output
 }
 

@@ -1,4 +1,4 @@
-//! Front matter of a SKILL.md: lines of YAML between two lines of dashes, of which two fields are used.
+//! Front matter of a Markdown file: lines of YAML between two lines of dashes, of which single fields are used.
 
 /// Front matter at the top of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,8 +25,16 @@ impl<'a> FrontMatter<'a> {
     }
 }
 
+/// Splits a text into the lines of its front matter, which may be none, and its body.
+pub fn split(text: &str) -> (&str, &str) {
+    match FrontMatter::of(text) {
+        FrontMatter::Fields { fields, body } => (fields, body),
+        FrontMatter::Open | FrontMatter::Nothing => ("", text),
+    }
+}
+
 /// Returns a field: `name: words`, optionally quoted or continued on indented lines.
-pub(super) fn field(fields: &str, name: &str) -> Option<String> {
+pub fn field(fields: &str, name: &str) -> Option<String> {
     let mut lines = fields.lines();
     let first = lines.find_map(|line| line.strip_prefix(name)?.trim_start().strip_prefix(':'))?.trim();
     // `>` and `|` only mean that the value follows on the next lines.

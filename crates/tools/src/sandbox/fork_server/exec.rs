@@ -24,6 +24,8 @@ pub(crate) struct Descriptors {
     pub(crate) directory: OwnedFd,
     /// If there is none, standard input is empty.
     pub(crate) input: Option<OwnedFd>,
+    /// Standard error, if it is separate from the output. Only a command with an input has it.
+    pub(crate) errors: Option<OwnedFd>,
     /// The namespaces of its namespace sandbox.
     pub(crate) handles: Option<NamespaceHandles>,
     /// The Landlock ruleset of its Landlock sandbox.
@@ -40,7 +42,7 @@ impl Descriptors {
             DecodedConfinement::Namespaces(entrance) => {
                 let (mounts, messages) = (received.next()?, received.next()?);
                 let network = match entrance.network {
-                    Network::Own => Some(received.next()?),
+                    Network::Own | Network::Hosts => Some(received.next()?),
                     Network::Machine => None,
                 };
                 let ruleset = match entrance.layers {
@@ -54,7 +56,8 @@ impl Descriptors {
             DecodedConfinement::Landlock(_) => Some(received.next()?),
             DecodedConfinement::Unsandboxed | DecodedConfinement::Namespaces(_) => None,
         };
-        Some(Self { control, output, directory, input: received.next(), handles, ruleset })
+        let (input, errors) = (received.next(), received.next());
+        Some(Self { control, output, directory, input, errors, handles, ruleset })
     }
 }
 
@@ -114,5 +117,5 @@ fn take_streams(descriptors: &Descriptors) -> io::Result<()> {
         process::duplicate_to(input.as_fd(), 0)?;
     }
     process::duplicate_to(descriptors.output.as_fd(), 1)?;
-    process::duplicate_to(descriptors.output.as_fd(), 2)
+    process::duplicate_to(descriptors.errors.as_ref().unwrap_or(&descriptors.output).as_fd(), 2)
 }

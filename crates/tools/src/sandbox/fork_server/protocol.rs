@@ -19,9 +19,9 @@ use crate::sandbox::policy::{CreatedPathAction, Network, Owner, Policy};
 /// Maximum size of a message. The kernel takes at most 128 KB per argument, which leaves 64 KB for the
 /// environment.
 pub(crate) const MAX_MESSAGE: usize = 192 * 1024;
-/// Maximum number of descriptors of a message: control, output, working directory, input, and the three
-/// namespaces and the Landlock ruleset of a namespace sandbox.
-pub(crate) const MAX_DESCRIPTORS: usize = 8;
+/// Maximum number of descriptors of a message: control, output, working directory, input, errors, and the
+/// three namespaces and the Landlock ruleset of a namespace sandbox.
+pub(crate) const MAX_DESCRIPTORS: usize = 9;
 /// Maximum number of protected paths in a policy; each is one byte in messages.
 pub(crate) const MAX_GUARDED: usize = 240;
 
@@ -155,7 +155,7 @@ fn push_marks(
     paths: &[(&Path, CreatedPathAction)],
 ) -> Result<(), SpecError> {
     let count = u8::try_from(paths.len()).map_err(|_| SpecError::TooLong)?;
-    message.extend([room | u8::from(network == Network::Own) << 1 | u8::from(owner.is_some()) << 2, count]);
+    message.extend([room | u8::from(network.is_own()) << 1 | u8::from(owner.is_some()) << 2, count]);
     let owner = owner.map_or([0, 0], |owner| [owner.user, owner.group]);
     message.extend(owner.iter().flat_map(|number| number.to_le_bytes()));
     for (_, made) in paths {

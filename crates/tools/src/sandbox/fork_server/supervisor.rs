@@ -131,9 +131,9 @@ fn run_command(
     let shell = ExecProgram::new(c"/bin/sh", &[c"sh", c"-c", spec.command], &spec.environment);
     let start = process::start(|| exec::become_command(spec, &descriptors, &shell));
     started();
-    let Descriptors { control, output, directory, input, handles, ruleset } = descriptors;
+    let Descriptors { control, output, directory, input, errors, handles, ruleset } = descriptors;
     // The reader sees end-of-file on the output only when the command's own copies are the last ones.
-    drop((output, directory, input, handles, ruleset));
+    drop((output, directory, input, errors, handles, ruleset));
     let command = match start {
         Ok(command) => command,
         Err(error) => {

@@ -27,7 +27,7 @@ pub(crate) fn hold(fencing: &LandlockConfinement<'_>, ruleset: BorrowedFd<'_>) -
     give_up_privileges(fencing.owner).map_err(SetupStep::Privileges.failed())?;
     landlock::restrict(ruleset).map_err(SetupStep::Fence.failed())?;
     let sockets = match fencing.network {
-        Network::Own => AllowedSockets::Pairs,
+        Network::Own | Network::Hosts => AllowedSockets::Pairs,
         Network::Machine => AllowedSockets::PairsAndNetwork,
     };
     namespaces::filter_calls(&seccomp::filter(sockets)).map_err(SetupStep::Filter.failed())

@@ -22,7 +22,7 @@ pub(crate) fn around_room(policy: &Policy) -> io::Result<Option<OwnedFd>> {
     let Ok(version) = usable_version() else { return Ok(None) };
     let scope = match policy.network {
         // The namespaces already confine signals and abstract sockets.
-        Network::Own => LandlockScope::Files,
+        Network::Own | Network::Hosts => LandlockScope::Files,
         Network::Machine => LandlockScope::FilesAndSignals,
     };
     let ruleset = Ruleset::new(version, scope)?;

@@ -11,7 +11,9 @@ use std::sync::Arc;
 
 use rustix::net::SendFlags;
 use tokio::sync::OnceCell;
+use tokio::task::AbortHandle;
 
+use crate::host_proxy::HostProxy;
 use crate::sandbox::ForkServer;
 use crate::sandbox::command_handle::{CommandFailure, MAX_ANSWER};
 use crate::sandbox::error::{SandboxError, SetupStep};
@@ -27,6 +29,8 @@ use crate::sandbox::protected_paths::repository_watch::RepositoryWatch;
 #[derive(Debug)]
 pub struct NamespaceSandbox {
     policy: Policy,
+    /// Through which commands reach named hosts, if they may.
+    proxy: Option<Arc<HostProxy>>,
     repositories: Option<Arc<RepositoryWatch>>,
     standing: OnceCell<BuiltSandbox>,
 }
@@ -47,6 +51,20 @@ pub(crate) struct BuiltSandbox {
     users: UserNamespace,
     /// Protected paths that did not exist, by their index in the policy.
     absent: Vec<usize>,
+    proxy: Option<ProxyTask>,
+}
+
+/// The proxy of a sandbox at work; it ends with the sandbox.
+#[derive(Debug)]
+struct ProxyTask {
+    port: u16,
+    task: AbortHandle,
+}
+
+impl Drop for ProxyTask {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
 }
 
 impl NamespaceSandbox {
@@ -54,7 +72,19 @@ impl NamespaceSandbox {
     #[must_use]
     pub fn new(policy: Policy) -> Self {
         let repositories = policy.workspace().map(|root| Arc::new(RepositoryWatch::over(root.to_owned())));
-        Self { policy, repositories, standing: OnceCell::new() }
+        Self { policy, proxy: None, repositories, standing: OnceCell::new() }
+    }
+
+    /// Lets commands reach hosts through a proxy; for a policy with [`Network::Hosts`].
+    #[must_use]
+    pub fn with_proxy(self, proxy: Arc<HostProxy>) -> Self {
+        Self { proxy: Some(proxy), ..self }
+    }
+
+    /// The proxy through which commands reach named hosts.
+    #[must_use]
+    pub fn proxy(&self) -> Option<&Arc<HostProxy>> {
+        self.proxy.as_ref()
     }
 
     /// Watches for repositories in the workspace.
@@ -76,7 +106,7 @@ impl NamespaceSandbox {
 
     /// The sandbox, set up if it is not yet. After a failure the next command tries again.
     pub(crate) async fn built(&self, fork_server: &ForkServer) -> Result<&BuiltSandbox, CommandFailure> {
-        self.standing.get_or_try_init(|| ask_for(&self.policy, fork_server)).await
+        self.standing.get_or_try_init(|| ask_for(&self.policy, self.proxy.as_ref(), fork_server)).await
     }
 
     /// Protected paths that did not exist when the sandbox was created; none before that.
@@ -95,6 +125,18 @@ impl NamespaceSandbox {
 }
 
 impl BuiltSandbox {
+    /// Variables that lead programs to the proxy.
+    pub(crate) fn proxy_variables(&self) -> Vec<(String, String)> {
+        let Some(ProxyTask { port, .. }) = &self.proxy else { return Vec::new() };
+        let proxy = format!("http://127.0.0.1:{port}");
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let names = ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"];
+        let own = ["no_proxy", "NO_PROXY"].map(|name| pair(name, "localhost,127.0.0.1,::1"));
+        // Node uses these variables only if it is told to.
+        let node = pair("NODE_USE_ENV_PROXY", "1");
+        names.iter().map(|name| pair(name, &proxy)).chain(own).chain([node]).collect()
+    }
+
     pub(crate) fn users(&self) -> UserNamespace {
         self.users
     }
@@ -116,7 +158,11 @@ impl BuiltSandbox {
     }
 }
 
-async fn ask_for(policy: &Policy, fork_server: &ForkServer) -> Result<BuiltSandbox, CommandFailure> {
+async fn ask_for(
+    policy: &Policy,
+    proxy: Option<&Arc<HostProxy>>,
+    fork_server: &ForkServer,
+) -> Result<BuiltSandbox, CommandFailure> {
     if policy.guarded.len() > protocol::MAX_GUARDED {
         let words = format!("the policy has more than {} protected paths", protocol::MAX_GUARDED);
         return Err(CommandFailure::NotConfined(words));
@@ -124,27 +170,48 @@ async fn ask_for(policy: &Policy, fork_server: &ForkServer) -> Result<BuiltSandb
     let message = protocol::encode_room(policy)
         .map_err(|error| CommandFailure::NotConfined(format!("the policy cannot be encoded: {error}")))?;
     let (answer, descriptors) = fork_server.ask(&message).await?;
-    read_answer(policy, &answer, descriptors)
+    let (built, listener) = read_answer(policy, &answer, descriptors)?;
+    let proxy = match (proxy, listener) {
+        (Some(proxy), Some(listener)) => Some(ProxyTask::start(Arc::clone(proxy), listener)?),
+        _ => None,
+    };
+    Ok(BuiltSandbox { proxy, ..built })
+}
+
+impl ProxyTask {
+    fn start(proxy: Arc<HostProxy>, listener: OwnedFd) -> Result<Self, CommandFailure> {
+        let listener = std::net::TcpListener::from(listener);
+        listener.set_nonblocking(true)?;
+        let port = listener.local_addr()?.port();
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        Ok(Self { port, task: tokio::spawn(proxy.serve(listener)).abort_handle() })
+    }
 }
 
 fn read_answer(
     policy: &Policy,
     answer: &[u8],
     descriptors: Vec<OwnedFd>,
-) -> Result<BuiltSandbox, CommandFailure> {
+) -> Result<(BuiltSandbox, Option<OwnedFd>), CommandFailure> {
     let mut descriptors = descriptors.into_iter();
     let first = (descriptors.next(), descriptors.next());
-    let network = if policy.network == Network::Own { descriptors.next() } else { None };
-    match (answer, first, descriptors.next()) {
-        ([1, users, layers, absent @ ..], (Some(mounts), Some(messages)), ruleset)
-            if network.is_some() == (policy.network == Network::Own)
-                && ruleset.is_some() == (*layers == ConfinementLayers::Both as u8) =>
+    let mut next = |expected: bool| if expected { descriptors.next() } else { None };
+    let network = next(policy.network.is_own());
+    let has_ruleset = answer.get(2) == Some(&(ConfinementLayers::Both as u8));
+    let (ruleset, listener) = (next(has_ruleset), next(policy.network == Network::Hosts));
+    match (answer, first) {
+        ([1, users, _, absent @ ..], (Some(mounts), Some(messages)))
+            if network.is_some() == policy.network.is_own()
+                && ruleset.is_some() == has_ruleset
+                && listener.is_some() == (policy.network == Network::Hosts) =>
         {
-            Ok(BuiltSandbox {
+            let built = BuiltSandbox {
                 descriptors: NamespaceHandles { mounts, messages, network, ruleset },
                 users: if *users == 0 { UserNamespace::Machine } else { UserNamespace::Own },
                 absent: absent.iter().map(|number| usize::from(*number)).collect(),
-            })
+                proxy: None,
+            };
+            Ok((built, listener))
         }
         ([0, words @ ..], ..) => {
             Err(CommandFailure::NotConfined(String::from_utf8_lossy(words).into_owned()))
@@ -157,18 +224,20 @@ fn read_answer(
 /// afterwards.
 pub(crate) fn make(policy: &Policy, received: Vec<OwnedFd>) {
     let Some(control) = received.into_iter().next() else { return };
-    let attempt = || -> Result<(NamespaceHandles, UserNamespace, Vec<usize>), SandboxError> {
-        let (descriptors, users) = namespaces::leave(policy.network)?;
+    let attempt = || -> Result<(BuiltSandbox, Option<OwnedFd>), SandboxError> {
+        let (descriptors, users, listener) = namespaces::leave(policy.network)?;
         let absent = rootfs::build(policy)?;
         let ruleset = sandbox::around_room(policy).map_err(SetupStep::Fence.failed())?;
-        Ok((NamespaceHandles { ruleset, ..descriptors }, users, absent))
+        let descriptors = NamespaceHandles { ruleset, ..descriptors };
+        Ok((BuiltSandbox { descriptors, users, absent, proxy: None }, listener))
     };
     match attempt() {
-        Ok((descriptors, users, absent)) => {
-            let standing = BuiltSandbox { descriptors, users, absent };
-            let mut answer = vec![1, u8::from(users == UserNamespace::Own), standing.layers() as u8];
+        Ok((standing, listener)) => {
+            let users = u8::from(standing.users == UserNamespace::Own);
+            let mut answer = vec![1, users, standing.layers() as u8];
             answer.extend(standing.absent.iter().filter_map(|number| u8::try_from(*number).ok()));
-            let descriptors: Vec<BorrowedFd<'_>> = standing.descriptors().collect();
+            let listener = listener.as_ref().map(AsFd::as_fd);
+            let descriptors: Vec<BorrowedFd<'_>> = standing.descriptors().chain(listener).collect();
             let _ = send_with_descriptors(&control, &answer, &descriptors, SendFlags::DONTWAIT);
         }
         Err(fault) => {

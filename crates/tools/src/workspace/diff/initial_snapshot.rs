@@ -57,7 +57,8 @@ impl WorkspaceTracker {
             })
             .collect();
         let largest = largest_kept(&found, room);
-        let mut tracker = Self { root, directories: BTreeMap::new(), files: 0, moved: Vec::new() };
+        let mut tracker =
+            Self { root, directories: BTreeMap::new(), files: 0, moved: Vec::new(), modes: Vec::new() };
         let mut first = CopyCollector { room, largest, bytes: 0, copies: InitialSnapshot::default() };
         for (path, stamp, listed) in found {
             let mut files = HashMap::with_capacity(listed.len());

@@ -86,7 +86,8 @@ impl WorkspaceTracker {
             count += files.len();
             directories.insert(path, TrackedDirectory { stamp, files });
         }
-        Some(Self { root: ScanRoot::open(root)?, directories, files: count, moved: Vec::new() })
+        let (root, moved, modes) = (ScanRoot::open(root)?, Vec::new(), Vec::new());
+        Some(Self { root, directories, files: count, moved, modes })
     }
 }
 

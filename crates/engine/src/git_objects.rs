@@ -1,5 +1,5 @@
 //! Reads original content from git by object id, through git itself, which understands every storage format
-//! of a repository. `undo` decides which objects. Nothing in a repository can make this run another program
+//! of a repository. `undo` and `restore` decide which objects. Nothing in a repository can make this run another program
 //! or contact a server.
 
 use std::collections::HashMap;
@@ -9,14 +9,14 @@ use std::process::{ChildStdout, Command, Stdio};
 
 /// Objects read from git.
 #[derive(Debug, Default)]
-pub(super) struct GitObjects {
+pub(crate) struct GitObjects {
     found: HashMap<[u8; 20], Vec<u8>>,
     problem: Option<String>,
 }
 
 impl GitObjects {
     /// The content, or why it is unavailable.
-    pub(super) fn find(&self, id: &[u8; 20]) -> Result<Vec<u8>, String> {
+    pub(crate) fn find(&self, id: &[u8; 20]) -> Result<Vec<u8>, String> {
         match (self.found.get(id), &self.problem) {
             (Some(content), _) => Ok(content.clone()),
             (None, Some(problem)) => Err(format!("its original content is in git, but {problem}")),
@@ -26,7 +26,7 @@ impl GitObjects {
 }
 
 /// Reads all these objects in one batch, up to `most` bytes in total.
-pub(super) fn blobs(directory: &Path, ids: &[[u8; 20]], most: usize) -> GitObjects {
+pub(crate) fn blobs(directory: &Path, ids: &[[u8; 20]], most: usize) -> GitObjects {
     if ids.is_empty() {
         return GitObjects::default();
     }
@@ -37,10 +37,7 @@ pub(super) fn blobs(directory: &Path, ids: &[[u8; 20]], most: usize) -> GitObjec
     objects
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "not a command of a run: git reads its own object store for an undo"
-)]
+#[expect(clippy::disallowed_methods, reason = "not a command of a run: git reads its own object store")]
 fn ask(
     directory: &Path,
     ids: &[[u8; 20]],
@@ -48,7 +45,7 @@ fn ask(
     found: &mut HashMap<[u8; 20], Vec<u8>>,
 ) -> Result<(), String> {
     let mut command = Command::new("git");
-    // A user who may undo the run may read the repository, whoever owns it.
+    // A user who may change the files of the run may read the repository, whoever owns it.
     command.args(["-c", "safe.directory=*", "cat-file", "--batch"]).current_dir(directory);
     for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR"] {
         command.env_remove(name);
@@ -90,7 +87,7 @@ fn answer(output: &mut BufReader<ChildStdout>, left: &mut usize) -> Result<Optio
     }
     let size = line.trim_end().rsplit_once(' ').and_then(|(_, size)| size.parse::<usize>().ok());
     let Some(size) = size else { return Ok(None) };
-    *left = left.checked_sub(size).ok_or("there is too much to restore at once; undo again")?;
+    *left = left.checked_sub(size).ok_or("there is too much to restore at once")?;
     let mut content = vec![0; size + 1];
     output.read_exact(&mut content).map_err(failed)?;
     content.pop();

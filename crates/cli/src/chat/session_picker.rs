@@ -1,0 +1,66 @@
+//! `/sessions`: a list of the conversations in this directory, chosen with the arrow keys and enter.
+
+use crossterm::event::{KeyCode, KeyEvent};
+
+/// Entries that are visible at once.
+const VISIBLE: usize = 10;
+
+/// A conversation that can be continued.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PickerEntry {
+    /// Its newest run.
+    pub(crate) run: String,
+    /// Its row in the list.
+    pub(crate) text: String,
+}
+
+/// The list and the chosen entry.
+#[derive(Debug)]
+pub(crate) struct SessionPicker {
+    pub(crate) entries: Vec<PickerEntry>,
+    pub(crate) selected: usize,
+}
+
+/// What a key does to the list.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum PickerEnd {
+    /// It stays open.
+    GoesOn,
+    /// The conversation of this run is continued.
+    Take(String),
+    /// Nothing is chosen.
+    Abandon,
+}
+
+impl SessionPicker {
+    /// A list whose first entry is chosen.
+    pub(crate) fn new(entries: Vec<PickerEntry>) -> Self {
+        Self { entries, selected: 0 }
+    }
+
+    /// Handles a key.
+    pub(crate) fn key(&mut self, key: KeyEvent) -> PickerEnd {
+        let last = self.entries.len().saturating_sub(1);
+        match key.code {
+            KeyCode::Up | KeyCode::Char('k') => self.selected = self.selected.saturating_sub(1),
+            KeyCode::Down | KeyCode::Char('j') => self.selected = (self.selected + 1).min(last),
+            KeyCode::PageUp => self.selected = self.selected.saturating_sub(VISIBLE),
+            KeyCode::PageDown => self.selected = (self.selected + VISIBLE).min(last),
+            KeyCode::Home => self.selected = 0,
+            KeyCode::End => self.selected = last,
+            KeyCode::Enter => {
+                let chosen = self.entries.get(self.selected);
+                return chosen.map_or(PickerEnd::Abandon, |entry| PickerEnd::Take(entry.run.clone()));
+            }
+            KeyCode::Esc | KeyCode::Char('q') => return PickerEnd::Abandon,
+            _ => {}
+        }
+        PickerEnd::GoesOn
+    }
+
+    /// The visible entries: those around the chosen one.
+    pub(crate) fn window(&self) -> std::ops::Range<usize> {
+        let first = self.selected.saturating_sub(VISIBLE - 1);
+        first..self.entries.len().min(first + VISIBLE)
+    }
+}

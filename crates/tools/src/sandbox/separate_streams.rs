@@ -1,0 +1,62 @@
+//! Commands whose standard error is read apart from their output, as the protocol of hooks needs it.
+//! `command_handle` runs them.
+
+use std::future::Future;
+use std::io;
+
+use rustix::pipe::PipeFlags;
+use tokio::net::unix::pipe;
+use tokio_util::sync::CancellationToken;
+
+use super::command_handle::{CommandStreams, memfd_with};
+use super::{CommandFailure, CommandRequest, FinishedCommand, ForkServer};
+
+/// Size of the read buffer in bytes.
+const PIECE: usize = 16 * 1024;
+
+impl ForkServer {
+    /// Like [`Self::run`], with standard error passed to `errors` and not to `output`.
+    pub async fn run_with_errors(
+        &self,
+        request: CommandRequest<'_>,
+        output: impl FnMut(&[u8]),
+        errors: impl FnMut(&[u8]),
+        stop: impl Future<Output = ()>,
+    ) -> Result<FinishedCommand, CommandFailure> {
+        let (ours, theirs) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from)?;
+        let input = memfd_with(request.input.unwrap_or_default())?;
+        let streams = CommandStreams { input: Some(input), errors: Some(theirs) };
+        let reader = pipe::Receiver::from_owned_fd(ours)?;
+        let ended = CancellationToken::new();
+        let run = async {
+            let result = self.run_watched(request, streams, output, stop).await;
+            ended.cancel();
+            result
+        };
+        let (result, ()) = tokio::join!(run, read(&reader, errors, &ended));
+        result
+    }
+}
+
+/// Reads until the end of the stream, or until the command has ended and nothing is left in the pipe: a process
+/// that escaped could keep the other end open.
+async fn read(pipe: &pipe::Receiver, mut errors: impl FnMut(&[u8]), ended: &CancellationToken) {
+    let mut buffer = vec![0u8; PIECE];
+    loop {
+        tokio::select! {
+            biased;
+            ready = pipe.readable() => if ready.is_err() { return },
+            () = ended.cancelled() => {}
+        }
+        match pipe.try_read(&mut buffer) {
+            Ok(0) => return,
+            Ok(length) => errors(&buffer[..length]),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                if ended.is_cancelled() {
+                    return;
+                }
+            }
+            Err(_) => return,
+        }
+    }
+}
