@@ -9,7 +9,7 @@ WORKDIR /src
 COPY . .
 ARG FUSEE_COMMIT
 ENV FUSEE_COMMIT=${FUSEE_COMMIT}
-RUN cargo build --release --locked --package fusee-cli
+RUN cargo build --release --locked --package fusee-cli --features restate
 
 FROM debian:bookworm-slim
 RUN apt-get update \

@@ -14,6 +14,9 @@ use crate::{Outcome, prerequisites, root, step, target_dir};
 /// Not optimised: it packs a few files.
 const CARGO_DEB: &[&str] = &["cargo-deb", "--version", "3.8.0", "--debug", "--no-default-features"];
 
+/// Features of released binaries beyond the default ones.
+const RELEASE_FEATURES: &[&str] = &["--features", "restate"];
+
 /// Files that are packed beside the binary.
 const TEXTS: [&str; 4] = ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "CHANGELOG.md"];
 
@@ -72,6 +75,7 @@ impl Build {
         // The documented way to install, so that it is tested with every package.
         let place = self.target_dir.join("installed").display().to_string();
         let args = ["install", "--path", "crates/cli", "--locked", "--force", "--no-track", "--root", &place];
+        let args = [&args[..], RELEASE_FEATURES].concat();
         self.run("cargo install", step::cargo().as_ref(), &args, &root())?;
         let binary = self.target_dir.join("installed/bin/fusee");
         let name = format!("fusee-{}-{}", env!("CARGO_PKG_VERSION"), self.target);
@@ -173,7 +177,7 @@ fn newest_glibc(binary: &Path) -> Result<String, String> {
 fn third_party_licenses() -> Result<String, String> {
     let args =
         ["tree", "-p", "fusee-cli", "-e", "normal", "--prefix", "none", "--format", "{p}|{l}", "--locked"];
-    let tree = output(&step::cargo(), &args)?;
+    let tree = output(&step::cargo(), &[&args[..], RELEASE_FEATURES].concat())?;
     let crates: BTreeSet<&str> =
         tree.lines().map(|line| line.trim_end_matches(" (*)")).filter(|line| !line.contains(" (/")).collect();
     let registry = prerequisites::cargo_home().join("registry/src");

@@ -14,6 +14,8 @@ pub(crate) mod demo;
 pub(crate) mod detach;
 pub(crate) mod docs;
 pub(crate) mod doctor;
+#[cfg(feature = "restate")]
+pub(crate) mod engine;
 pub(crate) mod fmt;
 pub(crate) mod fork;
 pub(crate) mod init;
@@ -69,6 +71,12 @@ pub(crate) enum Command {
     Replay(replay::ReplayArgs),
     #[cfg(feature = "serve")]
     Serve(serve::ServeArgs),
+    #[cfg(feature = "restate")]
+    Pull(engine::pull::PullArgs),
+    #[cfg(feature = "restate")]
+    Worker(engine::worker::WorkerArgs),
+    #[cfg(feature = "restate")]
+    DevEngine(engine::dev_engine::DevEngineArgs),
     Prompt(prompt::PromptArgs),
     Templates(templates::TemplatesArgs),
     Workflows(workflows::WorkflowsArgs),
@@ -115,6 +123,10 @@ impl Command {
             Self::Mcp(_) => ToolUse::Run,
             #[cfg(feature = "acp")]
             Self::Acp(_) => ToolUse::Run,
+            #[cfg(feature = "restate")]
+            Self::Worker(_) => ToolUse::Run,
+            #[cfg(feature = "restate")]
+            Self::Pull(_) | Self::DevEngine(_) => ToolUse::None,
             Self::Doctor(_) => ToolUse::Probed,
             Self::Attach(_)
             | Self::Cancel(_)
@@ -158,10 +170,13 @@ impl Command {
 
     /// Whether the command answers requests while runs work.
     pub(crate) fn serves(&self) -> bool {
-        #[cfg(feature = "serve")]
-        return matches!(self, Self::Serve(_));
-        #[cfg(not(feature = "serve"))]
-        false
+        match self {
+            #[cfg(feature = "serve")]
+            Self::Serve(_) => true,
+            #[cfg(feature = "restate")]
+            Self::Worker(_) => true,
+            _ => false,
+        }
     }
 }
 
@@ -195,10 +210,16 @@ impl Command {
             Self::Fork(args) => Box::pin(fork::fork(args, process)).await,
             Self::Adopt(args) => adopt::adopt(&args, process),
             Self::Runs(args) => runs::runs(args, process).await,
-            Self::Show(args) => show::show(&args, process),
+            Self::Show(args) => show::show(&args, process).await,
             Self::Replay(args) => replay::replay(args, process).await,
             #[cfg(feature = "serve")]
             Self::Serve(args) => Box::pin(serve::serve(args, process)).await,
+            #[cfg(feature = "restate")]
+            Self::Pull(args) => Box::pin(engine::pull::pull(&args, process)).await,
+            #[cfg(feature = "restate")]
+            Self::Worker(args) => Box::pin(engine::worker::worker(args, process)).await,
+            #[cfg(feature = "restate")]
+            Self::DevEngine(args) => engine::dev_engine::dev_engine(&args, process).await,
             Self::Prompt(args) => prompt::prompt(&args, process),
             Self::Templates(args) => templates::templates(args, process),
             Self::Workflows(args) => workflows::workflows(&args, process),

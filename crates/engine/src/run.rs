@@ -145,6 +145,16 @@ impl RunHandle {
         self.embedded.run()
     }
 
+    /// A run that another process works on. `copy` receives its entries; `work` ends with it, and passes on that
+    /// `cancel` was cancelled.
+    pub fn followed(
+        copy: Arc<SqliteRun>,
+        cancel: CancellationToken,
+        work: tokio::task::JoinHandle<Result<TaskOutcome, RunAborted>>,
+    ) -> Self {
+        Self { embedded: copy, cancel, progress: Arc::default(), work }
+    }
+
     /// Subscribes to the events from now on. All subscribers see the same events.
     pub fn events(&self) -> EventStream {
         self.embedded.events()

@@ -167,6 +167,16 @@ impl Broadcast {
         JournalError::Failed { path: self.path.clone(), cause: "the writer thread has ended".to_owned() }
     }
 
+    /// Publishes everything up to number `last`, which another process recorded: subscribers read it from the
+    /// journal.
+    pub(crate) fn advance(&self, last: u64) {
+        let mut state = self.state.lock();
+        state.next_seq = state.next_seq.max(last + 1);
+        state.forgotten_to = state.forgotten_to.max(last);
+        drop(state);
+        self.wake.notify_waiters();
+    }
+
     /// Publishes a delta immediately.
     pub(crate) fn pass(&self, task: &Branch, ts_ms: i64, delta: EventDelta) {
         let bytes = delta.text().len();

@@ -88,6 +88,12 @@ pub enum JournalError {
     /// A run of this name already exists.
     #[error("run id `{0}` already exists")]
     RunExists(String),
+    /// The system that records the run did not take a batch, or has lost the run.
+    #[error("{cause}")]
+    Relay {
+        /// Why not.
+        cause: String,
+    },
     /// Any other SQLite error.
     #[error("the journal {} failed: {cause}", path.display())]
     Failed {

@@ -16,8 +16,8 @@ use crate::ops::WriteOp;
 use crate::reader::Reader;
 use crate::writer::{QueueSlot, Writer};
 use crate::{
-    Branch, Clock, EventRecord, GcReport, JournalError, OwnerKey, Ownership, RunId, RunStatus, StepKey,
-    StepKind, gc, ops, owner, schema,
+    Branch, Clock, EventRecord, GcReport, JournalError, OutgoingBatch, OwnerKey, Ownership, Relay, RunId,
+    RunStatus, StepKey, StepKind, gc, ops, owner, schema,
 };
 
 /// The report of a run is among this many of its last events: only its end and what a resume adds follow.
@@ -45,11 +45,13 @@ pub struct JournalOptions {
     pub rescue: Option<PathBuf>,
     /// Key of the user, whose journal a new one is.
     pub owner: Option<OwnerKey>,
+    /// Who records each batch of a run before it is committed here.
+    pub relay: Option<Relay>,
 }
 
 impl Default for JournalOptions {
     fn default() -> Self {
-        Self { durability: Durability::Process, max_bytes: 1 << 30, rescue: None, owner: None }
+        Self { durability: Durability::Process, max_bytes: 1 << 30, rescue: None, owner: None, relay: None }
     }
 }
 
@@ -63,6 +65,7 @@ struct Inner {
     max_bytes: u64,
     durability: Durability,
     writer: Option<Writer>,
+    relay: Option<Relay>,
     reader: Mutex<Option<Reader>>,
     marks: Arc<Marks>,
 }
@@ -131,6 +134,7 @@ impl Journal {
             max_bytes: options.max_bytes,
             durability: options.durability,
             writer: Some(writer),
+            relay: options.relay,
             reader: Mutex::new(None),
             marks,
         }));
@@ -147,6 +151,7 @@ impl Journal {
             max_bytes: u64::MAX,
             durability: Durability::Process,
             writer: None,
+            relay: None,
             reader: Mutex::new(Some(reader)),
             marks: Arc::new(Marks::open_to_read(path)),
         })))
@@ -440,6 +445,17 @@ impl Journal {
             return Err(JournalError::ReadOnly { path: self.0.path.clone(), cause });
         };
         writer.reserve_slot().await
+    }
+
+    /// Commits a batch that its relay has recorded, and lets the run continue.
+    pub async fn commit_relayed(&self, batch: OutgoingBatch) -> Result<(), JournalError> {
+        self.reserve_slot().await?.commit(batch.0);
+        Ok(())
+    }
+
+    /// Who records each batch before it is committed here.
+    pub(crate) fn relay(&self) -> Option<&Relay> {
+        self.0.relay.as_ref()
     }
 
     pub(crate) fn read<T>(

@@ -1,11 +1,14 @@
 //! The rows of a journal: write operations (`WriteOp`) and the SQL statements that execute them.
 
 use rusqlite::{Connection, TransactionBehavior, params};
+use serde::{Deserialize, Serialize};
 
 use crate::blob::Hash;
 use crate::{Branch, RunId, RunStatus, StepKey, StepKind, checksum};
 
 /// One row to write, already encoded.
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case")]
 pub(crate) enum WriteOp {
     Intent {
         key: StepKey,
@@ -40,6 +43,8 @@ pub(crate) enum WriteOp {
         body: String,
     },
     Content {
+        /// Follows from the text.
+        #[serde(skip)]
         hash: Hash,
         text: String,
     },

@@ -15,11 +15,12 @@ use self::pending_writes::PendingWrites;
 use crate::broadcast::Broadcast;
 use crate::lock::RunLock;
 use crate::ops::WriteOp;
+use crate::relay;
 use crate::subscription::EventStream;
-use crate::writer::QueueSlot;
+use crate::writer::{Batch, Commit, QueueSlot};
 use crate::{
-    Branch, Divergence, Event, Journal, JournalError, RunAborted, RunId, RunStatus, StepKey, StepRequest,
-    StepRow,
+    Branch, Divergence, Event, Journal, JournalError, OutgoingBatch, RunAborted, RunId, RunStatus, StepKey,
+    StepRequest, StepRow,
 };
 
 mod fan_out;
@@ -281,10 +282,45 @@ impl SqliteRun {
     async fn commit(&self) -> Result<(), RunAborted> {
         self.check_active()?;
         if !self.state.lock().pending.is_empty() {
-            let place = self.journal.reserve_slot().await?;
-            self.submit(place);
+            match self.journal.relay() {
+                None => self.submit(self.journal.reserve_slot().await?),
+                Some(relay) => {
+                    let place = relay.reserve().await?;
+                    let mut state = self.state.lock();
+                    if let Some(batch) = state.pending.batch(&self.hub) {
+                        place.send(OutgoingBatch(batch));
+                    }
+                }
+            }
         }
         Ok(self.hub.all_settled().await?)
+    }
+
+    /// Adds a batch that another process recorded, in the form of [`OutgoingBatch::encode`], and publishes its
+    /// events. Returns the final status if the batch contains it.
+    pub async fn apply(&self, encoded: &str) -> Result<Option<RunStatus>, JournalError> {
+        let ops = relay::decode(encoded)
+            .map_err(|error| JournalError::damaged(self.journal.path(), &error.to_string()))?;
+        let place = self.journal.reserve_slot().await?;
+        let (mut last, mut ended) = (0, None);
+        for op in &ops {
+            match op {
+                WriteOp::Event { seq, .. } => last = last.max(*seq),
+                WriteOp::Status { status, .. } => ended = Some(*status),
+                _ => {}
+            }
+        }
+        self.hub.submit(0);
+        place.commit(Batch { ops, commit: Commit::new(Arc::clone(&self.hub), Vec::new()) });
+        self.hub.all_settled().await?;
+        self.hub.advance(last);
+        Ok(ended)
+    }
+
+    /// Ends the events of a run that another process works on, and releases its lock.
+    pub fn close(&self) {
+        self.hub.close();
+        self.unlock();
     }
 
     fn submit(&self, place: QueueSlot<'_>) {

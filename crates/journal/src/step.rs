@@ -91,7 +91,7 @@ impl fmt::Display for StepKind {
 }
 
 /// Position of a step within its run.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct StepKey {
     /// Branch the step belongs to.
     pub branch: Branch,

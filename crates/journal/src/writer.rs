@@ -61,7 +61,7 @@ impl Commit {
         Self { hub, events, settled: false }
     }
 
-    fn settle(mut self, result: Result<(), JournalError>) {
+    pub(crate) fn settle(mut self, result: Result<(), JournalError>) {
         self.settled = true;
         self.hub.settle(std::mem::take(&mut self.events), result);
     }
@@ -202,6 +202,13 @@ impl<'a> QueueSlot<'a> {
         }
         self.enter(&mut queue, Request::Batch(batch));
         None
+    }
+
+    /// Submits a batch and commits it on this thread if the writer is idle. The caller must hold no locks.
+    pub(crate) fn commit(self, batch: Batch) {
+        if let Some(turn) = self.submit(batch) {
+            turn.commit();
+        }
     }
 
     /// Submits a job to the writer thread.

@@ -35,6 +35,11 @@ use crate::ui::{self, EventSource, JsonLines, PlainUi, RunHeader, Ui, UiOptions,
 /// At a terminal, a line answers the oldest open question; without one it is a message to the model, which stops the turn
 /// and goes on with it. `/stop` stops the turn, `/cancel` ends the run. ctrl-c, ctrl-d and `/detach` leave; the run goes
 /// on. From a pipe, each line answers one question, in order.
+#[cfg_attr(feature = "restate", doc = "")]
+#[cfg_attr(
+    feature = "restate",
+    doc = "With --engine, all events of the run are shown from its beginning, nothing is read from stdin, and ctrl-c cancels the run."
+)]
 #[derive(Args)]
 pub(crate) struct AttachArgs {
     /// Run id, a unique prefix of it, `last` or `last~N` [default: the newest run that a process works on]
@@ -45,10 +50,17 @@ pub(crate) struct AttachArgs {
     json: bool,
     #[command(flatten)]
     place: DirectoryFlag,
+    #[cfg(feature = "restate")]
+    #[command(flatten)]
+    engine: crate::config::flags::EngineFlags,
 }
 
 /// Runs the command.
 pub(crate) async fn attach(args: AttachArgs, process: &Process) -> Result<ExitStatus, CliError> {
+    #[cfg(feature = "restate")]
+    if args.engine.engine.is_some() {
+        return super::engine::attach::follow(&args.engine, args.run.as_deref(), args.json, process).await;
+    }
     let environment = &process.environment;
     let project = Project::find(args.place.directory.as_deref(), environment)?;
     let journal = project.journal_with_runs()?;

@@ -31,10 +31,17 @@ pub(crate) struct CancelArgs {
     run: String,
     #[command(flatten)]
     place: DirectoryFlag,
+    #[cfg(feature = "restate")]
+    #[command(flatten)]
+    engine: crate::config::flags::EngineFlags,
 }
 
 /// Runs the command.
 pub(crate) async fn cancel(args: CancelArgs, process: &Process) -> Result<ExitStatus, CliError> {
+    #[cfg(feature = "restate")]
+    if let Some(url) = &args.engine.engine {
+        return super::engine::cancel(url, &args.run).await;
+    }
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let row = find_run::named(&project.journal_with_runs()?, &args.run)?;
     project.check_owner()?;

@@ -145,7 +145,7 @@ pub(crate) async fn fork(args: ForkArgs, process: &Process) -> Result<ExitStatus
         None => {
             let setup = RunSetup::reopen(project, config, show, resolved, &spec, process).await?;
             let started = if turn == 0 {
-                Box::pin(setup.start_with(spec, id.clone())).await?
+                Box::pin(setup.start_with(&id, spec, Arc::clone(&setup.model), None)).await?
             } else {
                 fork.planned.begin_fork(&journal, &id, spec.clone()).await?;
                 let model = Arc::clone(&setup.model);

@@ -50,10 +50,17 @@ pub(crate) struct ResumeArgs {
     gates: ApprovalFlags,
     #[command(flatten)]
     limits: LimitFlags,
+    #[cfg(feature = "restate")]
+    #[command(flatten)]
+    engine: crate::config::flags::EngineFlags,
 }
 
 /// Runs the command.
 pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<ExitStatus, CliError> {
+    #[cfg(feature = "restate")]
+    if args.engine.engine.is_some() {
+        return super::engine::attach::follow(&args.engine, args.run.as_deref(), args.json, process).await;
+    }
     let environment = &process.environment;
     let project = Project::find(args.place.directory.as_deref(), environment)?;
     let journal = project.journal_with_runs()?;

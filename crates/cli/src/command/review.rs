@@ -62,6 +62,9 @@ pub(crate) struct ReviewArgs {
     gates: ApprovalFlags,
     #[command(flatten)]
     limits: LimitFlags,
+    #[cfg(feature = "restate")]
+    #[command(flatten)]
+    engine: crate::config::flags::EngineFlags,
 }
 
 /// The subject of a review. Also the arguments of `/review` in the chat.
@@ -159,6 +162,8 @@ async fn perform(args: ReviewArgs, process: &Process) -> Result<ExitStatus, CliE
         model: args.model,
         gates: args.gates,
         limits: args.limits,
+        #[cfg(feature = "restate")]
+        engine: args.engine,
         ..RunArgs::default()
     };
     super::run::review(args, review, process).await

@@ -15,6 +15,8 @@ use super::run_setup::{RunSetup, RunTarget, StartedRun};
 use super::task;
 use super::unstarted_run::UnstartedRun;
 use crate::command::run_session;
+#[cfg(feature = "restate")]
+use crate::config::flags::EngineFlags;
 use crate::config::flags::{
     ApprovalFlags, DetachFlag, DirectoryFlag, FlowFlags, LimitFlags, ModelFlags, RunIdFlag,
 };
@@ -99,6 +101,9 @@ pub(crate) struct RunArgs {
     pub(crate) gates: ApprovalFlags,
     #[command(flatten)]
     pub(crate) limits: LimitFlags,
+    #[cfg(feature = "restate")]
+    #[command(flatten)]
+    pub(crate) engine: EngineFlags,
 }
 
 impl RunArgs {
@@ -203,6 +208,8 @@ pub(super) struct PreparedRun<'p> {
     setup: RunSetup<'p>,
     pub(super) builder: RunBuilder,
     run: Option<RunId>,
+    #[cfg(feature = "restate")]
+    engine: Option<super::engine::OpenEngine>,
 }
 
 impl PreparedRun<'_> {
@@ -222,6 +229,11 @@ impl PreparedRun<'_> {
     /// Starts the run.
     pub(super) async fn start(self) -> Result<Launched, CliError> {
         let show = self.setup.show.with_phases(self.builder.spec.flow.phase_log);
+        #[cfg(feature = "restate")]
+        if let Some(engine) = self.engine {
+            let started = engine.start(&self.setup, self.builder.spec, self.run).await?;
+            return Ok(Launched { started, show });
+        }
         Ok(Launched { started: self.setup.start(self.builder, self.run).await?, show })
     }
 }
@@ -369,6 +381,8 @@ pub(super) async fn prepare<'p>(
     process: &'p Process,
 ) -> Result<PreparedRun<'p>, CliError> {
     let environment = &process.environment;
+    #[cfg(feature = "restate")]
+    let engine = super::engine::OpenEngine::of_run(&args, earlier.is_some(), process).await?;
     let mut flags =
         [args.model.values(), args.flow.values(), args.gates.values(), args.limits.values()].concat();
     let task = match &target {
@@ -435,7 +449,13 @@ pub(super) async fn prepare<'p>(
         spec.json_form = json_form;
     }
     spec.record = record;
-    Ok(PreparedRun { setup, builder, run: args.name.run_id })
+    Ok(PreparedRun {
+        setup,
+        builder,
+        run: args.name.run_id,
+        #[cfg(feature = "restate")]
+        engine,
+    })
 }
 
 fn schema(file: &Path) -> Result<serde_json::Value, CliError> {

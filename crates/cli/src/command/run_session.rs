@@ -24,7 +24,9 @@ pub(crate) async fn watch(
     show: &UiOptions,
     past: &[EventRecord],
 ) -> Result<(ExitStatus, Option<RunOutcome>), CliError> {
-    let StartedRun { running, header, readers } = started;
+    #[cfg(feature = "restate")]
+    let _copy = started.copy;
+    let StartedRun { running, header, readers, .. } = started;
     if show.is_detached() {
         detach::announce(&running).await?;
     }

@@ -77,6 +77,9 @@ pub(crate) struct StartedRun {
     pub(crate) header: RunHeader,
     /// Write the log file and notify the user, as far as that is configured.
     pub(crate) readers: Vec<UiThread>,
+    /// The journal of a run that a worker works on, until the end of the display.
+    #[cfg(feature = "restate")]
+    pub(crate) copy: Option<super::engine::CopyFolder>,
 }
 
 impl<'p> RunSetup<'p> {
@@ -122,14 +125,27 @@ impl<'p> RunSetup<'p> {
         spec: &RunSpec,
         process: &'p Process,
     ) -> Result<Self, CliError> {
+        let open = || project.open_journal(config.journal());
+        let journal = process.journals.get_or_open(&project.journal, open)?;
+        Self::reopen_on(journal, project, config, show, resolved, spec, process).await
+    }
+
+    /// Sets up a run whose settings are complete, on this journal.
+    pub(crate) async fn reopen_on(
+        journal: Journal,
+        project: Project,
+        config: Config,
+        show: UiOptions,
+        resolved: ResolvedModel,
+        spec: &RunSpec,
+        process: &'p Process,
+    ) -> Result<Self, CliError> {
         let display = spec.traits.display.map(|display| DisplayNumber::from(display.number));
         let sandbox =
             activate(spec.sandbox, spec.sandbox_options.clone(), &spec.workspace, display, process).await;
         let model = open_model(&resolved, spec.record.as_deref(), process)?;
         let setup = Self {
-            journal: process
-                .journals
-                .get_or_open(&project.journal, || project.open_journal(config.journal()))?,
+            journal,
             servers: mcp_servers::for_resume(&spec.mcp, &config, &spec.workspace, process),
             process,
             project,
@@ -241,13 +257,30 @@ impl<'p> RunSetup<'p> {
         let running = Box::pin(builder.start(&run)).await?;
         trace(&running);
         let readers = self.readers(&running, log, phases)?;
-        Ok(StartedRun { running, header, readers })
+        Ok(StartedRun {
+            running,
+            header,
+            readers,
+            #[cfg(feature = "restate")]
+            copy: None,
+        })
     }
 
-    /// Starts a run with settings that are complete except for what this process contributes.
-    pub(crate) async fn start_with(&self, spec: RunSpec, run: RunId) -> Result<StartedRun, CliError> {
-        let builder = RunBuilder::new(spec, self.journal.clone(), Arc::clone(&self.model));
-        self.start(self.add_process_parts(builder, &self.servers), Some(run)).await
+    /// Starts a run with settings that are complete except for what this process contributes; `approver` replaces the
+    /// one of the UI.
+    pub(crate) async fn start_with(
+        &self,
+        run: &RunId,
+        spec: RunSpec,
+        model: Arc<dyn Model>,
+        approver: Option<&Arc<dyn Approver>>,
+    ) -> Result<StartedRun, CliError> {
+        let builder = RunBuilder::new(spec, self.journal.clone(), model);
+        let mut builder = self.add_process_parts(builder, &self.servers);
+        if let Some(approver) = approver {
+            builder.deps.approver = Arc::clone(approver);
+        }
+        self.start(builder, Some(run.clone())).await
     }
 
     /// Resumes a run with these settings, model and servers; `approver` replaces the one of the UI.
@@ -271,7 +304,13 @@ impl<'p> RunSetup<'p> {
         let running = builder.resume(run)?;
         trace(&running);
         let readers = self.readers(&running, log, phases)?;
-        Ok(StartedRun { running, header, readers })
+        Ok(StartedRun {
+            running,
+            header,
+            readers,
+            #[cfg(feature = "restate")]
+            copy: None,
+        })
     }
 
     /// Tells the commands of a run which trace they belong to, and what traces the run once it works.
@@ -296,7 +335,7 @@ impl<'p> RunSetup<'p> {
     }
 
     /// Starts what reads the events of a run besides its UI.
-    fn readers(
+    pub(super) fn readers(
         &self,
         running: &RunHandle,
         log: Option<BufWriter<File>>,
@@ -314,7 +353,7 @@ impl<'p> RunSetup<'p> {
     }
 
     /// Opens the configured log file, to append to it.
-    fn log_file(&self) -> Result<Option<BufWriter<File>>, CliError> {
+    pub(super) fn log_file(&self) -> Result<Option<BufWriter<File>>, CliError> {
         let Some(name) = self.config.text("log_file") else { return Ok(None) };
         let path = self.project.directory.join(name);
         let file = File::options().append(true).create(true).open(&path);

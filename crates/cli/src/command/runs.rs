@@ -75,10 +75,23 @@ struct ListArgs {
     json: bool,
     #[command(flatten)]
     place: DirectoryFlag,
+    #[cfg(feature = "restate")]
+    #[command(flatten)]
+    engine: crate::config::flags::EngineFlags,
 }
 
 /// Runs the command.
 pub(crate) async fn runs(args: RunsArgs, process: &Process) -> Result<ExitStatus, CliError> {
+    #[cfg(feature = "restate")]
+    if let None | Some(RunsCommand::List(_)) = &args.command {
+        let listing = match &args.command {
+            Some(RunsCommand::List(listing)) => listing,
+            _ => &args.list,
+        };
+        if let Some(url) = &listing.engine.engine {
+            return super::engine::list(url, listing.json).await;
+        }
+    }
     match args.command {
         None => list(&args.list, process),
         Some(RunsCommand::List(args)) => list(&args, process),

@@ -34,20 +34,32 @@ pub(crate) struct ShowArgs {
     full: bool,
     #[command(flatten)]
     place: DirectoryFlag,
+    #[cfg(feature = "restate")]
+    #[command(flatten)]
+    engine: crate::config::flags::EngineFlags,
 }
 
 /// Runs the command.
-pub(crate) fn show(args: &ShowArgs, process: &Process) -> Result<ExitStatus, CliError> {
+pub(crate) async fn show(args: &ShowArgs, process: &Process) -> Result<ExitStatus, CliError> {
+    #[cfg(feature = "restate")]
+    if let Some(engine) = super::engine::OpenEngine::of(&args.engine, process).await? {
+        let (run, journal, _copy) = engine.copy(args.run.run.as_deref()).await?;
+        return print(args, &journal, &run);
+    }
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let journal = project.journal_with_runs()?;
     let run = find_run::named_or_newest(&journal, args.run.run.as_deref())?.id;
+    print(args, &journal, &run)
+}
+
+fn print(args: &ShowArgs, journal: &Journal, run: &RunId) -> Result<ExitStatus, CliError> {
     let out = io::BufWriter::new(io::stdout());
     let mut face: Box<dyn Ui> = match (args.json, args.log) {
         (true, _) => Box::new(JsonLines::new(out)),
-        (false, true) => Box::new(Log::new(out, phases(&journal, &run))),
+        (false, true) => Box::new(Log::new(out, phases(journal, run))),
         (false, false) => Box::new(Transcript::new(out, args.full)),
     };
-    event_pages::show_all(&journal, &run, &mut *face).map(|()| ExitStatus::Completed)
+    event_pages::show_all(journal, run, &mut *face).map(|()| ExitStatus::Completed)
 }
 
 fn phases(journal: &Journal, run: &RunId) -> PhaseLogTarget {

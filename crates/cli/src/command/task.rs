@@ -70,6 +70,9 @@ pub(crate) struct TaskArgs {
     gates: ApprovalFlags,
     #[command(flatten)]
     limits: LimitFlags,
+    #[cfg(feature = "restate")]
+    #[command(flatten)]
+    engine: crate::config::flags::EngineFlags,
 }
 
 /// How the content of a result is printed.
@@ -98,6 +101,8 @@ struct TaskLine {
 
 /// Runs the command. With `--json` a result is printed even if the task could not start.
 pub(crate) async fn task(args: TaskArgs, process: &Process) -> Result<ExitStatus, CliError> {
+    #[cfg(feature = "restate")]
+    let engine = args.engine;
     let TaskArgs {
         task,
         inputs,
@@ -112,11 +117,23 @@ pub(crate) async fn task(args: TaskArgs, process: &Process) -> Result<ExitStatus
         model,
         gates,
         limits,
+        ..
     } = args;
     let named = task.clone().unwrap_or_default();
     let (form, direct_tool) = (JsonOutput::Result, false);
     let line = TaskLine { task, inputs, dry_run, trace, help, form, format, direct_tool };
-    let run = RunArgs { place, json, background_run, name, model, gates, limits, ..RunArgs::default() };
+    let run = RunArgs {
+        place,
+        json,
+        background_run,
+        name,
+        model,
+        gates,
+        limits,
+        #[cfg(feature = "restate")]
+        engine,
+        ..RunArgs::default()
+    };
     let done = match Project::find(run.place.directory.as_deref(), &process.environment) {
         Ok(project) => begun(line, run, None, project, process).await,
         Err(failure) => Err(failure),

@@ -155,6 +155,19 @@ pub(crate) struct RunArg {
     pub(crate) run: Option<String>,
 }
 
+/// The engine that works on a run, and the store it shares with its clients.
+#[cfg(feature = "restate")]
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Engine")]
+pub(crate) struct EngineFlags {
+    /// Use the Restate server whose admin API is at URL, such as http://127.0.0.1:9070
+    #[arg(long, value_name = "URL")]
+    pub(crate) engine: Option<String>,
+    /// Directory for long results and workspaces, shared by workers and clients [default: in the state folder]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) blobs: Option<PathBuf>,
+}
+
 /// The id of a new run.
 #[derive(Args, Clone, Default)]
 pub(crate) struct RunIdFlag {
@@ -169,6 +182,7 @@ pub(crate) struct DetachFlag {
     /// Run in the background: print the run's id and return; `fusee attach` watches the run and answers its
     /// questions
     #[arg(long, conflicts_with = "json")]
+    #[cfg_attr(feature = "restate", arg(conflicts_with = "engine"))]
     pub(crate) detach: bool,
     /// Set in the process that `--detach` starts.
     #[arg(long, hide = true)]

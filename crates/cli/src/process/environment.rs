@@ -105,6 +105,12 @@ impl Environment {
         self.base_folder("XDG_STATE_HOME", ".local/state")
     }
 
+    /// The user's cache folder for fusee; `None` without a home directory.
+    #[cfg(feature = "restate")]
+    pub(crate) fn cache_folder(&self) -> Option<PathBuf> {
+        self.base_folder("XDG_CACHE_HOME", ".cache")
+    }
+
     fn base_folder(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
         // The XDG specification requires relative paths to be ignored.
         let given = self.variable(variable).map(PathBuf::from).filter(|path| path.is_absolute());

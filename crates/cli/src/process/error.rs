@@ -73,6 +73,31 @@ impl CliError {
     }
 }
 
+#[cfg(feature = "restate")]
+impl From<fusee_restate::EngineError> for CliError {
+    fn from(error: fusee_restate::EngineError) -> Self {
+        use fusee_restate::EngineError as Cause;
+        let message = error.to_string();
+        match error {
+            Cause::Unreachable { .. } => {
+                Self::new(ExitStatus::Unreachable, message).help("`fusee dev-engine` starts an engine on this machine")
+            }
+            Cause::NotAnEngine { .. } => Self::usage(message)
+                .help("--engine takes the URL of the admin API, which listens on port 9070 unless configured otherwise"),
+            Cause::NoWorker { url } => Self::new(ExitStatus::Unreachable, message)
+                .help(format!("start one with `fusee worker --engine {url} --listen ADDR`")),
+            Cause::NoSuchRun { .. } => Self::usage(message).help("`fusee runs --engine URL` lists the runs that it knows"),
+            Cause::Old { .. } | Cause::RunExists { .. } | Cause::TooLarge { .. } | Cause::Listen { .. } => {
+                Self::usage(message)
+            }
+            Cause::Blob { .. } => {
+                Self::failed(message).help("--blobs must name the same directory for all workers and clients")
+            }
+            _ => Self::failed(message),
+        }
+    }
+}
+
 /// An error and its causes on one line.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
@@ -112,6 +137,7 @@ impl From<JournalError> for CliError {
             | JournalError::NoHeader { .. }
             | JournalError::Removed { .. }
             | JournalError::Newer { .. }
+            | JournalError::Relay { .. }
             | JournalError::Failed { .. } => failed,
         }
     }

@@ -9,11 +9,20 @@ use std::process::Command;
 const ARROWS: &[(&str, &[&str])] = &[
     (
         "fusee-cli",
-        &["fusee", "fusee-acp", "fusee-bench", "fusee-mcp-server", "fusee-serve", "fusee-telemetry"],
+        &[
+            "fusee",
+            "fusee-acp",
+            "fusee-bench",
+            "fusee-mcp-server",
+            "fusee-restate",
+            "fusee-serve",
+            "fusee-telemetry",
+        ],
     ),
     ("fusee-acp", &["fusee"]),
     ("fusee-bench", &["fusee"]),
     ("fusee-mcp-server", &["fusee"]),
+    ("fusee-restate", &["fusee"]),
     ("fusee-serve", &["fusee"]),
     ("fusee-telemetry", &["fusee"]),
     ("fusee", &["fusee-engine"]),

@@ -302,7 +302,7 @@ impl RunSpec {
     }
 
     /// Returns the request on one line, truncated.
-    pub(crate) fn title(&self) -> String {
+    pub fn title(&self) -> String {
         let line = self.request.split_whitespace().collect::<Vec<_>>().join(" ");
         match line.char_indices().nth(TITLE_CHARACTERS) {
             Some((at, _)) => format!("{}…", &line[..at]),

@@ -18,6 +18,7 @@ mod many_runs;
 mod numbers;
 mod ownership;
 mod readers;
+mod relay;
 mod replaying;
 mod resuming;
 mod schema;

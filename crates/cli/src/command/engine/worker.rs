@@ -1,0 +1,123 @@
+//! `fusee worker`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use fusee::engine::approval::{Approver, NonInteractive};
+use fusee::engine::journal::BoxFuture;
+use fusee::engine::run::{ExitStatus, RunHandle};
+use fusee::launch::LaunchError;
+use fusee::system::SystemClock;
+use fusee_restate::{Engine, RunHost, Worker, WorkerLaunch, WorkerOptions};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::{blob_store, no_home, required};
+use crate::command::run_setup::RunSetup;
+use crate::config::Config;
+use crate::config::flags::EngineFlags;
+use crate::model_selection;
+use crate::process::Process;
+use crate::process::error::CliError;
+use crate::process::stdio;
+use crate::project::Project;
+use crate::ui::UiOptions;
+
+/// Work on the runs of an engine.
+///
+/// Registers itself at the engine and works on its runs until it is stopped. Keys of models come from the environment and
+/// the configuration of the worker. If a worker dies, another one continues its runs after their last recorded step.
+#[derive(Args)]
+pub(crate) struct WorkerArgs {
+    #[command(flatten)]
+    engine: EngineFlags,
+    /// Address to listen on, for the engine
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9080")]
+    listen: SocketAddr,
+    /// URL at which the engine reaches this worker or its balancer [default: that of --listen]
+    #[arg(long, value_name = "URL")]
+    advertise: Option<String>,
+    /// Folder for journals and workspaces while this worker uses them [default: in the cache folder, by port]
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub(crate) async fn worker(args: WorkerArgs, process: &Process) -> Result<ExitStatus, CliError> {
+    let environment = &process.environment;
+    let engine = Engine::connect(required(&args.engine)?).await?;
+    let folder = match &args.folder {
+        Some(given) => environment.directory().join(given),
+        None => {
+            let name = format!("worker-{}", args.listen.port());
+            environment.cache_folder().ok_or_else(no_home)?.join(name)
+        }
+    };
+    let url = engine.url().to_owned();
+    let options = WorkerOptions {
+        engine,
+        listen: args.listen,
+        advertised: args.advertise,
+        folder,
+        blobs: blob_store(&args.engine, environment)?,
+        host: Arc::new(ProcessHost { process: process.clone() }),
+        clock: Arc::new(SystemClock),
+    };
+    let worker = Worker::start(options).await?;
+    let address = worker.advertised().to_owned();
+    let ready = |_: &str| stdio::error(&format!("worker at {address}, engine at {url}; ctrl-c stops it\n"));
+    tokio::select! {
+        served = worker.serve(ready) => served?,
+        stopped = stopped() => stopped?,
+    }
+    Ok(ExitStatus::Completed)
+}
+
+/// Waits for SIGINT or SIGTERM. Runs that are working go on on another worker, or here after the next start.
+async fn stopped() -> Result<(), CliError> {
+    let failed = |error: std::io::Error| CliError::failed(format!("cannot wait for signals: {error}"));
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+    Ok(())
+}
+
+/// Starts runs with what this process provides.
+struct ProcessHost {
+    process: Process,
+}
+
+impl RunHost for ProcessHost {
+    fn launch(&self, launch: WorkerLaunch) -> BoxFuture<'_, Result<RunHandle, LaunchError>> {
+        Box::pin(async move { Box::pin(self.start(launch)).await.map_err(LaunchError::from) })
+    }
+}
+
+impl ProcessHost {
+    async fn start(&self, launch: WorkerLaunch) -> Result<RunHandle, CliError> {
+        let WorkerLaunch { run, spec, journal, resumes } = launch;
+        let environment = &self.process.environment;
+        let project = Project::find(Some(&spec.workspace), environment)?;
+        // The configuration of the project has become part of the settings on the client.
+        let config = Config::gather(None, environment, Vec::new())?;
+        let resolved = model_selection::for_resume(&spec, &config, environment)?;
+        let show = UiOptions::silent(&config, environment);
+        let setup =
+            RunSetup::reopen_on(journal, project, config, show, resolved, &spec, &self.process).await?;
+        let model = match model_selection::is_script(&setup.resolved) {
+            // Runs must not share the position in a script.
+            true => model_selection::open(&setup.resolved, None)?,
+            false => Arc::clone(&setup.model),
+        };
+        let approver: Arc<dyn Approver> = Arc::new(NonInteractive);
+        let started = match resumes {
+            true => setup.resume(&run, spec, model, &setup.servers, Some(&approver))?,
+            false => setup.start_with(&run, spec, model, Some(&approver)).await?,
+        };
+        Ok(started.running)
+    }
+}
