@@ -59,7 +59,7 @@ fn is_passing(event: &Value) -> bool {
 }
 
 /// Events with everything that differs from run to run replaced, for comparing entire streams.
-pub fn steady(events: &[Value]) -> Vec<Value> {
+pub fn normalised(events: &[Value]) -> Vec<Value> {
     events
         .iter()
         .filter(|event| !is_passing(event))

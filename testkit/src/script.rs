@@ -40,7 +40,7 @@ impl Line {
 
     /// Adds text to the calls.
     #[must_use]
-    pub fn saying(self, text: &str) -> Self {
+    pub fn with_text(self, text: &str) -> Self {
         self.with("text", json!(text))
     }
 

@@ -59,8 +59,8 @@ impl Drop for PendingRequest<'_> {
 impl Connection {
     /// Opens a connection that writes to `output`. The handle ends when everything is written.
     pub(crate) fn open(output: impl AsyncWrite + Send + Unpin + 'static) -> (Arc<Self>, JoinHandle<()>) {
-        let (outbox, letters) = mpsc::channel(OUTBOX);
-        let writer = tokio::spawn(write(output, letters));
+        let (outbox, messages) = mpsc::channel(OUTBOX);
+        let writer = tokio::spawn(write(output, messages));
         let (pending, next_id) = (Mutex::default(), AtomicU64::new(1));
         (Arc::new(Self { outbox, pending, next_id }), writer)
     }
@@ -161,8 +161,8 @@ pub(crate) fn invalid(message: &str) -> Error {
     error
 }
 
-async fn write(mut output: impl AsyncWrite + Unpin, mut letters: mpsc::Receiver<String>) {
-    while let Some(mut letter) = letters.recv().await {
+async fn write(mut output: impl AsyncWrite + Unpin, mut messages: mpsc::Receiver<String>) {
+    while let Some(mut letter) = messages.recv().await {
         letter.push('\n');
         if output.write_all(letter.as_bytes()).await.is_err() || output.flush().await.is_err() {
             return;

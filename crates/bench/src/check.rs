@@ -75,7 +75,7 @@ async fn check_case(case: &Case, scorer: &Scorer, copy: &WorkingCopy) -> Result<
         {
             return Err(format!("the reference solution has no {}", missing.display()));
         }
-        copy.lay_out(case, 0).map_err(|error| error.to_string())?;
+        copy.write_files(case, 0).map_err(|error| error.to_string())?;
         scorer.solve(case, reference, copy).await?;
         match scorer.score(case, copy).await {
             Score::Graded(grade) if grade.passed => {}
@@ -88,7 +88,7 @@ async fn check_case(case: &Case, scorer: &Scorer, copy: &WorkingCopy) -> Result<
             Score::Failed(class, message) => return Err(format!("{class}: {message}")),
         }
     }
-    copy.lay_out(case, 0).map_err(|error| error.to_string())?;
+    copy.write_files(case, 0).map_err(|error| error.to_string())?;
     match scorer.score(case, copy).await {
         Score::Graded(grade) if grade.passed => Err("passes without any work".to_owned()),
         Score::Graded(grade) if grade.timed_out => {

@@ -137,12 +137,12 @@ impl Trial {
         }
         let used = |generation: &u32| context.known.contains(&self.run_id(1, *generation));
         let generation = (0..).find(|generation| !used(generation)).unwrap_or_default();
-        self.lay_out(generation)?;
+        self.write_files(generation)?;
         Ok(generation)
     }
 
-    fn lay_out(&self, generation: u32) -> Result<(), TrialError> {
-        self.copy.lay_out(&self.case, generation).map_err(|error| {
+    fn write_files(&self, generation: u32) -> Result<(), TrialError> {
+        self.copy.write_files(&self.case, generation).map_err(|error| {
             TrialError::Fatal(LaunchError {
                 kind: LaunchErrorKind::Failed,
                 message: format!("cannot lay out case `{}`: {error}", self.case.name),
@@ -174,7 +174,7 @@ impl Trial {
             if context.unstarted.contains(&id) {
                 *generation += 1;
                 if number == 1 {
-                    self.lay_out(*generation)?;
+                    self.write_files(*generation)?;
                 }
                 continue;
             }
@@ -188,7 +188,7 @@ impl Trial {
             pause *= 2;
             *generation += 1;
             if number == 1 {
-                self.lay_out(*generation)?;
+                self.write_files(*generation)?;
             }
         }
     }

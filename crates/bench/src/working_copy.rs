@@ -49,7 +49,7 @@ impl WorkingCopy {
     }
 
     /// Lays out the files of a case, replacing whatever is there.
-    pub(crate) fn lay_out(&self, case: &Case, generation: u32) -> io::Result<()> {
+    pub(crate) fn write_files(&self, case: &Case, generation: u32) -> io::Result<()> {
         remove(&self.root)?;
         fs::create_dir_all(self.project())?;
         for file in &case.files {
@@ -101,7 +101,7 @@ struct Budget {
 /// Puts one file of a case into a directory. What the model put in its place is removed, be it a link or a folder.
 fn put(case: &Case, file: &CaseFile, directory: &Path) -> io::Result<()> {
     let target = directory.join(&file.path);
-    clear_way(directory, &file.path)?;
+    remove_obstructions(directory, &file.path)?;
     make_parent(&target)?;
     remove(&target)?;
     let language = Language::of(&file.path).filter(|_| case.is_test(&file.path));
@@ -123,7 +123,7 @@ fn put(case: &Case, file: &CaseFile, directory: &Path) -> io::Result<()> {
 }
 
 /// Removes links and files that stand where the folders of a path have to be.
-fn clear_way(directory: &Path, path: &Path) -> io::Result<()> {
+fn remove_obstructions(directory: &Path, path: &Path) -> io::Result<()> {
     let mut way = directory.to_owned();
     for part in path.parent().into_iter().flat_map(Path::components) {
         way.push(part);

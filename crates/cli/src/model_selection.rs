@@ -66,7 +66,7 @@ pub(crate) fn named(
         ..ConnectionOverrides::default()
     };
     let target = entry.and_then(|entry| entry.model.as_deref()).unwrap_or(name);
-    let target = local::at_home(target, environment);
+    let target = local::expand_home(target, environment);
     let target = match provider_with_key(&target, &overrides, environment) {
         Some(provider) => format!("{}:{target}", provider.name),
         None => target,

@@ -102,13 +102,13 @@ impl EventSource for EventTail {
 pub(crate) struct UiThread {
     ended: oneshot::Receiver<Result<(), CliError>>,
     thread: Thread,
-    hurry: Arc<AtomicBool>,
+    skip_delay: Arc<AtomicBool>,
 }
 
 impl UiThread {
     /// Waits until all events have been rendered.
     pub(crate) async fn ended(self) -> Result<(), CliError> {
-        self.hurry.store(true, Ordering::Release);
+        self.skip_delay.store(true, Ordering::Release);
         self.thread.unpark();
         self.ended
             .await
@@ -118,14 +118,14 @@ impl UiThread {
 
 /// Starts a thread that renders `events` to their end. A closed output does not stop the run, which is
 /// journaled.
-pub(crate) fn watch(mut face: Box<dyn Ui>, events: impl EventSource) -> Result<UiThread, CliError> {
+pub(crate) fn watch(mut ui: Box<dyn Ui>, events: impl EventSource) -> Result<UiThread, CliError> {
     let runtime = tokio::runtime::Handle::current();
     let (done, ended) = oneshot::channel();
-    let hurry = Arc::new(AtomicBool::new(false));
-    let breathing = BatchDelay { hurry: Arc::clone(&hurry), last: None };
+    let skip_delay = Arc::new(AtomicBool::new(false));
+    let breathing = BatchDelay { skip_delay: Arc::clone(&skip_delay), last: None };
     let follow = move || {
-        let followed = runtime.block_on(follow(&mut *face, events, breathing));
-        let closed = face.close().map_err(LostOutput::Output);
+        let followed = runtime.block_on(follow(&mut *ui, events, breathing));
+        let closed = ui.close().map_err(LostOutput::Output);
         let result = followed.and(closed).or_else(LostOutput::into_result);
         // The receiver may have been dropped.
         let _ = done.send(result);
@@ -136,12 +136,12 @@ pub(crate) fn watch(mut face: Box<dyn Ui>, events: impl EventSource) -> Result<U
         .map_err(|error| CliError::failed(format!("cannot start a thread: {error}")))?
         .thread()
         .clone();
-    Ok(UiThread { ended, thread, hurry })
+    Ok(UiThread { ended, thread, skip_delay })
 }
 
 /// Batching delay between reads of the event stream; skipped once a caller waits for the end.
 struct BatchDelay {
-    hurry: Arc<AtomicBool>,
+    skip_delay: Arc<AtomicBool>,
     last: Option<Instant>,
 }
 
@@ -149,7 +149,7 @@ impl BatchDelay {
     /// Sleeps until `batch_delay` has passed since the end of the previous pause.
     fn pause(&mut self, breath: Duration) {
         let rest = self.last.map_or(Duration::ZERO, |last| breath.saturating_sub(last.elapsed()));
-        if !rest.is_zero() && !self.hurry.load(Ordering::Acquire) {
+        if !rest.is_zero() && !self.skip_delay.load(Ordering::Acquire) {
             std::thread::park_timeout(rest);
         }
         self.last = Some(Instant::now());
@@ -172,7 +172,7 @@ impl LostOutput {
 }
 
 async fn follow(
-    face: &mut dyn Ui,
+    ui: &mut dyn Ui,
     mut events: impl EventSource,
     mut breathing: BatchDelay,
 ) -> Result<(), LostOutput> {
@@ -180,17 +180,17 @@ async fn follow(
         let next = match events.next().now_or_never() {
             Some(next) => next,
             None => {
-                face.flush().map_err(LostOutput::Output)?;
-                match face.redraw_interval() {
+                ui.flush().map_err(LostOutput::Output)?;
+                match ui.redraw_interval() {
                     None => {
                         let next = events.next().await;
-                        breathing.pause(face.batch_delay());
+                        breathing.pause(ui.batch_delay());
                         next
                     }
                     Some(pace) => match tokio::time::timeout(pace, events.next()).await {
                         Ok(next) => next,
                         Err(_) => {
-                            face.tick().map_err(LostOutput::Output)?;
+                            ui.tick().map_err(LostOutput::Output)?;
                             continue;
                         }
                     },
@@ -198,7 +198,7 @@ async fn follow(
             }
         };
         match next.map_err(LostOutput::Journal)? {
-            Some(event) => face.show(&event).map_err(LostOutput::Output)?,
+            Some(event) => ui.show(&event).map_err(LostOutput::Output)?,
             None => return Ok(()),
         }
     }

@@ -118,7 +118,7 @@ impl Tool for Look {
     }
 
     fn repeat(&self) -> RetrySafety {
-        RetrySafety::Harmless
+        RetrySafety::Idempotent
     }
 
     fn prepare<'a>(

@@ -16,10 +16,10 @@ use crate::template::{
 mod tests;
 
 /// Minimum score for a match to be picked without asking.
-const CLEAR: f64 = 0.5;
+const MIN_SCORE: f64 = 0.5;
 
 /// Minimum lead over the runner-up for a match to be picked without asking.
-const AHEAD: f64 = 0.15;
+const MIN_LEAD: f64 = 0.15;
 
 /// Resolution of a task reference.
 #[derive(Debug)]
@@ -70,8 +70,8 @@ impl Dispatcher<'_> {
 /// Returns the best match if its score is high enough and clearly ahead of the next.
 pub fn clear(matches: &[TemplateMatch]) -> Option<&Arc<RegisteredTemplate>> {
     let (best, rest) = matches.split_first()?;
-    let ahead = rest.first().is_none_or(|next| best.score - next.score >= AHEAD);
-    (best.score >= CLEAR && ahead).then_some(&best.registered)
+    let ahead = rest.first().is_none_or(|next| best.score - next.score >= MIN_LEAD);
+    (best.score >= MIN_SCORE && ahead).then_some(&best.registered)
 }
 
 /// Splits a line into words like a shell: quotes group, a backslash escapes the next character outside single

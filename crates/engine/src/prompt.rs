@@ -34,7 +34,7 @@ pub use documents::{Document, Skills, references, skills};
 pub use environment::EnvironmentSnapshot;
 pub use expansion::{OpenProblem, VisibilityExpansionRequired, build_expansion_instructions, open_sections};
 pub use outline::{Outlined, SectionState};
-pub(crate) use overrides::worded;
+pub(crate) use overrides::section_text;
 pub use overrides::{SectionOverride, override_file};
 pub use planning_strategy::PlanningStrategy;
 pub use prompt_file::{FileProblem, PromptFile};

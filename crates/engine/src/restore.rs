@@ -168,12 +168,7 @@ impl RestorePlan {
 
     /// Carries out the plan. What is found at a path and cannot be restored from elsewhere is copied to `aside` first.
     /// `token` identifies the attempt in temporary names.
-    pub fn carry_out(
-        &self,
-        workspace: &Workspace,
-        aside: &Path,
-        token: &str,
-    ) -> Result<RestoreReport, String> {
+    pub fn apply(&self, workspace: &Workspace, aside: &Path, token: &str) -> Result<RestoreReport, String> {
         let mut open = self.open_files(workspace)?;
         let mut report = RestoreReport { files: open.len(), ..RestoreReport::default() };
         for file in open.iter().filter(|file| file.needs_aside() && !file.is_in_the_way()) {
@@ -260,7 +255,7 @@ pub async fn conclude_restore(
             let plan = RestorePlan::deserialize(&intent).map_err(|error| unreadable(error.to_string()))?;
             let (workspace, aside) = (Arc::clone(workspace), aside.to_owned());
             let token = format!("rewind-{}", engine.run());
-            let work = tokio::task::spawn_blocking(move || plan.carry_out(&workspace, &aside, &token));
+            let work = tokio::task::spawn_blocking(move || plan.apply(&workspace, &aside, &token));
             let report = work
                 .await
                 .map_err(|error| unreadable(error.to_string()))?

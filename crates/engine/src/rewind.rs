@@ -179,7 +179,7 @@ impl Rewind {
     }
 
     /// Creates the new run and restores the files.
-    pub async fn carry_out(self, journal: &Journal, run: &RunId) -> Result<RestoreReport, RewindError> {
+    pub async fn apply(self, journal: &Journal, run: &RunId) -> Result<RestoreReport, RewindError> {
         let Self { parts, status, .. } = self;
         let origin = self.origin(None);
         let spec = RunSpec { origin: Some(origin), ..self.spec.clone() };

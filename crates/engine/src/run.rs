@@ -133,7 +133,7 @@ pub enum StartError {
 
 /// A run in progress.
 pub struct RunHandle {
-    embedded: Arc<SqliteRun>,
+    sqlite_run: Arc<SqliteRun>,
     cancel: CancellationToken,
     progress: Arc<TaskProgress>,
     work: tokio::task::JoinHandle<Result<TaskOutcome, RunAborted>>,
@@ -142,7 +142,7 @@ pub struct RunHandle {
 impl RunHandle {
     /// Returns the run's id.
     pub fn id(&self) -> &RunId {
-        self.embedded.run()
+        self.sqlite_run.run()
     }
 
     /// A run that another process works on. `copy` receives its entries; `work` ends with it, and passes on that
@@ -152,12 +152,12 @@ impl RunHandle {
         cancel: CancellationToken,
         work: tokio::task::JoinHandle<Result<TaskOutcome, RunAborted>>,
     ) -> Self {
-        Self { embedded: copy, cancel, progress: Arc::default(), work }
+        Self { sqlite_run: copy, cancel, progress: Arc::default(), work }
     }
 
     /// Subscribes to the events from now on. All subscribers see the same events.
     pub fn events(&self) -> EventStream {
-        self.embedded.events()
+        self.sqlite_run.events()
     }
 
     /// Cancels the run.
@@ -189,7 +189,7 @@ impl RunHandle {
     /// Returns the control of the run for further user interfaces.
     pub fn control(&self) -> RunControl {
         RunControl {
-            embedded: Arc::clone(&self.embedded),
+            sqlite_run: Arc::clone(&self.sqlite_run),
             cancel: self.cancel.clone(),
             progress: Arc::clone(&self.progress),
             work: self.work.abort_handle(),
@@ -234,10 +234,10 @@ async fn start(run: &RunId, mut settings: RunSpec, resources: RunDeps) -> Result
     }
     settings.stage_prices =
         resources.others.iter().map(|(name, other)| (name.clone(), other.price)).collect();
-    let embedded = SqliteRun::begin(&resources.journal, run, &settings.title()).await?;
+    let sqlite_run = SqliteRun::begin(&resources.journal, run, &settings.title()).await?;
     workspace.load_snapshot(initial_snapshot_path(&resources.journal, run));
     let journal = resources.journal.clone();
-    let handle = spawn(embedded, settings, resources, workspace, RunHistory::default());
+    let handle = spawn(sqlite_run, settings, resources, workspace, RunHistory::default());
     tokio::spawn(control_signal::listen(handle.control(), journal, false));
     Ok(handle)
 }
@@ -257,7 +257,7 @@ pub fn settings_of(journal: &Journal, run: &RunId) -> Result<RunSpec, StartError
 }
 
 /// Tells a model which replies a run and those it continues have used, so that a script goes on after them.
-pub fn tell_of_earlier(journal: &Journal, run: &RunId, model: &dyn Model) -> Result<(), StartError> {
+pub fn replay_replies(journal: &Journal, run: &RunId, model: &dyn Model) -> Result<(), StartError> {
     let mut next = Some(run.clone());
     while let Some(run) = next {
         remember(model, &journal.steps(&run)?);
@@ -276,17 +276,17 @@ fn resume(run: &RunId, settings: RunSpec, resources: RunDeps) -> Result<RunHandl
     let model = renamed_model::RenamedModel::called(&began.model, resources.model);
     let resources = RunDeps { model, ..resources };
     let mut changes = policy_changes::read(&resources.journal, run)?;
-    let embedded = SqliteRun::resume(&resources.journal, run)?;
+    let sqlite_run = SqliteRun::resume(&resources.journal, run)?;
     if open {
         let policy = RunPolicy { commands_preapproved: resources.commands_preapproved, ..settings.policy() };
-        let new = (policy != in_force).then(|| policy_changes::from_here(&embedded, policy));
-        let (from_seq, amended) = (embedded.resumed_from(), new.as_ref().map(policy_changes::written));
-        embedded.note(&Branch::main(), Event::TaskResumed { from_seq, amended });
+        let new = (policy != in_force).then(|| policy_changes::from_here(&sqlite_run, policy));
+        let (from_seq, amended) = (sqlite_run.resumed_from(), new.as_ref().map(policy_changes::written));
+        sqlite_run.note(&Branch::main(), Event::TaskResumed { from_seq, amended });
         changes.extend(new);
         workspace.load_snapshot(initial_snapshot_path(&resources.journal, run));
     }
     let journal = resources.journal.clone();
-    let handle = spawn(embedded, settings, resources, workspace, RunHistory { resumed: true, changes });
+    let handle = spawn(sqlite_run, settings, resources, workspace, RunHistory { resumed: true, changes });
     tokio::spawn(control_signal::listen(handle.control(), journal, true));
     Ok(handle)
 }
@@ -294,12 +294,12 @@ fn resume(run: &RunId, settings: RunSpec, resources: RunDeps) -> Result<RunHandl
 /// Replays a run with dependencies that do nothing.
 async fn replay(run: &RunId, settings: RunSpec, resources: RunDeps) -> Result<RunOutcome, StartError> {
     let journal = &resources.journal;
-    let embedded = SqliteRun::replay(journal, run)?;
+    let sqlite_run = SqliteRun::replay(journal, run)?;
     // The directory is never read, because no tool runs in a replay.
     let workspace = Workspace::open(std::path::Path::new("/"));
     let workspace = workspace.map_err(|error| StartError::Workspace(error.to_string()))?;
     let past = RunHistory { resumed: false, changes: policy_changes::read(journal, run)? };
-    Ok(spawn(embedded, settings, resources, Arc::new(workspace), past).outcome().await)
+    Ok(spawn(sqlite_run, settings, resources, Arc::new(workspace), past).outcome().await)
 }
 
 /// State left by earlier processes.
@@ -329,7 +329,7 @@ fn open_workspace(settings: &RunSpec) -> Result<Arc<Workspace>, StartError> {
 }
 
 fn spawn(
-    embedded: Arc<SqliteRun>,
+    sqlite_run: Arc<SqliteRun>,
     settings: RunSpec,
     resources: RunDeps,
     workspace: Arc<Workspace>,
@@ -337,7 +337,7 @@ fn spawn(
 ) -> RunHandle {
     let (cancel, progress) = (CancellationToken::new(), Arc::new(TaskProgress::default()));
     let work = work(
-        Arc::clone(&embedded),
+        Arc::clone(&sqlite_run),
         settings,
         resources,
         workspace,
@@ -346,11 +346,11 @@ fn spawn(
         Arc::clone(&progress),
     );
     let work = tokio::spawn(work);
-    RunHandle { embedded, cancel, progress, work }
+    RunHandle { sqlite_run, cancel, progress, work }
 }
 
 async fn work(
-    embedded: Arc<SqliteRun>,
+    sqlite_run: Arc<SqliteRun>,
     settings: RunSpec,
     resources: RunDeps,
     workspace: Arc<Workspace>,
@@ -359,13 +359,13 @@ async fn work(
     progress: Arc<TaskProgress>,
 ) -> Result<TaskOutcome, RunAborted> {
     let snapshot = Arc::clone(&workspace);
-    let result = Box::pin(task(&embedded, settings, resources, workspace, past, cancel, progress)).await;
+    let result = Box::pin(task(&sqlite_run, settings, resources, workspace, past, cancel, progress)).await;
     let result = match result {
-        Ok(WorkflowExit::Cancelled(outcome)) => match embedded.flush().await {
+        Ok(WorkflowExit::Cancelled(outcome)) => match sqlite_run.flush().await {
             // The run stays open: unfinished work is cut off as if killed, and a resume continues from there.
             Ok(()) => {
-                let last = workflow::complete_event(embedded.run().as_str(), &outcome, None);
-                embedded.abandon(&Branch::main(), Event::TaskComplete(last));
+                let last = workflow::complete_event(sqlite_run.run().as_str(), &outcome, None);
+                sqlite_run.abandon(&Branch::main(), Event::TaskComplete(last));
                 return Ok(outcome);
             }
             Err(stop) => Err(stop),
@@ -376,7 +376,7 @@ async fn work(
                 TaskStatus::Failed => RunStatus::Failed,
                 TaskStatus::Cancelled => RunStatus::Cancelled,
             };
-            let finished = embedded.finish(status).await;
+            let finished = sqlite_run.finish(status).await;
             if finished.is_ok() {
                 snapshot.delete_snapshot();
             }
@@ -385,13 +385,13 @@ async fn work(
         Err(stop) => Err(stop),
     };
     if let Err(stop) = &result {
-        embedded.abandon(&Branch::main(), stopped(&embedded, stop));
+        sqlite_run.abandon(&Branch::main(), stopped(&sqlite_run, stop));
     }
     result
 }
 
 async fn task(
-    embedded: &Arc<SqliteRun>,
+    sqlite_run: &Arc<SqliteRun>,
     settings: RunSpec,
     resources: RunDeps,
     workspace: Arc<Workspace>,
@@ -400,13 +400,13 @@ async fn task(
     progress: Arc<TaskProgress>,
 ) -> Result<WorkflowExit, RunAborted> {
     let branch = Branch::main();
-    let engine: Arc<dyn DurableRun> = Arc::clone(embedded) as Arc<dyn DurableRun>;
+    let engine: Arc<dyn DurableRun> = Arc::clone(sqlite_run) as Arc<dyn DurableRun>;
     let request = StepRequest::new(&branch, StepKind::Settings, "run");
     let (settings, StepMeta { at_ms: started_ms, .. }) =
         engine.step(request, async { settings }).await?.split();
 
     if let Some(origin) = settings.origin.as_ref().filter(|origin| origin.files) {
-        let aside = aside_folder(&resources.journal, embedded.run());
+        let aside = aside_folder(&resources.journal, sqlite_run.run());
         conclude_restore(&*engine, origin.restore_step(), &workspace, &aside).await?;
     }
     let earlier = continuation::earlier(&*engine, &branch, &resources.journal, &settings).await?;
@@ -450,7 +450,7 @@ async fn task(
     if material.is_some() {
         toolbox = review_setup::read_only_tools(&toolbox);
     }
-    let hooks = hook_setup::runner(&settings, embedded.run(), &commands, resources.trusts_project);
+    let hooks = hook_setup::runner(&settings, sqlite_run.run(), &commands, resources.trusts_project);
     let _gate = host_gate::attach(&commands.sandbox, &engine, &resources.approver, &settings, &cancel);
     let session = Session {
         hooks: Arc::new(hooks),
@@ -486,7 +486,7 @@ async fn task(
         RunKind::Request => {}
         RunKind::Workflow(work) => {
             if past.resumed {
-                remember(&*session.model, &resources.journal.steps(embedded.run())?);
+                remember(&*session.model, &resources.journal.steps(sqlite_run.run())?);
             }
             let trace = resources.trace;
             let templates = resources.templates;
@@ -507,7 +507,7 @@ async fn task(
         }
         RunKind::Template(work) => {
             if past.resumed {
-                remember(&*session.model, &resources.journal.steps(embedded.run())?);
+                remember(&*session.model, &resources.journal.steps(sqlite_run.run())?);
             }
             let system = TaskSystem {
                 registry: resources.templates.registry,
@@ -532,7 +532,7 @@ async fn task(
         Arc::new(session),
         engine,
         branch,
-        embedded.run().to_string(),
+        sqlite_run.run().to_string(),
         prompt::default_system(&environment, prompt_setup::kind(&settings)),
         prompt::request_text(&settings.request, settings.background.as_deref()),
         if settings.review.is_some() { TurnType::Review } else { TurnType::User },
@@ -554,14 +554,14 @@ fn digest_file(journal: &Journal) -> PathBuf {
 }
 
 /// Final event of a run whose journal failed.
-fn stopped(embedded: &SqliteRun, stop: &RunAborted) -> Event {
+fn stopped(sqlite_run: &SqliteRun, stop: &RunAborted) -> Event {
     let error = ErrorDetail {
         code: fusee_journal::event::ErrorCode::TurnFailed,
         reason: "unexpected_error".to_owned(),
         message: stop.to_string(),
     };
     Event::TaskComplete(TaskComplete {
-        submission_id: embedded.run().to_string(),
+        submission_id: sqlite_run.run().to_string(),
         total_turns: 0,
         total_tokens: 0,
         cached_tokens: 0,

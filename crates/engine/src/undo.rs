@@ -269,7 +269,7 @@ impl UndoPlan {
 
     /// Executes the plan, for all files or none. A directory that is no longer empty stays. The content of
     /// uncertain files is copied to the directory `copies` first.
-    pub fn carry_out(&self, workspace: &Workspace, run: &RunId, copies: &Path) -> Result<(), String> {
+    pub fn apply(&self, workspace: &Workspace, run: &RunId, copies: &Path) -> Result<(), String> {
         for path in &self.uncertain {
             keep_copy(workspace, path, copies).map_err(|error| format!("cannot copy {path}: {error}"))?;
         }

@@ -118,8 +118,8 @@ impl<A: DeserializeOwned + Send + 'static> Tool for FnTool<A> {
 
     fn repeat(&self) -> RetrySafety {
         match self.effects {
-            Effects::ReadOnly | Effects::Idempotent => RetrySafety::Harmless,
-            Effects::Once => RetrySafety::Settled,
+            Effects::ReadOnly | Effects::Idempotent => RetrySafety::Idempotent,
+            Effects::Once => RetrySafety::Verifiable,
         }
     }
 

@@ -8,7 +8,7 @@ const FOLD_FROM: usize = 512;
 
 /// Depth from which a nested value is stored as a blob of its own: `serde_json` reads back at most 128
 /// levels.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// Maximum number of blobs nested in blobs when reading back.
 const NESTED: usize = 8;
@@ -45,7 +45,7 @@ impl Writer<'_> {
     fn value(&mut self, value: &Value, depth: usize) {
         match value {
             Value::String(text) if text.len() >= FOLD_FROM => self.reference(text, "\"", "\""),
-            Value::Array(_) | Value::Object(_) if depth >= DEEPEST => {
+            Value::Array(_) | Value::Object(_) if depth >= MAX_DEPTH => {
                 let text = write(value, self.keep);
                 self.reference(&text, "[\"", "\"]");
             }

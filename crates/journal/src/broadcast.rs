@@ -39,13 +39,13 @@ struct BroadcastState {
     next_seq: u64,
     handed_over: u64,
     /// First event number of each commit in flight, oldest first.
-    under_way: VecDeque<u64>,
+    in_flight: VecDeque<u64>,
     /// Sorted by number; contiguous except for the numbers of failed commits.
     ring: VecDeque<RingEvent>,
     ring_bytes: usize,
     /// Everything up to this number has left the ring: it is in the journal, was a delta, or is about to be
     /// committed.
-    forgotten_to: u64,
+    evicted_to: u64,
     readers: Subscribers,
     closed: bool,
 }
@@ -106,10 +106,10 @@ impl Broadcast {
         let state = BroadcastState {
             next_seq: last + 1,
             handed_over: 0,
-            under_way: VecDeque::new(),
+            in_flight: VecDeque::new(),
             ring: VecDeque::new(),
             ring_bytes: 0,
-            forgotten_to: last,
+            evicted_to: last,
             readers: Subscribers::default(),
             closed: false,
         };
@@ -124,14 +124,14 @@ impl Broadcast {
         let first = state.next_seq;
         state.next_seq += count as u64;
         state.handed_over += 1;
-        state.under_way.push_back(first);
+        state.in_flight.push_back(first);
         first
     }
 
     /// Publishes the events of a settled commit. The numbers of a failed commit stay unused.
     pub(crate) fn settle(&self, events: Vec<RingEvent>, result: Result<(), JournalError>) {
         let mut state = self.state.lock();
-        state.under_way.pop_front();
+        state.in_flight.pop_front();
         if result.is_ok() {
             events.into_iter().for_each(|event| state.push(event));
         }
@@ -147,7 +147,7 @@ impl Broadcast {
 
     /// Waits until everything submitted so far is committed. After one failure nothing more is committed,
     /// because later entries must not be in the journal without earlier ones.
-    pub(crate) async fn all_settled(&self) -> Result<(), JournalError> {
+    pub(crate) async fn wait_committed(&self) -> Result<(), JournalError> {
         let handed_over = self.state.lock().handed_over;
         let mut settled = self.settled.subscribe();
         let settled = settled.wait_for(|now| now.failed.is_some() || now.count >= handed_over).await;
@@ -172,7 +172,7 @@ impl Broadcast {
     pub(crate) fn advance(&self, last: u64) {
         let mut state = self.state.lock();
         state.next_seq = state.next_seq.max(last + 1);
-        state.forgotten_to = state.forgotten_to.max(last);
+        state.evicted_to = state.evicted_to.max(last);
         drop(state);
         self.wake.notify_waiters();
     }
@@ -235,7 +235,7 @@ impl BroadcastState {
     }
 
     fn push(&mut self, kept: RingEvent) {
-        if kept.event.seq <= self.forgotten_to {
+        if kept.event.seq <= self.evicted_to {
             return;
         }
         self.ring_bytes += kept.bytes;
@@ -252,15 +252,15 @@ impl BroadcastState {
             && !self.closed
             && (old.event.seq <= passed || self.ring.len() > RING || self.ring_bytes > RING_BYTES)
         {
-            self.forgotten_to = old.event.seq;
+            self.evicted_to = old.event.seq;
             self.ring_bytes -= old.bytes;
             self.ring.pop_front();
         }
     }
 
     fn next_event(&self, cursor: u64) -> NextEvent {
-        let readable_to = self.under_way.front().map_or(self.next_seq, |first| *first) - 1;
-        let behind_to = self.forgotten_to.min(readable_to);
+        let readable_to = self.in_flight.front().map_or(self.next_seq, |first| *first) - 1;
+        let behind_to = self.evicted_to.min(readable_to);
         if cursor < behind_to {
             return NextEvent::Behind { to: behind_to };
         }
@@ -268,7 +268,7 @@ impl BroadcastState {
         match self.ring.get(at).filter(|kept| kept.event.seq <= readable_to) {
             Some(kept) if kept.event.seq > cursor + 1 => NextEvent::Hole { to: kept.event.seq - 1 },
             Some(kept) => NextEvent::Event(Arc::clone(&kept.event)),
-            None if self.closed && self.under_way.is_empty() => NextEvent::Ended,
+            None if self.closed && self.in_flight.is_empty() => NextEvent::Ended,
             None => NextEvent::Nothing,
         }
     }

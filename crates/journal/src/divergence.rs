@@ -12,7 +12,7 @@ use crate::{StepKey, StepKind, StepRequest};
 const LINES: usize = 200;
 
 /// Time limit for computing a minimal diff; after that a coarser one is used.
-const PATIENCE: Duration = Duration::from_millis(500);
+const TIMEOUT: Duration = Duration::from_millis(500);
 
 /// A step or event that does not match the journal.
 #[derive(Clone, Debug)]
@@ -72,7 +72,7 @@ impl Divergence {
 
 fn diff(recorded: &Value, now: &Value) -> String {
     let (recorded, now) = (pretty(recorded), pretty(now));
-    let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(&recorded, &now);
+    let diff = TextDiff::configure().timeout(TIMEOUT).diff_lines(&recorded, &now);
     let diff = diff.unified_diff().context_radius(2).header("recorded", "now").to_string();
     match diff.match_indices('\n').nth(LINES) {
         Some((cut, _)) => {

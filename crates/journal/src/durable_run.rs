@@ -1,4 +1,4 @@
-//! The engine trait: model replies, tool results, time and user answers enter a run only through it.
+//! The trait [`DurableRun`]: model replies, tool results, time and user answers enter a run only through it.
 //! [`crate::SqliteRun`] implements it in one process; a distributed engine would be another implementation.
 
 use std::future::Future;

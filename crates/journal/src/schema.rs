@@ -21,7 +21,7 @@ pub(crate) const FORMAT: i64 = 1;
 const APPLICATION: i64 = 0x4675_7365;
 
 /// How long to wait for another process's write lock.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Columns ending in `sum` are checksums of their row (`checksum.rs`), which SQLite does not provide. Run ids are
 /// never reused, so that no data of a removed run can turn up in another.
@@ -88,7 +88,7 @@ pub(crate) fn open_to_write(
         std::fs::create_dir_all(directory).map_err(|error| JournalError::from_io(path, &error))?;
     }
     inspect(path)?;
-    let fresh = make_if_missing(path, durability, owner)?;
+    let fresh = create_if_missing(path, durability, owner)?;
     let fail = |error: rusqlite::Error| unwritable(path, &error);
     let mut connection = Connection::open(path).map_err(fail)?;
     if is_empty(path) {
@@ -121,7 +121,7 @@ pub(crate) fn settle(connection: &Connection, durability: Durability) -> rusqlit
 /// Creates an empty journal under a temporary name and links it into place, so that a kill at any point
 /// leaves either no journal or a complete one. Fsyncs only for `Durability::Power`. Returns whether it was
 /// created.
-fn make_if_missing(
+fn create_if_missing(
     path: &Path,
     durability: Durability,
     owner: Option<&OwnerKey>,
@@ -190,7 +190,7 @@ pub(crate) fn private_file() -> OpenOptions {
 /// Serialized image of a journal without runs, for this file.
 fn without_runs(owner: Option<&OwnerKey>, file: &File) -> rusqlite::Result<Vec<u8>> {
     /// Offset of the read and write format versions in the database header, which select WAL mode.
-    const KEEPING: std::ops::Range<usize> = 18..20;
+    const FORMAT_VERSIONS: std::ops::Range<usize> = 18..20;
     const A_LOG: u8 = 2;
     let mut connection = Connection::open_in_memory()?;
     release_pages(&connection)?;
@@ -200,7 +200,7 @@ fn without_runs(owner: Option<&OwnerKey>, file: &File) -> rusqlite::Result<Vec<u
     connection.pragma_update(None, "user_version", FORMAT)?;
     let mut image = connection.serialize(rusqlite::MAIN_DB)?.to_vec();
     // An in-memory database cannot be switched to WAL mode, so patch the header.
-    if let Some(keeping) = image.get_mut(KEEPING) {
+    if let Some(keeping) = image.get_mut(FORMAT_VERSIONS) {
         keeping.fill(A_LOG);
     }
     Ok(image)
@@ -294,7 +294,7 @@ fn open_alone(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
 fn ready_to_read(path: &Path, connection: &Connection) -> Result<(), JournalError> {
     let fail = |error: rusqlite::Error| JournalError::from_sqlite(path, &error);
     inspect(path)?;
-    connection.busy_timeout(PATIENCE).map_err(fail)?;
+    connection.busy_timeout(LOCK_TIMEOUT).map_err(fail)?;
     connection.pragma_update(None, "cache_size", -1024).map_err(fail)?;
     match format(path, connection)? {
         Some(_) => Ok(()),
@@ -317,7 +317,7 @@ pub(crate) fn has_torn_log(path: &Path) -> bool {
 }
 
 fn configure(connection: &Connection, durability: Durability) -> rusqlite::Result<()> {
-    connection.busy_timeout(PATIENCE)?;
+    connection.busy_timeout(LOCK_TIMEOUT)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(
         None,

@@ -43,7 +43,7 @@ pub enum RunMode {
 pub struct SqliteRun {
     mode: RunMode,
     journal: Journal,
-    hub: Arc<Broadcast>,
+    broadcast: Arc<Broadcast>,
     lock: Mutex<Option<RunLock>>,
     recorded: RecordedRun,
     state: Mutex<RunState>,
@@ -167,11 +167,11 @@ impl SqliteRun {
         recorded: RecordedRun,
         lock: Option<RunLock>,
     ) -> Arc<Self> {
-        let hub = Broadcast::new(run.clone(), key, journal.path().to_owned(), recorded.last_seq);
+        let broadcast = Broadcast::new(run.clone(), key, journal.path().to_owned(), recorded.last_seq);
         Arc::new(Self {
             mode,
             journal: journal.clone(),
-            hub: Arc::new(hub),
+            broadcast: Arc::new(broadcast),
             lock: Mutex::new(lock),
             recorded,
             state: Mutex::default(),
@@ -183,12 +183,12 @@ impl SqliteRun {
 
     /// Subscribes to the events from the opening of this run onwards.
     pub fn events(&self) -> EventStream {
-        EventStream::new(Arc::clone(&self.hub), self.journal.clone(), self.recorded.last_seq)
+        EventStream::new(Arc::clone(&self.broadcast), self.journal.clone(), self.recorded.last_seq)
     }
 
     /// Subscribes to the events after number `seq`. Those that have left the buffer are read from the journal.
     pub fn events_after(&self, seq: u64) -> EventStream {
-        EventStream::new(Arc::clone(&self.hub), self.journal.clone(), seq)
+        EventStream::new(Arc::clone(&self.broadcast), self.journal.clone(), seq)
     }
 
     /// Number of the last event in the journal when this run was opened.
@@ -222,7 +222,7 @@ impl SqliteRun {
             }
             RunMode::Replay => self.check_active().and_then(|()| self.check_leftovers()),
         };
-        self.hub.close();
+        self.broadcast.close();
         self.unlock();
         result
     }
@@ -242,14 +242,14 @@ impl SqliteRun {
         }
         self.commit().await?;
         self.stop(RunAborted::Parked);
-        self.hub.close();
+        self.broadcast.close();
         self.unlock();
         Ok(())
     }
 
     /// Ends a run whose journal failed: subscribers receive `last`; the run stays open and can be resumed.
     pub fn abandon(&self, task: &Branch, last: Event) {
-        self.hub.close_with(task, self.journal.now_ms(), last);
+        self.broadcast.close_with(task, self.journal.now_ms(), last);
         self.unlock();
     }
 
@@ -266,7 +266,7 @@ impl SqliteRun {
 
     /// Fails if the run has been stopped or its journal has failed.
     fn check_active(&self) -> Result<(), RunAborted> {
-        match (&self.state.lock().stopped, self.hub.failed()) {
+        match (&self.state.lock().stopped, self.broadcast.failed()) {
             (Some(stop), _) => Err(stop.clone()),
             (None, Some(error)) => Err(error.into()),
             (None, None) => Ok(()),
@@ -287,13 +287,13 @@ impl SqliteRun {
                 Some(relay) => {
                     let place = relay.reserve().await?;
                     let mut state = self.state.lock();
-                    if let Some(batch) = state.pending.batch(&self.hub) {
+                    if let Some(batch) = state.pending.batch(&self.broadcast) {
                         place.send(OutgoingBatch(batch));
                     }
                 }
             }
         }
-        Ok(self.hub.all_settled().await?)
+        Ok(self.broadcast.wait_committed().await?)
     }
 
     /// Adds a batch that another process recorded, in the form of [`OutgoingBatch::encode`], and publishes its
@@ -310,16 +310,16 @@ impl SqliteRun {
                 _ => {}
             }
         }
-        self.hub.submit(0);
-        place.commit(Batch { ops, commit: Commit::new(Arc::clone(&self.hub), Vec::new()) });
-        self.hub.all_settled().await?;
-        self.hub.advance(last);
+        self.broadcast.submit(0);
+        place.commit(Batch { ops, commit: Commit::new(Arc::clone(&self.broadcast), Vec::new()) });
+        self.broadcast.wait_committed().await?;
+        self.broadcast.advance(last);
         Ok(ended)
     }
 
     /// Ends the events of a run that another process works on, and releases its lock.
     pub fn close(&self) {
-        self.hub.close();
+        self.broadcast.close();
         self.unlock();
     }
 
@@ -327,7 +327,7 @@ impl SqliteRun {
         let mut state = self.state.lock();
         // Drained and submitted under one lock: two branches cannot overtake each other here, and a cancelled
         // caller cannot lose writes.
-        let turn = state.pending.batch(&self.hub).and_then(|batch| place.submit(batch));
+        let turn = state.pending.batch(&self.broadcast).and_then(|batch| place.submit(batch));
         drop(state);
         if let Some(turn) = turn {
             turn.commit();
@@ -352,7 +352,7 @@ impl SqliteRun {
                 RunMode::Replay => Err(RunAborted::EndOfJournal(key.clone())),
             };
         }
-        let (number, run) = (self.hub.key, &self.hub.run);
+        let (number, run) = (self.broadcast.key, &self.broadcast.run);
         let row = self.journal.read(|reader| reader.step(number, run, key))?.ok_or_else(|| {
             JournalError::damaged(self.journal.path(), &format!("{key} of run {run} is missing"))
         })?;
@@ -389,7 +389,7 @@ fn leftover(
 impl Drop for SqliteRun {
     fn drop(&mut self) {
         // A dropped run emits no more events, so its subscribers must not wait for any.
-        self.hub.close();
+        self.broadcast.close();
     }
 }
 

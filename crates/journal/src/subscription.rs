@@ -15,7 +15,7 @@ const PAGE: usize = 32;
 
 /// A subscription to one run's events.
 pub struct EventStream {
-    hub: Arc<Broadcast>,
+    broadcast: Arc<Broadcast>,
     journal: Journal,
     reader: u64,
     cursor: u64,
@@ -24,8 +24,8 @@ pub struct EventStream {
 
 impl EventStream {
     /// Subscribes to the events after number `cursor`.
-    pub(crate) fn new(hub: Arc<Broadcast>, journal: Journal, cursor: u64) -> Self {
-        Self { reader: hub.attach(cursor), hub, journal, cursor, behind: VecDeque::new() }
+    pub(crate) fn new(broadcast: Arc<Broadcast>, journal: Journal, cursor: u64) -> Self {
+        Self { reader: broadcast.attach(cursor), broadcast, journal, cursor, behind: VecDeque::new() }
     }
 
     /// Waits for the next event; `None` once the run has ended and everything was read.
@@ -35,10 +35,10 @@ impl EventStream {
                 self.cursor = event.seq;
                 return Ok(Some(event));
             }
-            let hub = Arc::clone(&self.hub);
-            let mut woken = std::pin::pin!(hub.wake.notified());
+            let broadcast = Arc::clone(&self.broadcast);
+            let mut woken = std::pin::pin!(broadcast.wake.notified());
             woken.as_mut().enable();
-            match self.hub.next_event(self.reader, self.cursor) {
+            match self.broadcast.next_event(self.reader, self.cursor) {
                 NextEvent::Event(event) => self.behind.push_back(event),
                 NextEvent::Behind { to } => self.catch_up(to)?,
                 NextEvent::Hole { to } => self.behind.push_back(self.gap(self.cursor + 1, to)),
@@ -49,7 +49,7 @@ impl EventStream {
     }
 
     fn catch_up(&mut self, to: u64) -> Result<(), JournalError> {
-        let (key, run, cursor) = (self.hub.key, &self.hub.run, self.cursor);
+        let (key, run, cursor) = (self.broadcast.key, &self.broadcast.run, self.cursor);
         let rows = self.journal.read(|reader| reader.events(key, run, cursor, to, PAGE))?;
         let all = rows.len() < PAGE;
         let mut next = cursor + 1;
@@ -67,13 +67,13 @@ impl EventStream {
     }
 
     fn gap(&self, from: u64, to: u64) -> Arc<EventRecord> {
-        let (ts_ms, run) = (self.journal.now_ms(), self.hub.run.clone());
+        let (ts_ms, run) = (self.journal.now_ms(), self.broadcast.run.clone());
         Arc::new(EventRecord { seq: to, ts_ms, run, task: Branch::main(), event: Event::Gap { from, to } })
     }
 }
 
 impl Drop for EventStream {
     fn drop(&mut self) {
-        self.hub.detach(self.reader);
+        self.broadcast.detach(self.reader);
     }
 }

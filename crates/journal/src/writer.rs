@@ -21,7 +21,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use crate::broadcast::{Broadcast, RingEvent};
 use crate::mark::Marks;
 use crate::ops::{self, WriteOp};
-use crate::schema::PATIENCE;
+use crate::schema::LOCK_TIMEOUT;
 use crate::{Durability, JournalError};
 
 /// Capacity of the request queue; a run that finds it full waits.
@@ -41,7 +41,7 @@ const LOG_PAGES: i32 = 1000;
 const LARGE_LOG_PAGES: i32 = 4000;
 
 /// How long such a checkpoint waits for readers and writers before it is tried again later.
-const CHECKPOINT_PATIENCE: Duration = Duration::from_secs(2);
+const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The writes of one run that form one transaction.
 pub(crate) struct Batch {
@@ -51,26 +51,26 @@ pub(crate) struct Batch {
 
 /// A commit in flight. Dropping it unsettled counts as a failure.
 pub(crate) struct Commit {
-    hub: Arc<Broadcast>,
+    broadcast: Arc<Broadcast>,
     events: Vec<RingEvent>,
     settled: bool,
 }
 
 impl Commit {
-    pub(crate) fn new(hub: Arc<Broadcast>, events: Vec<RingEvent>) -> Self {
-        Self { hub, events, settled: false }
+    pub(crate) fn new(broadcast: Arc<Broadcast>, events: Vec<RingEvent>) -> Self {
+        Self { broadcast, events, settled: false }
     }
 
     pub(crate) fn settle(mut self, result: Result<(), JournalError>) {
         self.settled = true;
-        self.hub.settle(std::mem::take(&mut self.events), result);
+        self.broadcast.settle(std::mem::take(&mut self.events), result);
     }
 }
 
 impl Drop for Commit {
     fn drop(&mut self) {
         if !self.settled {
-            self.hub.settle(Vec::new(), Err(self.hub.writer_gone()));
+            self.broadcast.settle(Vec::new(), Err(self.broadcast.writer_gone()));
         }
     }
 }
@@ -86,7 +86,7 @@ enum Request {
 
 /// Owner of the writer thread. Dropping it commits everything submitted and joins the thread.
 pub(crate) struct Writer {
-    desk: Arc<WriterState>,
+    state: Arc<WriterState>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
@@ -140,7 +140,7 @@ impl Writer {
             Ok(())
         };
         connection.wal_hook(Some(note)).map_err(|error| JournalError::from_sqlite(path, &error))?;
-        let desk = Arc::new(WriterState {
+        let state = Arc::new(WriterState {
             path: path.to_owned(),
             durability,
             places: Semaphore::new(QUEUE),
@@ -152,29 +152,29 @@ impl Writer {
             identity: identity(path),
             rescue,
         });
-        let theirs = Arc::clone(&desk);
+        let theirs = Arc::clone(&state);
         let thread = std::thread::Builder::new()
             .name("journal".to_owned())
             .stack_size(512 * 1024)
             .spawn(move || WriterGuard(theirs).work())
             .map_err(|error| JournalError::from_io(path, &error))?;
-        Ok(Self { desk, thread: Some(thread) })
+        Ok(Self { state, thread: Some(thread) })
     }
 
     /// Waits for a queue slot. Submitting with the slot is then synchronous and cannot be cancelled half-way.
     pub(crate) async fn reserve_slot(&self) -> Result<QueueSlot<'_>, JournalError> {
-        let desk = &*self.desk;
-        match desk.places.acquire().await {
-            Ok(permit) => Ok(QueueSlot { desk, permit }),
-            Err(_) => Err(desk.ended()),
+        let state = &*self.state;
+        match state.places.acquire().await {
+            Ok(permit) => Ok(QueueSlot { state, permit }),
+            Err(_) => Err(state.ended()),
         }
     }
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        self.desk.queue.lock().closed = true;
-        self.desk.more.notify_one();
+        self.state.queue.lock().closed = true;
+        self.state.more.notify_one();
         if let Some(thread) = self.thread.take() {
             // A thread that panicked has nothing left to commit.
             let _ = thread.join();
@@ -184,7 +184,7 @@ impl Drop for Writer {
 
 /// A slot in the writer's queue.
 pub(crate) struct QueueSlot<'a> {
-    desk: &'a WriterState,
+    state: &'a WriterState,
     permit: SemaphorePermit<'a>,
 }
 
@@ -193,10 +193,10 @@ impl<'a> QueueSlot<'a> {
     /// caller gets a `CommitPermit` and must commit it after releasing its own locks.
     #[must_use]
     pub(crate) fn submit(self, batch: Batch) -> Option<CommitPermit<'a>> {
-        let mut queue = self.desk.queue.lock();
-        if self.desk.durability == Durability::Process
-            && queue.is_quiet(batch.commit.hub.key)
-            && let Some(connection) = self.desk.connection.try_lock()
+        let mut queue = self.state.queue.lock();
+        if self.state.durability == Durability::Process
+            && queue.is_quiet(batch.commit.broadcast.key)
+            && let Some(connection) = self.state.connection.try_lock()
         {
             return Some(CommitPermit { place: self, connection, batch });
         }
@@ -213,7 +213,7 @@ impl<'a> QueueSlot<'a> {
 
     /// Submits a job to the writer thread.
     pub(crate) fn job(self, job: ExclusiveJob) {
-        let mut queue = self.desk.queue.lock();
+        let mut queue = self.state.queue.lock();
         self.enter(&mut queue, Request::Job(job));
     }
 
@@ -222,7 +222,7 @@ impl<'a> QueueSlot<'a> {
         if !queue.closed {
             queue.requests.push_back(request);
             self.permit.forget();
-            self.desk.more.notify_one();
+            self.state.more.notify_one();
         }
     }
 }
@@ -237,28 +237,28 @@ pub(crate) struct CommitPermit<'a> {
 impl CommitPermit<'_> {
     pub(crate) fn commit(self) {
         let Self { place, connection, batch } = self;
-        let desk = place.desk;
+        let state = place.state;
         // This is an executor thread with other tasks to run: never block here on another process's write
         // lock.
         let _ = connection.busy_timeout(Duration::ZERO);
-        let result = desk.write_all(&connection, std::slice::from_ref(&batch));
-        let _ = connection.busy_timeout(PATIENCE);
+        let result = state.write_all(&connection, std::slice::from_ref(&batch));
+        let _ = connection.busy_timeout(LOCK_TIMEOUT);
         let request = match result {
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Request::Batch(batch),
             result => {
-                batch.commit.settle(result.map_err(|error| JournalError::from_sqlite(&desk.path, &error)));
-                if !desk.checkpoint_is_due() {
+                batch.commit.settle(result.map_err(|error| JournalError::from_sqlite(&state.path, &error)));
+                if !state.checkpoint_is_due() {
                     return;
                 }
                 Request::Checkpoint
             }
         };
-        let mut queue = desk.queue.lock();
+        let mut queue = state.queue.lock();
         if !queue.closed {
             // Ahead of everything that arrived in the meantime.
             queue.requests.push_front(request);
             place.permit.forget();
-            desk.more.notify_one();
+            state.more.notify_one();
         }
     }
 }
@@ -273,14 +273,14 @@ impl WriterState {
     }
 
     fn commit_together(&self, connection: &Connection, mut batches: Vec<Batch>) {
-        batches.retain(|batch| batch.commit.hub.failed().is_none());
+        batches.retain(|batch| batch.commit.broadcast.failed().is_none());
         if batches.is_empty() {
             return;
         }
         let result = self.write_all(connection, &batches);
         let apart = batches.len() > 1 && result.as_ref().is_err_and(concerns_one_batch);
         for batch in batches {
-            let result = match batch.commit.hub.failed() {
+            let result = match batch.commit.broadcast.failed() {
                 Some(error) => Err(error),
                 None if apart => self
                     .write_all(connection, std::slice::from_ref(&batch))
@@ -303,7 +303,7 @@ impl WriterState {
             connection.prepare_cached("ROLLBACK")?.execute([])?;
         }
         if written.is_ok() {
-            batches.iter().for_each(|batch| self.marks.advance(batch.commit.hub.key, &batch.ops));
+            batches.iter().for_each(|batch| self.marks.advance(batch.commit.broadcast.key, &batch.ops));
             self.check_in_place(connection)?;
         }
         written
@@ -342,23 +342,23 @@ impl Drop for WriterGuard {
 
 impl WriterGuard {
     fn work(self) {
-        let desk = &*self.0;
+        let state = &*self.0;
         loop {
             let idle = |queue: &mut Queue| queue.requests.is_empty() && !queue.closed;
-            let mut queue = desk.queue.lock();
-            desk.more.wait_while(&mut queue, idle);
+            let mut queue = state.queue.lock();
+            state.more.wait_while(&mut queue, idle);
             if queue.requests.is_empty() {
                 return;
             }
             drop(queue);
-            let mut connection = desk.connection.lock();
+            let mut connection = state.connection.lock();
             let (batches, job) = self.take_some();
-            desk.commit_together(&connection, batches);
+            state.commit_together(&connection, batches);
             if let Some(job) = job {
                 job(&mut connection);
             }
-            if desk.checkpoint_is_due() {
-                let is_large = desk.log_pages.swap(0, Ordering::Relaxed) >= LARGE_LOG_PAGES;
+            if state.checkpoint_is_due() {
+                let is_large = state.log_pages.swap(0, Ordering::Relaxed) >= LARGE_LOG_PAGES;
                 // A checkpoint that cannot run now is due again after the next commit.
                 let _ = checkpoint(&connection, is_large);
             }
@@ -394,7 +394,7 @@ fn concerns_one_batch(error: &rusqlite::Error) -> bool {
 fn write_ops(connection: &Connection, batches: &[Batch]) -> rusqlite::Result<()> {
     for batch in batches {
         for op in &batch.ops {
-            ops::write(connection, batch.commit.hub.key, op)?;
+            ops::write(connection, batch.commit.broadcast.key, op)?;
         }
     }
     Ok(())
@@ -418,8 +418,8 @@ fn checkpoint(connection: &Connection, is_large: bool) -> rusqlite::Result<()> {
     if !is_large {
         return connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
     }
-    connection.busy_timeout(CHECKPOINT_PATIENCE)?;
+    connection.busy_timeout(CHECKPOINT_TIMEOUT)?;
     let done = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-    connection.busy_timeout(PATIENCE)?;
+    connection.busy_timeout(LOCK_TIMEOUT)?;
     done
 }

@@ -64,11 +64,11 @@ impl Program {
                 _ => None,
             },
             arguments: &site.arguments,
-            place: self.place(site.file, site.span),
+            location: self.location(site.file, site.span),
         })
     }
 
-    pub(crate) fn place(&self, file: u32, span: Span) -> SourceLocation {
+    pub(crate) fn location(&self, file: u32, span: Span) -> SourceLocation {
         match self.sources.get(file as usize) {
             Some(source) => {
                 SourceLocation { file: source.name().clone(), span, start: source.position(span.start()) }
@@ -90,7 +90,7 @@ pub struct PlannedCall<'p> {
     /// The arguments, with values where they are literals.
     pub arguments: &'p [Argument],
     /// Location of the call.
-    pub place: SourceLocation,
+    pub location: SourceLocation,
 }
 
 /// One argument of a [`PlannedCall`].

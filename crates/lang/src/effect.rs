@@ -32,7 +32,7 @@ pub struct Effect {
     /// The requested effect.
     pub kind: EffectKind,
     /// Location of the form.
-    pub place: SourceLocation,
+    pub location: SourceLocation,
 }
 
 /// What a program asks of its driver.

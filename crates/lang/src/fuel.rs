@@ -7,9 +7,9 @@
 use crate::runtime_error::UnlocatedError;
 
 /// Number of list items that a primitive processes per step.
-const ITEMS_A_STEP: usize = 16;
+const ITEMS_PER_STEP: usize = 16;
 /// Number of bytes of text that a primitive processes per step.
-const BYTES_A_STEP: usize = 256;
+const BYTES_PER_STEP: usize = 256;
 
 /// Bounds on what a program may use before it fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,9 +46,9 @@ pub(crate) struct Fuel {
 impl Fuel {
     pub(crate) fn new(limits: EvaluationLimits) -> Self {
         let limits = EvaluationLimits { slice: limits.slice.max(1), ..limits };
-        let mut meter = Self { limits, left: 0, reserve: 0, allocated: 0, room: limits.memory };
-        meter.refill();
-        meter
+        let mut fuel = Self { limits, left: 0, reserve: 0, allocated: 0, room: limits.memory };
+        fuel.refill();
+        fuel
     }
 
     /// Resets the step budget, after an effect.
@@ -79,7 +79,7 @@ impl Fuel {
 
     /// Charges for visiting `count` items.
     pub(crate) fn visit(&mut self, count: usize) -> Result<(), UnlocatedError> {
-        self.spend((count / ITEMS_A_STEP) as u64)
+        self.spend((count / ITEMS_PER_STEP) as u64)
     }
 
     /// Charges for a new list or map of `count` items of `bytes` each.
@@ -91,7 +91,7 @@ impl Fuel {
     /// Charges for a new string of `bytes`.
     pub(crate) fn text(&mut self, bytes: usize) -> Result<(), UnlocatedError> {
         self.allocate(bytes.saturating_add(48))?;
-        self.spend((bytes / BYTES_A_STEP) as u64)
+        self.spend((bytes / BYTES_PER_STEP) as u64)
     }
 
     /// Charges for an allocation; fails if it may exceed the memory limit.

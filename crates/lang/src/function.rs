@@ -28,7 +28,7 @@ impl Closure {
         &self.name
     }
 
-    pub(crate) fn take_apart(&mut self, pending: &mut Vec<Value>) {
+    pub(crate) fn drain_children(&mut self, pending: &mut Vec<Value>) {
         pending.append(&mut self.captured);
     }
 }
@@ -63,7 +63,7 @@ impl Cell {
 
     /// Sets the variable; fails if it belongs to a branch that may run concurrently with `branch`.
     pub(crate) fn set(&self, value: Value, branch: &Arc<EvaluationBranch>) -> Result<(), ForeignCell> {
-        if !Arc::ptr_eq(&self.branch, branch) && !self.branch.came_back_to(branch) {
+        if !Arc::ptr_eq(&self.branch, branch) && !self.branch.is_within(branch) {
             return Err(ForeignCell);
         }
         let before = std::mem::replace(&mut *self.value.lock(), value);
@@ -115,7 +115,7 @@ impl EvaluationBranch {
         self.finished.store(true, Ordering::Release);
     }
 
-    fn came_back_to(&self, ancestor: &Arc<EvaluationBranch>) -> bool {
+    fn is_within(&self, ancestor: &Arc<EvaluationBranch>) -> bool {
         let mut branch = self;
         while let Some(parent) = &branch.parent {
             if !branch.finished.load(Ordering::Acquire) {

@@ -39,7 +39,7 @@ pub struct Machine {
     stack: Vec<Value>,
     frames: Vec<Frame>,
     handlers: Vec<ErrorHandler>,
-    meter: Fuel,
+    fuel: Fuel,
     branch: Arc<EvaluationBranch>,
     cells: Arc<Cells>,
     state: MachineState,
@@ -133,9 +133,9 @@ impl Machine {
                 other => self.not_an_answer(other, self.current_location()),
             },
             MachineState::Running => return self.reject_resume("the workflow was interrupted while running"),
-            MachineState::Waiting(waiting, place) => {
-                self.meter.refill();
-                self.answered(waiting, place, input)
+            MachineState::Waiting(waiting, location) => {
+                self.fuel.refill();
+                self.answered(waiting, location, input)
             }
         };
         self.run_on(flow)
@@ -175,13 +175,13 @@ impl Machine {
     fn answered(
         &mut self,
         waiting: PendingEffect,
-        place: SourceLocation,
+        location: SourceLocation,
         input: ResumeInput,
     ) -> Result<ControlFlow, UnlocatedError> {
         match (waiting, input) {
             (PendingEffect::Reply(callee), ResumeInput::Reply(reply)) => {
-                self.meter.note(reply.content.len());
-                self.stack.push(Value::Result(Arc::new(ResultValue::new(reply, callee, place))));
+                self.fuel.note(reply.content.len());
+                self.stack.push(Value::Result(Arc::new(ResultValue::new(reply, callee, location))));
             }
             (PendingEffect::Json, ResumeInput::Json(json)) => self.stack.push(Value::from_json(json)),
             (PendingEffect::Branches(count), ResumeInput::Branches(values)) if values.len() == count => {
@@ -194,7 +194,7 @@ impl Machine {
             (PendingEffect::LeaveLimits, ResumeInput::Go) => {}
             (PendingEffect::Unwind(fault), ResumeInput::Go) => return self.unwind(fault),
             (PendingEffect::Retry, ResumeInput::Go) => self.try_again(),
-            (_, input) => return self.not_an_answer(input, place),
+            (_, input) => return self.not_an_answer(input, location),
         }
         Ok(ControlFlow::Go)
     }
@@ -203,25 +203,25 @@ impl Machine {
     fn not_an_answer(
         &mut self,
         input: ResumeInput,
-        place: SourceLocation,
+        location: SourceLocation,
     ) -> Result<ControlFlow, UnlocatedError> {
         match input {
             ResumeInput::Failed(failure) => {
-                let fault = self.fault_of(failure, place);
+                let fault = self.fault_of(failure, location);
                 self.unwind(Box::new(fault))
             }
             ResumeInput::LimitReached(id, failure) => {
-                let mut fault = self.fault_of(failure, place);
+                let mut fault = self.fault_of(failure, location);
                 match id {
                     Some(LimitsId(id)) => {
-                        fault.beyond = Some(id);
+                        fault.omitted_frames = Some(id);
                         self.unwind(Box::new(fault))
                     }
                     None => Ok(ControlFlow::Yield(Yield::Fault(Box::new(fault)))),
                 }
             }
             ResumeInput::BranchFailed(mut fault) => {
-                fault.trail.push(TraceEntry { name: Text::from("pmap"), place: Some(place) });
+                fault.trail.push(TraceEntry { name: Text::from("pmap"), location: Some(location) });
                 fault.trail.extend(self.active_calls());
                 fault.trail.truncate(RuntimeError::TRAIL);
                 self.unwind(fault)
@@ -232,9 +232,9 @@ impl Machine {
 
     /// Yields an effect and waits for its answer.
     fn yield_effect(&mut self, kind: EffectKind, waiting: PendingEffect) -> ControlFlow {
-        let place = self.current_location();
-        self.state = MachineState::Waiting(waiting, place.clone());
-        ControlFlow::Yield(Yield::Effect(Effect { kind, place }))
+        let location = self.current_location();
+        self.state = MachineState::Waiting(waiting, location.clone());
+        ControlFlow::Yield(Yield::Effect(Effect { kind, location }))
     }
 
     fn push_handler(&mut self, kind: HandlerKind) {

@@ -93,18 +93,18 @@ pub struct ResultValue {
     /// Name of the task or tool.
     pub(crate) callee: Text,
     /// Location of the call.
-    pub(crate) place: SourceLocation,
+    pub(crate) location: SourceLocation,
 }
 
 impl ResultValue {
-    pub(crate) fn new(reply: TaskResult, callee: Text, place: SourceLocation) -> Self {
+    pub(crate) fn new(reply: TaskResult, callee: Text, location: SourceLocation) -> Self {
         Self {
             status: reply.status,
             content: reply.content.into(),
             parsed: reply.parsed_content.map_or(Value::Nil, Value::from_json),
             notes: Value::from_json(Json::Object(reply.notes)),
             callee,
-            place,
+            location,
         }
     }
 
@@ -157,10 +157,10 @@ impl ResultValue {
             code: "task-failed",
             message: format!("`{}` failed: {said}", self.callee),
             value: Value::Nil,
-            place: self.place.clone(),
+            location: self.location.clone(),
             trail: Vec::new(),
             cause: error,
-            beyond: None,
+            omitted_frames: None,
         }
     }
 
@@ -190,7 +190,7 @@ impl ResultValue {
         TaskResult { status: self.status, content: self.content.to_string(), parsed_content, notes }
     }
 
-    pub(crate) fn take_apart(&mut self, pending: &mut Vec<Value>) {
+    pub(crate) fn drain_children(&mut self, pending: &mut Vec<Value>) {
         pending.push(std::mem::take(&mut self.parsed));
         pending.push(std::mem::take(&mut self.notes));
     }
@@ -199,7 +199,7 @@ impl ResultValue {
 impl Drop for ResultValue {
     fn drop(&mut self) {
         let mut pending = Vec::new();
-        self.take_apart(&mut pending);
+        self.drain_children(&mut pending);
         drop_iteratively(pending);
     }
 }

@@ -32,7 +32,7 @@ pub struct TraceEntry {
     /// Name of the called function.
     pub name: Text,
     /// Location of the call; `None` for calls made by the machine, as in `map`.
-    pub place: Option<SourceLocation>,
+    pub location: Option<SourceLocation>,
 }
 
 /// A runtime error of a workflow. `catch` binds it as a value.
@@ -49,13 +49,13 @@ pub struct RuntimeError {
     /// The argument of `raise`, if it was not a string.
     pub value: Value,
     /// Location of the form that failed.
-    pub place: SourceLocation,
+    pub location: SourceLocation,
     /// Active calls, innermost first, at most [`RuntimeError::TRAIL`].
     pub trail: Vec<TraceEntry>,
     /// The underlying error as reported by the failed task, or nil.
     pub cause: Value,
     /// Id of the `with-limits` whose limit was reached: only a `try` around it can catch the error.
-    pub(crate) beyond: Option<u64>,
+    pub(crate) omitted_frames: Option<u64>,
 }
 
 impl RuntimeError {
@@ -64,7 +64,7 @@ impl RuntimeError {
 
     /// The message prefixed with its position, as in a task's error message: `LINE:COLUMN: …`.
     pub fn headline(&self) -> String {
-        format!("{}: {}", self.place.start, self.message)
+        format!("{}: {}", self.location.start, self.message)
     }
 
     /// The error object of `fusee task --json`, with location and trail in addition to the documented fields.
@@ -93,9 +93,9 @@ impl RuntimeError {
         }
         entries.push((Text::from("message"), text(&self.message)));
         entries.push((Text::from("code"), text(self.code)));
-        entries.push((Text::from("file"), text(&self.place.file)));
-        entries.push((Text::from("line"), number(self.place.start.line)));
-        entries.push((Text::from("column"), number(self.place.start.column)));
+        entries.push((Text::from("file"), text(&self.location.file)));
+        entries.push((Text::from("line"), number(self.location.start.line)));
+        entries.push((Text::from("column"), number(self.location.start.column)));
         if !matches!(self.value, Value::Nil) {
             entries.push((Text::from("value"), self.value.clone()));
         }
@@ -112,11 +112,11 @@ impl RuntimeError {
     /// A copy for `raise` of a caught error; keeps location and trail but is catchable everywhere.
     pub(crate) fn catchable_copy(&self) -> RuntimeError {
         let mut again = self.clone();
-        again.beyond = None;
+        again.omitted_frames = None;
         again
     }
 
-    pub(crate) fn take_apart(&mut self, pending: &mut Vec<Value>) {
+    pub(crate) fn drain_children(&mut self, pending: &mut Vec<Value>) {
         pending.push(std::mem::take(&mut self.value));
         pending.push(std::mem::take(&mut self.cause));
     }
@@ -125,15 +125,15 @@ impl RuntimeError {
 impl Drop for RuntimeError {
     fn drop(&mut self) {
         let mut pending = Vec::new();
-        self.take_apart(&mut pending);
+        self.drain_children(&mut pending);
         drop_iteratively(pending);
     }
 }
 
 impl fmt::Display for TraceEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.place {
-            Some(place) => write!(f, "{} at {place}", self.name),
+        match &self.location {
+            Some(location) => write!(f, "{} at {location}", self.name),
             None => write!(f, "{}", self.name),
         }
     }
@@ -142,7 +142,7 @@ impl fmt::Display for TraceEntry {
 /// Location, message, calls and causes, one per line.
 impl fmt::Display for RuntimeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.message)?;
+        write!(f, "{}: {}", self.location, self.message)?;
         for call in &self.trail {
             write!(f, "\n  in {call}")?;
         }

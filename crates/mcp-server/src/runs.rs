@@ -158,7 +158,7 @@ impl Runs {
 
     /// Starts a run.
     pub(crate) async fn start(&self, request: LaunchRequest) -> Result<Arc<FollowedRun>, String> {
-        self.check_room()?;
+        self.check_capacity()?;
         let handle = self.launcher.start(request).await.map_err(|error| error.to_string())?;
         let state = RunState::new(handle.id());
         Ok(self.follow(handle, state))
@@ -188,7 +188,7 @@ impl Runs {
         if journal.is_worked_on(&row.id) {
             return poll(journal, row);
         }
-        self.check_room()?;
+        self.check_capacity()?;
         let (state, _) = read_state(&journal, &row)?;
         let handle = self.launcher.resume(&directory, &row.id, None).await;
         Ok(self.follow(handle.map_err(|error| error.to_string())?, state))
@@ -235,7 +235,7 @@ impl Runs {
         self.known.lock().get(name).cloned()
     }
 
-    fn check_room(&self) -> Result<(), String> {
+    fn check_capacity(&self) -> Result<(), String> {
         let known = self.known.lock();
         let working = known.values().filter(|run| !run.state.borrow().status.has_ended()).count();
         if working < MAX_WORKING {

@@ -184,7 +184,7 @@ impl Conversation {
         if let Some(more) = more {
             more.write(&mut tail, self.before(self.messages.len()));
         }
-        self.dialect.write_owed(&mut tail, &self.owed);
+        self.dialect.write_deferred(&mut tail, &self.owed);
         tail.extend_from_slice(end);
         frames.push(tail.freeze());
         frames.push(self.tools_encoded.clone());

@@ -158,7 +158,9 @@ impl HttpModel {
             // The answer about the context size was meaningless while the model was loading.
             *self.context.lock().await = None;
         }
-        if let (Some(ms @ ..=retry::MAX_ASKED_MS), true) = (error.retry_after_ms, error.kind.retriable()) {
+        if let (Some(ms @ ..=retry::MAX_RETRY_AFTER_MS), true) =
+            (error.retry_after_ms, error.kind.retriable())
+        {
             self.endpoint.gate.hold(Duration::from_millis(ms));
         }
         error

@@ -135,7 +135,7 @@ pub struct Usage {
 impl Usage {
     /// Clamps implausible counts, so that sums over any run cannot overflow.
     #[must_use]
-    pub(crate) fn trusted_context(self) -> Self {
+    pub(crate) fn clamped(self) -> Self {
         let most = |tokens: u64| tokens.min(u64::from(u32::MAX));
         Self {
             input_tokens: most(self.input_tokens),

@@ -24,7 +24,7 @@ impl Default for RetryPolicy {
 }
 
 /// Longest delay that a server can ask for; a request that is to wait longer is given up.
-pub(crate) const MAX_ASKED_MS: u64 = 3_600_000;
+pub(crate) const MAX_RETRY_AFTER_MS: u64 = 3_600_000;
 
 impl RetryPolicy {
     /// Delay after the failed attempt number `attempt` (from 1), or `None` if that was the last or the server
@@ -32,7 +32,7 @@ impl RetryPolicy {
     /// [-1, 1] changes our own delay by up to 10 %; a delay requested by the server is only ever extended, so
     /// that we never retry too early.
     pub fn delay(&self, attempt: u32, retry_after_ms: Option<u64>, jitter: f64) -> Option<Duration> {
-        if attempt > self.max_retries || retry_after_ms.is_some_and(|asked| asked > MAX_ASKED_MS) {
+        if attempt > self.max_retries || retry_after_ms.is_some_and(|asked| asked > MAX_RETRY_AFTER_MS) {
             return None;
         }
         let jitter = if jitter.is_nan() { 0.0 } else { jitter.clamp(-1.0, 1.0) };

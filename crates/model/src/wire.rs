@@ -137,7 +137,7 @@ impl Dialect {
     }
 
     /// Writes the content owed to the last tool results at the end of a request.
-    pub(crate) fn write_owed(self, out: &mut BytesMut, owed: &[u8]) {
+    pub(crate) fn write_deferred(self, out: &mut BytesMut, owed: &[u8]) {
         match self.codec() {
             Codec::Chat => openai_chat::pictures(out, owed),
             Codec::Plain | Codec::Responses | Codec::Anthropic => {}
@@ -245,7 +245,7 @@ pub(crate) fn json(out: &mut BytesMut, value: &impl Serialize) {
 const OF_CALL: &str = "of_call";
 
 /// Wraps additional fields of the call at `index` as an opaque item, stored with the reasoning.
-pub(crate) fn kept_of_call(index: usize, fields: Map<String, Value>) -> Value {
+pub(crate) fn opaque_call_fields(index: usize, fields: Map<String, Value>) -> Value {
     serde_json::json!({ OF_CALL: index, "fields": fields })
 }
 

@@ -20,7 +20,7 @@ use crate::{BlobHash, EngineError, RunOrder};
 const OLDEST: (&str, (u64, u64)) = ("1.5", (1, 5));
 
 /// How long a request that waits for nothing may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How long a worker may take to say that it is alive.
 const HEALTH: Duration = Duration::from_secs(5);
@@ -69,7 +69,7 @@ impl Engine {
         let http =
             http_client(&admin, &Connection::default()).map_err(|error| unreachable(error.to_string()))?;
         let version_url = format!("{admin}/version");
-        let sent = http.get(&version_url).timeout(PATIENCE).send().await;
+        let sent = http.get(&version_url).timeout(TIMEOUT).send().await;
         let response = sent.map_err(|error| unreachable(chain(&error)))?;
         let not_an_engine = |cause: String| EngineError::NotAnEngine { url: admin.clone(), cause };
         if !response.status().is_success() {
@@ -96,14 +96,14 @@ impl Engine {
     pub(crate) async fn register(&self, worker: &str) -> Result<String, EngineError> {
         let url = format!("{}/deployments", self.admin);
         let body = json!({ "uri": worker, "force": true });
-        let registered: Registered = self.send(Method::POST, &url, Some(&body), Some(PATIENCE)).await?;
+        let registered: Registered = self.send(Method::POST, &url, Some(&body), Some(TIMEOUT)).await?;
         Ok(registered.id)
     }
 
     /// Whether the worker of a deployment answers.
     pub(crate) async fn is_alive(&self, deployment: &str) -> Result<bool, EngineError> {
         let url = format!("{}/deployments/{deployment}", self.admin);
-        let found: Deployment = self.send(Method::GET, &url, None, Some(PATIENCE)).await?;
+        let found: Deployment = self.send(Method::GET, &url, None, Some(TIMEOUT)).await?;
         let unreadable = |error: &dyn std::fmt::Display| EngineError::Unreadable(error.to_string());
         let url = reqwest::Url::parse(&found.uri).map_err(|error| unreadable(&error))?;
         let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
@@ -135,12 +135,12 @@ impl Engine {
     pub(crate) async fn move_invocation(&self, id: &str, deployment: &str) -> Result<(), EngineError> {
         let at = |what: &str| format!("{}/invocations/{id}/{what}", self.admin);
         // A paused invocation cannot be paused again; what matters is that it is paused now.
-        let _: Result<Value, _> = self.send(Method::PATCH, &at("pause"), None, Some(PATIENCE)).await;
+        let _: Result<Value, _> = self.send(Method::PATCH, &at("pause"), None, Some(TIMEOUT)).await;
         let resume = at(&format!("resume?deployment={deployment}"));
         let mut moved = Ok(());
         for _ in 0..10 {
             tokio::time::sleep(PAUSE / 5).await;
-            moved = self.send::<Value>(Method::PATCH, &resume, None, Some(PATIENCE)).await.map(drop);
+            moved = self.send::<Value>(Method::PATCH, &resume, None, Some(TIMEOUT)).await.map(drop);
             if moved.is_ok() {
                 break;
             }
@@ -152,7 +152,7 @@ impl Engine {
     pub(crate) async fn start(&self, run: &RunId, order: &RunOrder) -> Result<(), EngineError> {
         let body = serde_json::to_value(order).unwrap_or_default();
         let url = self.handler(run, "run/send");
-        let sent: Sent = self.send(Method::POST, &url, Some(&body), Some(PATIENCE)).await?;
+        let sent: Sent = self.send(Method::POST, &url, Some(&body), Some(TIMEOUT)).await?;
         match sent.status.as_str() {
             "Accepted" => Ok(()),
             _ => Err(EngineError::RunExists { run: run.to_string() }),
@@ -171,7 +171,7 @@ impl Engine {
         loop {
             let request = ReadEntries { from: entries.len() as u64, wait: false };
             let request = serde_json::to_value(request).unwrap_or_default();
-            let page: Vec<LogEntry> = self.send(Method::POST, &url, Some(&request), Some(PATIENCE)).await?;
+            let page: Vec<LogEntry> = self.send(Method::POST, &url, Some(&request), Some(TIMEOUT)).await?;
             let is_last = (page.len() as u64) < PAGE;
             entries.extend(page);
             if is_last {
@@ -182,22 +182,22 @@ impl Engine {
 
     /// The files of a run's workspace after its last entry, if they have changed.
     pub(crate) async fn last_files(&self, run: &RunId) -> Result<Option<BlobHash>, EngineError> {
-        self.send(Method::POST, &self.handler(run, "files"), None, Some(PATIENCE)).await
+        self.send(Method::POST, &self.handler(run, "files"), None, Some(TIMEOUT)).await
     }
 
     /// What is known of a run from its start.
     pub(crate) async fn about(&self, run: &RunId) -> Result<Option<RunAbout>, EngineError> {
-        self.send(Method::POST, &self.handler(run, "about"), None, Some(PATIENCE)).await
+        self.send(Method::POST, &self.handler(run, "about"), None, Some(TIMEOUT)).await
     }
 
     /// The settings of a run, once a worker has begun with it.
     pub async fn settings(&self, run: &RunId) -> Result<Option<RunSpec>, EngineError> {
-        self.send(Method::POST, &self.handler(run, "settings"), None, Some(PATIENCE)).await
+        self.send(Method::POST, &self.handler(run, "settings"), None, Some(TIMEOUT)).await
     }
 
     /// Cancels a run.
     pub async fn cancel(&self, run: &RunId) -> Result<(), EngineError> {
-        self.send::<Value>(Method::POST, &self.handler(run, "cancel"), None, Some(PATIENCE)).await.map(drop)
+        self.send::<Value>(Method::POST, &self.handler(run, "cancel"), None, Some(TIMEOUT)).await.map(drop)
     }
 
     /// Waits until a run is cancelled; false if it ends, or the engine is away for too long.
@@ -242,7 +242,7 @@ impl Engine {
     async fn query<T: DeserializeOwned>(&self, query: &str) -> Result<Vec<T>, EngineError> {
         let url = format!("{}/query", self.admin);
         let body = json!({ "query": query });
-        let rows: Rows<T> = self.send(Method::POST, &url, Some(&body), Some(PATIENCE)).await?;
+        let rows: Rows<T> = self.send(Method::POST, &url, Some(&body), Some(TIMEOUT)).await?;
         Ok(rows.rows)
     }
 

@@ -8,10 +8,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use similar::{Algorithm, DiffOp};
 
-use crate::outline::gist;
+use crate::outline::key_argument;
 
 /// Maximum number of actions of a run that are compared.
-pub(crate) const MOST_ACTIONS: usize = 2_000;
+pub(crate) const MAX_ACTIONS: usize = 2_000;
 
 /// Maximum number of characters of an action that are shown.
 const SHOWN: usize = 400;
@@ -63,7 +63,8 @@ impl ActionSequence {
         match &record.event {
             Event::ToolCall { call_id, name, arguments } => {
                 self.calls.insert(call_id.clone(), self.actions.len());
-                let (name, text, key) = (name.clone(), cut(&gist(arguments)), format!("{name} {arguments}"));
+                let (name, text, key) =
+                    (name.clone(), cut(&key_argument(arguments)), format!("{name} {arguments}"));
                 self.actions.push(Action { seq, name, text, ok: None, ms: None, key });
             }
             Event::ToolResult(result) => {
@@ -89,7 +90,7 @@ impl ActionSequence {
             }
             _ => {}
         }
-        self.actions.len() < MOST_ACTIONS
+        self.actions.len() < MAX_ACTIONS
     }
 }
 

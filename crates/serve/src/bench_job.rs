@@ -16,10 +16,10 @@ const RESULTS: &str = "results.jsonl";
 const PLACES: &[&str] = &[".fusee/bench", "bench", "jobs", ""];
 
 /// Maximum number of entries of a folder that are looked at.
-const MOST_ENTRIES: usize = 1_000;
+const MAX_ENTRIES: usize = 1_000;
 
 /// Maximum number of bytes of a results file.
-const MOST_BYTES: u64 = 64 << 20;
+const MAX_BYTES: u64 = 64 << 20;
 
 /// A trial.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -79,7 +79,7 @@ pub(crate) fn find(project: &Path) -> Vec<BenchJob> {
     let mut jobs = Vec::new();
     for place in PLACES {
         let Ok(entries) = fs::read_dir(project.join(place)) else { continue };
-        for entry in entries.take(MOST_ENTRIES).flatten() {
+        for entry in entries.take(MAX_ENTRIES).flatten() {
             let file = entry.path().join(RESULTS);
             let Ok(found) = fs::symlink_metadata(&file) else { continue };
             let name = entry.path().strip_prefix(project).map(|path| path.display().to_string());
@@ -101,8 +101,7 @@ impl BenchJob {
     /// The trials so far. A line that is being written, or is no trial, is left out.
     pub(crate) fn trials(&self) -> Vec<Trial> {
         let mut text = String::new();
-        let read =
-            fs::File::open(&self.file).and_then(|file| file.take(MOST_BYTES).read_to_string(&mut text));
+        let read = fs::File::open(&self.file).and_then(|file| file.take(MAX_BYTES).read_to_string(&mut text));
         if read.is_err() {
             return Vec::new();
         }

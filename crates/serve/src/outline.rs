@@ -13,10 +13,10 @@ use crate::question::OpenQuestion;
 use crate::span::{Span, SpanKind, SpanList};
 
 /// Maximum number of lanes; the tasks beyond it share the last one.
-const MOST_LANES: usize = 200;
+const MAX_LANES: usize = 200;
 
 /// Maximum number of changed files that are listed.
-const MOST_FILES: usize = 1_000;
+const MAX_FILES: usize = 1_000;
 
 /// Maximum number of characters of a label.
 const LABEL: usize = 80;
@@ -197,7 +197,7 @@ impl Outline {
                 self.totals.cached_tokens += cached_tokens;
             }
             Event::ToolCall { call_id, name, arguments } => {
-                let label = format!("{name} {}", gist(arguments));
+                let label = format!("{name} {}", key_argument(arguments));
                 let (name, label) = (name.clone(), short(&label));
                 self.calls
                     .insert(call_id.clone(), OpenCall { name, label, seq: record.seq, at_ms: at, lane });
@@ -215,7 +215,7 @@ impl Outline {
                 let seq = if seq == 0 { record.seq } else { seq };
                 self.span(lane, SpanKind::Tool, (at.saturating_sub(took), at), seq, label, !result.ok);
             }
-            Event::FileChanged { path, .. } if self.totals.files.len() < MOST_FILES => {
+            Event::FileChanged { path, .. } if self.totals.files.len() < MAX_FILES => {
                 self.totals.files.insert(path.clone());
             }
             Event::Compaction { tokens_before, tokens_after, .. } => {
@@ -349,12 +349,12 @@ impl Outline {
         if let Some(lane) = self.lane_of.get(&record.task) {
             return *lane;
         }
-        let lane = self.lanes.len().min(MOST_LANES - 1);
+        let lane = self.lanes.len().min(MAX_LANES - 1);
         if lane == self.lanes.len() {
             let (task, start) = (record.task.to_string(), record.ts_ms - self.started_ms);
             self.lanes.push(Lane { task, label: String::new(), start, end: None, status: None });
         }
-        if self.lane_of.len() < MOST_LANES * 10 {
+        if self.lane_of.len() < MAX_LANES * 10 {
             self.lane_of.insert(record.task.clone(), lane);
         }
         lane
@@ -376,9 +376,10 @@ fn status_word(status: TaskStatus) -> &'static str {
 }
 
 /// The argument that says most about a call.
-pub(crate) fn gist(arguments: &Value) -> String {
-    const TELLING: [&str; 8] = ["command", "path", "pattern", "query", "question", "name", "url", "summary"];
-    let telling = TELLING.iter().find_map(|key| arguments.get(key)?.as_str());
+pub(crate) fn key_argument(arguments: &Value) -> String {
+    const KEY_ARGUMENTS: [&str; 8] =
+        ["command", "path", "pattern", "query", "question", "name", "url", "summary"];
+    let telling = KEY_ARGUMENTS.iter().find_map(|key| arguments.get(key)?.as_str());
     telling.map_or_else(|| arguments.to_string(), str::to_owned)
 }
 

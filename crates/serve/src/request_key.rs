@@ -13,7 +13,7 @@ use crate::problem::Problem;
 const KEYS: usize = 1024;
 
 /// Longest key in bytes.
-const LONGEST: usize = 200;
+const MAX_LENGTH: usize = 200;
 
 type Answer<T> = Result<T, Problem>;
 
@@ -38,8 +38,11 @@ impl<T: Clone> RequestKeys<T> {
         work: impl Future<Output = Answer<T>>,
     ) -> Answer<T> {
         let Some(key) = headers.get("idempotency-key") else { return work.await };
-        let key = key.to_str().ok().filter(|key| (1..=LONGEST).contains(&key.len())).ok_or_else(|| {
-            Problem::new(StatusCode::BAD_REQUEST, format!("an idempotency key has 1 to {LONGEST} characters"))
+        let key = key.to_str().ok().filter(|key| (1..=MAX_LENGTH).contains(&key.len())).ok_or_else(|| {
+            Problem::new(
+                StatusCode::BAD_REQUEST,
+                format!("an idempotency key has 1 to {MAX_LENGTH} characters"),
+            )
         })?;
         let cell = self.cell(format!("{path} {key}"));
         cell.get_or_init(|| work).await.clone()

@@ -36,7 +36,7 @@ impl std::fmt::Display for ExportError {
 
 impl std::error::Error for ExportError {}
 
-enum Letter {
+enum ExporterMessage {
     Span(Box<TraceSpan>),
     Flush(oneshot::Sender<()>),
 }
@@ -45,7 +45,7 @@ enum Letter {
 #[derive(Clone)]
 pub struct Exporter {
     settings: Arc<TelemetrySettings>,
-    letters: mpsc::Sender<Letter>,
+    messages: mpsc::Sender<ExporterMessage>,
     runs: Arc<Mutex<Vec<tokio::task::JoinHandle<()>>>>,
 }
 
@@ -53,7 +53,7 @@ impl Exporter {
     /// Starts the exporter. `warn` is called once, when the collector cannot be reached.
     pub fn start(settings: TelemetrySettings, warn: impl Fn(&str) + Send + Sync + 'static) -> Self {
         let settings = Arc::new(settings);
-        let (letters, inbox) = mpsc::channel(QUEUE);
+        let (messages, inbox) = mpsc::channel(QUEUE);
         let sender = Sender {
             settings: Arc::clone(&settings),
             metrics: Metrics::default(),
@@ -62,7 +62,7 @@ impl Exporter {
             warn: Box::new(warn),
         };
         tokio::spawn(sender.work(inbox));
-        Self { settings, letters, runs: Arc::default() }
+        Self { settings, messages, runs: Arc::default() }
     }
 
     /// The settings.
@@ -73,12 +73,12 @@ impl Exporter {
 
     /// Traces a run until its events end.
     pub fn watch(&self, mut events: EventStream, mut trace: RunTrace) {
-        let letters = self.letters.clone();
+        let messages = self.messages.clone();
         let run = tokio::spawn(async move {
             while let Ok(Some(record)) = events.next().await {
                 for span in trace.apply(&record) {
                     // A full queue means that the collector does not keep up; the run does not wait for it.
-                    let _ = letters.try_send(Letter::Span(Box::new(span)));
+                    let _ = messages.try_send(ExporterMessage::Span(Box::new(span)));
                 }
             }
         });
@@ -96,7 +96,7 @@ impl Exporter {
                 let _ = tokio::time::timeout(Duration::from_millis(200), run).await;
             }
             let (sent, is_sent) = oneshot::channel();
-            if self.letters.send(Letter::Flush(sent)).await.is_ok() {
+            if self.messages.send(ExporterMessage::Flush(sent)).await.is_ok() {
                 // The sender task lives as long as the runtime.
                 let _ = is_sent.await;
             }
@@ -123,7 +123,7 @@ struct Sender {
 }
 
 impl Sender {
-    async fn work(mut self, mut inbox: mpsc::Receiver<Letter>) {
+    async fn work(mut self, mut inbox: mpsc::Receiver<ExporterMessage>) {
         let mut batch: Vec<TraceSpan> = Vec::new();
         loop {
             let next = if batch.is_empty() {
@@ -138,14 +138,14 @@ impl Sender {
                 }
             };
             match next {
-                Some(Letter::Span(span)) => {
+                Some(ExporterMessage::Span(span)) => {
                     self.metrics.record(&span);
                     batch.push(*span);
                     if batch.len() >= BATCH {
                         self.send(&mut batch).await;
                     }
                 }
-                Some(Letter::Flush(sent)) => {
+                Some(ExporterMessage::Flush(sent)) => {
                     self.send(&mut batch).await;
                     // The process may have stopped waiting.
                     let _ = sent.send(());

@@ -4,7 +4,7 @@
 //! malformed placeholder, is decided by whoever fills the text in.
 
 /// Maximum length of a placeholder in bytes between its braces.
-const LONGEST: usize = 1024;
+const MAX_LENGTH: usize = 1024;
 
 /// The valid forms of [`PlaceholderSyntax::Braces`], as help for a malformed placeholder.
 pub const FORMS: &str = "a placeholder is `{{name}}` or `{{name.field}}`; `{{{{` is a literal `{{`";
@@ -92,7 +92,7 @@ fn braces(text: &str, at: usize) -> Option<(TextPart<'_>, usize)> {
         return Some((TextPart::Text(&text[at..after]), after + 2));
     }
     let near = &text.as_bytes()[after..];
-    let near = &near[..near.len().min(LONGEST)];
+    let near = &near[..near.len().min(MAX_LENGTH)];
     let end = after + near.windows(2).position(|pair| pair == b"}}")?;
     let inside = text[after..end].trim();
     let mut names = inside.split('.');

@@ -8,7 +8,7 @@ mod tests;
 const PROPOSALS: usize = 3;
 /// Maximum length of a compared name, in characters: computing the distance takes time proportional to the
 /// product of both lengths.
-const LONGEST: usize = 128;
+const MAX_LENGTH: usize = 128;
 
 /// The candidates most similar to `name`, best first; at most three, and none if nothing is similar.
 ///
@@ -19,7 +19,7 @@ where
     I: IntoIterator<Item = &'a str>,
 {
     let length = name.chars().count();
-    if length == 0 || length > LONGEST {
+    if length == 0 || length > MAX_LENGTH {
         return Vec::new();
     }
     let folded = fold(name);
@@ -48,7 +48,7 @@ where
 
 fn distance(folded: &str, length: usize, candidate: &str) -> Option<usize> {
     let other = candidate.chars().count();
-    if other > LONGEST {
+    if other > MAX_LENGTH {
         return None;
     }
     let allowed = (length.max(other) / 3).max(1);

@@ -70,7 +70,7 @@ pub struct ToolDefinition {
 
 /// Schema keywords that only the argument check and the reference page need. A model that violates them is
 /// told so in the answer, which is cheaper than sending them with every request.
-const UNSENT: [&str; 7] =
+const OMITTED_KEYWORDS: [&str; 7] =
     ["additionalProperties", "description", "minItems", "maxItems", "minLength", "minimum", "maximum"];
 
 impl ToolDefinition {
@@ -86,7 +86,7 @@ impl ToolDefinition {
 
 fn shorten(schema: &mut Value) {
     let Some(fields) = schema.as_object_mut() else { return };
-    fields.retain(|keyword, _| !UNSENT.contains(&keyword.as_str()));
+    fields.retain(|keyword, _| !OMITTED_KEYWORDS.contains(&keyword.as_str()));
     // The names below `properties` are parameters, not keywords.
     let properties = fields.get_mut("properties").and_then(Value::as_object_mut);
     properties.into_iter().flat_map(serde_json::Map::values_mut).for_each(shorten);
@@ -97,9 +97,9 @@ fn shorten(schema: &mut Value) {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetrySafety {
     /// Only reads: may run again.
-    Harmless,
+    Idempotent,
     /// Changes files: their content shows whether it happened.
-    Settled,
+    Verifiable,
     /// Runs commands: never runs again without the model knowing.
     Never,
 }
@@ -139,7 +139,7 @@ pub trait Tool: Send + Sync {
         None
     }
 
-    /// Determines the outcome of an intent without a result, after a crash. `Harmless` tools keep the
+    /// Determines the outcome of an intent without a result, after a crash. `Idempotent` tools keep the
     /// default.
     fn settle<'a>(
         &'a self,
@@ -247,7 +247,7 @@ pub struct CallLimits {
     /// Matches returned by `search_text` unless the call sets a number.
     pub search_results: usize,
     /// Maximum matches a call may request.
-    pub search_results_most: usize,
+    pub max_search_results: usize,
     /// Bytes kept from the start of a command's output.
     pub output_head: usize,
     /// Bytes kept from the end of a command's output.
@@ -255,7 +255,7 @@ pub struct CallLimits {
     /// Time limit of a command unless the call sets one.
     pub command_time: Duration,
     /// Maximum time limit a call may request.
-    pub command_time_most: Duration,
+    pub max_command_time: Duration,
     /// Maximum bytes of all images in one answer; 0 if the model does not accept images.
     pub image_bytes: usize,
 }
@@ -278,11 +278,11 @@ impl Default for CallLimits {
             list_depth: 3,
             find_results: 200,
             search_results: 100,
-            search_results_most: 1000,
+            max_search_results: 1000,
             output_head: 16 * 1024,
             output_tail: 16 * 1024,
             command_time: Duration::from_secs(120),
-            command_time_most: Duration::from_secs(3600),
+            max_command_time: Duration::from_secs(3600),
             image_bytes: 0,
         }
     }

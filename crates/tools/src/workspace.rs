@@ -75,8 +75,8 @@ pub struct Workspace {
     keeping: Mutex<undo_backup::BackupState>,
     changes: Mutex<Option<WorkspaceTracker>>,
     /// Where the initial snapshot is stored, for a process that resumes the run.
-    first_look_file: OnceLock<PathBuf>,
-    first_look_saved: AtomicBool,
+    initial_snapshot_file: OnceLock<PathBuf>,
+    initial_snapshot_saved: AtomicBool,
     remembered: Mutex<read_cache::ReadCache>,
     jobs: Jobs,
 }
@@ -98,8 +98,8 @@ impl Workspace {
                 seen: Mutex::default(),
                 keeping: Mutex::default(),
                 changes: Mutex::default(),
-                first_look_file: OnceLock::new(),
-                first_look_saved: AtomicBool::new(false),
+                initial_snapshot_file: OnceLock::new(),
+                initial_snapshot_saved: AtomicBool::new(false),
                 remembered: Mutex::default(),
                 jobs: Jobs::default(),
             })
@@ -161,10 +161,10 @@ impl Workspace {
     /// Stores the initial snapshot on disk, unless that was done before, so that it outlives the process.
     /// Call it after [`start_tracking`](Self::start_tracking) and before the command.
     pub fn save_snapshot(&self) {
-        let Some(file) = self.first_look_file.get() else { return };
+        let Some(file) = self.initial_snapshot_file.get() else { return };
         let changes = self.changes.lock();
         if let Some(tracker) = changes.as_ref()
-            && !self.first_look_saved.swap(true, Ordering::Relaxed)
+            && !self.initial_snapshot_saved.swap(true, Ordering::Relaxed)
         {
             // If this fails, only the changes of a killed command would go undetected, so the command still
             // runs.
@@ -175,7 +175,7 @@ impl Workspace {
     /// Whether the initial snapshot is stored, or need not be.
     #[must_use]
     pub fn is_snapshot_saved(&self) -> bool {
-        self.first_look_file.get().is_none() || self.first_look_saved.load(Ordering::Relaxed)
+        self.initial_snapshot_file.get().is_none() || self.initial_snapshot_saved.load(Ordering::Relaxed)
     }
 
     /// Whether changes are tracked and a cheap check shows that nothing changed since the last scan.
@@ -197,15 +197,15 @@ impl Workspace {
     pub fn load_snapshot(&self, file: PathBuf) {
         if let Some(tracker) = WorkspaceTracker::load(&self.root, &file) {
             *self.changes.lock() = Some(tracker);
-            self.first_look_saved.store(true, Ordering::Relaxed);
+            self.initial_snapshot_saved.store(true, Ordering::Relaxed);
         }
         // Only the first file is kept: a workspace belongs to one run.
-        let _ = self.first_look_file.set(file);
+        let _ = self.initial_snapshot_file.set(file);
     }
 
     /// Deletes the stored snapshot; call it when the run will not be resumed.
     pub fn delete_snapshot(&self) {
-        if let Some(file) = self.first_look_file.get() {
+        if let Some(file) = self.initial_snapshot_file.get() {
             // It may never have been written.
             let _ = std::fs::remove_file(file);
         }
@@ -263,7 +263,7 @@ impl Workspace {
 
     /// Paths of those changes whose files still differ from their earlier content.
     #[must_use]
-    pub fn still_differ(&self, changes: &[FileChange], most: u64) -> Vec<String> {
+    pub fn differing_paths(&self, changes: &[FileChange], most: u64) -> Vec<String> {
         let differs = |change: &&FileChange| {
             let Ok(path) = self.locate(&change.path) else { return true };
             let now = match self.open_to_read(&path) {

@@ -12,7 +12,7 @@ pub(super) type Choose = Box<dyn FnMut(&ReceivedRequest) -> Arc<Prepared> + Send
 pub struct Script {
     ordered: VecDeque<Arc<Prepared>>,
     matched: Vec<(String, Arc<Prepared>)>,
-    afterwards: Option<Arc<Prepared>>,
+    then_always: Option<Arc<Prepared>>,
 }
 
 impl Script {
@@ -38,8 +38,8 @@ impl Script {
 
     /// Sets the reply for every further request.
     #[must_use]
-    pub fn afterwards(mut self, reply: impl Into<Reply>) -> Self {
-        self.afterwards = Some(reply.into().prepare());
+    pub fn then_always(mut self, reply: impl Into<Reply>) -> Self {
+        self.then_always = Some(reply.into().prepare());
         self
     }
 
@@ -53,7 +53,7 @@ impl Script {
             if let Some(at) = self.matched.iter().position(|(text, _)| last.contains(text)) {
                 return self.matched.remove(at).1;
             }
-            let next = self.ordered.pop_front().or_else(|| self.afterwards.clone());
+            let next = self.ordered.pop_front().or_else(|| self.then_always.clone());
             next.unwrap_or_else(|| Arc::clone(&end))
         })
     }

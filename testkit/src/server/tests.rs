@@ -140,7 +140,7 @@ fn matched_replies_come_first_then_the_order_then_the_rest() {
     let script = Script::new()
         .then(Reply::raw(200, "a/b", "first"))
         .when("needle", Reply::raw(200, "a/b", "matched"))
-        .afterwards(Reply::raw(200, "a/b", "rest"));
+        .then_always(Reply::raw(200, "a/b", "rest"));
     let server = Server::start(script);
     let body = |text: &str| json!({"messages": [{"content": "needle"}, {"content": text}]}).to_string();
     let ends: Vec<String> = ["hay", "needle", "needle", "hay"]

@@ -4,7 +4,7 @@
 use fastrand::Rng;
 
 /// Additions up to which the exact distribution is computed; beyond, signs are drawn at random.
-const MOST_EXACT: u64 = 200_000_000;
+const MAX_EXACT: u64 = 200_000_000;
 
 /// Random sign assignments where the exact distribution is too large.
 const DRAWS: u32 = 100_000;
@@ -30,7 +30,7 @@ impl CaseDifference {
 pub fn paired_permutation(cases: &[CaseDifference], seed: u64) -> f64 {
     // Rates as whole numbers over a common denominator.
     let Some(scale) = cases.iter().try_fold(1u64, |scale, case| lcm(scale, case.attempts.max(1))) else {
-        return by_drawing(&cases.iter().map(|case| case.rate()).collect::<Vec<_>>(), seed);
+        return sampled_p(&cases.iter().map(|case| case.rate()).collect::<Vec<_>>(), seed);
     };
     let whole = |case: &CaseDifference| {
         let factor = i64::try_from(scale / case.attempts.max(1)).ok()?;
@@ -45,12 +45,10 @@ pub fn paired_permutation(cases: &[CaseDifference], seed: u64) -> f64 {
     let total =
         parts.as_ref().and_then(|parts| parts.iter().try_fold(0u64, |sum, part| sum.checked_add(*part)));
     match (parts, signed, total) {
-        (Some(parts), Some(signed), Some(total))
-            if total.saturating_mul(parts.len() as u64) <= MOST_EXACT =>
-        {
+        (Some(parts), Some(signed), Some(total)) if total.saturating_mul(parts.len() as u64) <= MAX_EXACT => {
             exact(&parts, signed.unsigned_abs(), total)
         }
-        _ => by_drawing(&cases.iter().map(|case| case.rate()).collect::<Vec<_>>(), seed),
+        _ => sampled_p(&cases.iter().map(|case| case.rate()).collect::<Vec<_>>(), seed),
     }
 }
 
@@ -74,7 +72,7 @@ fn exact(parts: &[u64], observed: u64, total: u64) -> f64 {
     p.min(1.0)
 }
 
-fn by_drawing(differences: &[f64], seed: u64) -> f64 {
+fn sampled_p(differences: &[f64], seed: u64) -> f64 {
     let observed = differences.iter().sum::<f64>().abs();
     // Sums that differ only by rounding count as equal.
     let tolerance = 1e-9 * differences.iter().map(|difference| difference.abs()).sum::<f64>();

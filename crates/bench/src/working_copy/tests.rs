@@ -28,7 +28,7 @@ fn only_the_files_of_the_task_enter_the_working_copy() {
     let case = demo_case(folder.path());
     let copy = WorkingCopy::at(folder.path().join("trial"));
     assert_eq!(copy.generation(), None);
-    copy.lay_out(&case, 3).unwrap();
+    copy.write_files(&case, 3).unwrap();
     assert_eq!(copy.generation(), Some(3));
     assert_eq!(listing(&copy.project()), ["bus_times.py", "bus_times_test.py"]);
 }
@@ -38,7 +38,7 @@ fn tests_are_restored_whatever_was_put_in_their_place() {
     let folder = tempfile::tempdir().unwrap();
     let case = demo_case(folder.path());
     let copy = WorkingCopy::at(folder.path().join("trial"));
-    copy.lay_out(&case, 0).unwrap();
+    copy.write_files(&case, 0).unwrap();
     let original = fs::read(copy.project().join("bus_times_test.py")).unwrap();
     let outside = folder.path().join("outside");
     fs::write(&outside, "untouched").unwrap();

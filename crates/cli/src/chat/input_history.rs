@@ -19,7 +19,7 @@ const MAX_BYTES: u64 = 4 << 20;
 pub(crate) struct InputHistory {
     messages: Vec<String>,
     /// Index of the message shown, and the unsent input to return to.
-    leafing: Option<(usize, String)>,
+    browsing: Option<(usize, String)>,
     file: Option<PathBuf>,
 }
 
@@ -37,12 +37,12 @@ impl InputHistory {
             let lines: String = messages.iter().map(|message| line(message)).collect();
             let _ = fs::write(&file, lines);
         }
-        Self { messages, leafing: None, file: Some(file) }
+        Self { messages, browsing: None, file: Some(file) }
     }
 
     /// Appends a message, unless it repeats the last one.
     pub(crate) fn add(&mut self, message: &str) {
-        self.leafing = None;
+        self.browsing = None;
         if self.messages.last().is_some_and(|last| last == message) {
             return;
         }
@@ -64,20 +64,20 @@ impl InputHistory {
 
     /// The next older message; `typed` is kept as the unsent input.
     pub(crate) fn older(&mut self, typed: &str) -> Option<&str> {
-        let (at, kept) = match self.leafing.take() {
+        let (at, kept) = match self.browsing.take() {
             Some((at, kept)) => (at.saturating_sub(1), kept),
             None => (self.messages.len().checked_sub(1)?, typed.to_owned()),
         };
-        self.leafing = Some((at, kept));
+        self.browsing = Some((at, kept));
         self.messages.get(at).map(String::as_str)
     }
 
     /// The next newer message, and after the newest one the unsent input.
     pub(crate) fn newer(&mut self) -> Option<String> {
-        let (at, kept) = self.leafing.take()?;
+        let (at, kept) = self.browsing.take()?;
         match self.messages.get(at + 1) {
             Some(message) => {
-                self.leafing = Some((at + 1, kept));
+                self.browsing = Some((at + 1, kept));
                 Some(message.clone())
             }
             None => Some(kept),

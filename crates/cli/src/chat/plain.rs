@@ -22,7 +22,7 @@ use crate::process::stdio;
 use crate::ui::{self, PlainUi, format};
 
 /// A second ctrl-c within this time exits at once.
-const IMPATIENCE: Duration = Duration::from_secs(2);
+const DOUBLE_PRESS_WINDOW: Duration = Duration::from_secs(2);
 
 /// Whether the chat continues.
 enum ChatFlow {
@@ -64,7 +64,7 @@ impl PlainChat<'_, '_> {
             return Ok(());
         }
         stdio::error(&format!("model {}; /help lists commands, /quit exits\n", self.session.model()));
-        let Some(left) = self.session.left_behind() else { return Ok(()) };
+        let Some(left) = self.session.resumable_run() else { return Ok(()) };
         let age = format::age(left.age_ms);
         if !left.open {
             stdio::error(&format!("last run here ({age}): {} · /resume continues it\n", left.title));
@@ -202,16 +202,16 @@ impl PlainChat<'_, '_> {
             stdio::error(&format!("warning: {problem}\n"));
         }
         let (run, cancel, turns) = (running.id().clone(), running.cancellation(), running.turn_stop());
-        let face = PlainUi::new(stdio::ExactStdout, std::io::BufWriter::new(std::io::stderr()), header);
-        let face = PlainRenderer { face, keyboard: Arc::clone(&self.keyboard) };
-        let watching = ui::watch(Box::new(face), running.events())?;
+        let ui = PlainUi::new(stdio::ExactStdout, std::io::BufWriter::new(std::io::stderr()), header);
+        let ui = PlainRenderer { ui, keyboard: Arc::clone(&self.keyboard) };
+        let watching = ui::watch(Box::new(ui), running.events())?;
         let ended = async {
             let outcome = running.outcome().await;
             watching.ended().await.map(|()| outcome)
         };
         tokio::pin!(ended);
         let (mut stopped, mut cancelled): (Option<Instant>, Option<Instant>) = (None, None);
-        let soon = |at: Option<Instant>| at.is_some_and(|at| at.elapsed() < IMPATIENCE);
+        let soon = |at: Option<Instant>| at.is_some_and(|at| at.elapsed() < DOUBLE_PRESS_WINDOW);
         let outcome = loop {
             tokio::select! {
                 outcome = &mut ended => break outcome?,

@@ -32,7 +32,7 @@ mod tests;
 const QUEUE: usize = 32;
 
 /// A second ctrl-c within this time escalates the first.
-const IMPATIENCE: Duration = Duration::from_secs(2);
+const DOUBLE_PRESS_WINDOW: Duration = Duration::from_secs(2);
 
 /// Maximum number of rows waiting to be printed. A slower terminal loses the oldest, which the journal still
 /// has.
@@ -194,7 +194,7 @@ impl ChatState {
     pub(crate) fn began(&mut self, plan: RunHeader, now: Duration) {
         self.view = Some(View::of_message(plan, self.glyphs));
         (self.begun, self.leaving) = (now, None);
-        self.nothing_stands();
+        self.clear_pending();
     }
 
     /// Takes an event of the running task.
@@ -225,11 +225,11 @@ impl ChatState {
         }
         self.question = None;
         self.moving = false;
-        self.nothing_stands();
+        self.clear_pending();
         self.next()
     }
 
-    fn nothing_stands(&mut self) {
+    fn clear_pending(&mut self) {
         (self.wanted, self.stopped, self.cancelled) = (None, None, None);
     }
 
@@ -392,7 +392,7 @@ impl ChatState {
     /// Handles an interrupt: stops the turn, then cancels the task; with no task, clears the input, then
     /// exits.
     fn interrupt(&mut self, now: Duration) -> Vec<ChatAction> {
-        let soon = |at: Option<Duration>| at.is_some_and(|at| now.saturating_sub(at) < IMPATIENCE);
+        let soon = |at: Option<Duration>| at.is_some_and(|at| now.saturating_sub(at) < DOUBLE_PRESS_WINDOW);
         if self.shell.is_some() {
             return vec![ChatAction::StopShell];
         }

@@ -45,7 +45,7 @@ use crate::ui::terminal::{Screen, size_of};
 const FRAME: Duration = Duration::from_millis(50);
 
 /// Update interval of the elapsed time and the spinner while no events arrive.
-const BREATH: Duration = Duration::from_millis(100);
+const TICK: Duration = Duration::from_millis(100);
 
 /// Maximum number of events processed before the screen is drawn again.
 const AT_ONCE: usize = 256;
@@ -134,7 +134,7 @@ impl TerminalLoop<'_, '_> {
         if self.session.is_continued() {
             self.show_earlier();
         }
-        let Some(left) = self.session.left_behind() else { return };
+        let Some(left) = self.session.resumable_run() else { return };
         if left.open {
             let title = format!("{} ({})", left.title, format::age(left.age_ms));
             self.state.ask_return(left.run.to_string(), &title, Duration::ZERO);
@@ -239,7 +239,7 @@ impl TerminalLoop<'_, '_> {
         let passed = self.drawn.map_or(FRAME, |drawn| drawn.elapsed());
         let wanted = match (self.dirty, self.state.is_working(), self.state.is_hinting()) {
             (true, ..) => FRAME,
-            (_, true, _) => BREATH,
+            (_, true, _) => TICK,
             (_, _, true) => HINT,
             _ => return Duration::from_secs(3_600),
         };

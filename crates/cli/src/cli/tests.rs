@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn missing_reason(arguments: &[&str]) -> (i32, String) {
+fn parse_failure(arguments: &[&str]) -> (i32, String) {
     let arguments = std::iter::once("fusee").chain(arguments.iter().copied()).map(OsString::from);
     match read(arguments) {
         Ok(_) => (-1, String::new()),
@@ -35,7 +35,7 @@ fn unknown_names_come_with_the_nearest_known_ones_and_exit_2() {
         (&["run", "x", "--max-turn", "3"], "--max-turns"),
         (&["run", "x", "--approve", "nevr"], "never"),
     ] {
-        let (exit, text) = missing_reason(arguments);
+        let (exit, text) = parse_failure(arguments);
         assert_eq!(exit, 2, "{text}");
         assert!(text.contains(near), "{text}");
     }
@@ -43,10 +43,10 @@ fn unknown_names_come_with_the_nearest_known_ones_and_exit_2() {
 
 #[test]
 fn a_request_without_quotes_is_recognised() {
-    let (exit, text) = missing_reason(&["run", "fix", "the", "bug"]);
+    let (exit, text) = parse_failure(&["run", "fix", "the", "bug"]);
     assert_eq!(exit, 2);
     assert!(text.contains("put it in quotes"), "{text}");
-    assert!(!missing_reason(&["run", "x", "--nope"]).1.contains("quotes"));
+    assert!(!parse_failure(&["run", "x", "--nope"]).1.contains("quotes"));
 }
 
 /// Texts that were wrapped twice had short lines in their middle.
@@ -74,6 +74,6 @@ fn help_is_wrapped_once_in_a_narrow_terminal() {
 #[test]
 fn help_reads_well() {
     insta::assert_snapshot!(short_help_text());
-    let (_, text) = missing_reason(&["--help"]);
+    let (_, text) = parse_failure(&["--help"]);
     insta::assert_snapshot!(text);
 }

@@ -57,7 +57,7 @@ pub(crate) fn adopt(args: &AdoptArgs, process: &Process) -> Result<ExitStatus, C
         }
     }
     let aside = aside_folder(&journal, &row.id);
-    let report = adoption.carry_out(&row.id, &aside).map_err(|error| {
+    let report = adoption.apply(&row.id, &aside).map_err(|error| {
         CliError::from(error).help("fix the problem, then adopt again: what was changed already stays")
     })?;
     if !report.aside.is_empty() {

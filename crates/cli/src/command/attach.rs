@@ -93,13 +93,13 @@ pub(crate) async fn attach(args: AttachArgs, process: &Process) -> Result<ExitSt
     let is_terminal = environment.terminals().stdin;
     let attached = AttachedRun::new(row.id.clone(), settings.workspace.clone(), is_terminal);
     let (past, events) = begin(&journal, &row, &attached)?;
-    let mut face = PlainUi::new(stdio::ExactStdout, std::io::BufWriter::new(std::io::stderr()), header);
-    past.iter().for_each(|event| face.note_rendered(event));
+    let mut ui = PlainUi::new(stdio::ExactStdout, std::io::BufWriter::new(std::io::stderr()), header);
+    past.iter().for_each(|event| ui.note_rendered(event));
     let show = UiOptions::new(false, &config, environment);
     // The process of the run runs the command itself.
     let notifications = NotificationUi::new(show.notifier(&config).without_command());
-    let face = AttachRenderer { face, notifications, attached: attached.clone() };
-    let watching = ui::watch(Box::new(face), events)?;
+    let ui = AttachRenderer { ui, notifications, attached: attached.clone() };
+    let watching = ui::watch(Box::new(ui), events)?;
     let mut console = Console::listen(attached, journal.clone(), approvals)?;
     let mut interrupt = signal(SignalKind::interrupt())
         .map_err(|error| CliError::failed(format!("cannot listen for signals: {error}")))?;

@@ -9,7 +9,9 @@ use fusee::engine::text::suggest;
 use serde_json::{Value, json};
 
 use crate::config::flags::DirectoryFlag;
-use crate::config::{Config, KEYS, Key, KeyScope, Kind, McpEntry, McpReach, ModelEntry, TABLES, ValueOrigin};
+use crate::config::{
+    Config, KEYS, Key, KeyScope, Kind, McpEntry, McpTransport, ModelEntry, TABLES, ValueOrigin,
+};
 use crate::process::Process;
 use crate::process::error::CliError;
 use crate::process::stdio;
@@ -123,8 +125,8 @@ fn table_entries(config: &Config, table: &str) -> String {
         "mcp" => {
             let line = |entry: &McpEntry| {
                 let how = match &entry.reach {
-                    McpReach::Program { command, .. } => command.join(" "),
-                    McpReach::Address { url, .. } => url.clone(),
+                    McpTransport::Program { command, .. } => command.join(" "),
+                    McpTransport::Address { url, .. } => url.clone(),
                 };
                 format!("mcp.{}  {how}  {}\n", entry.name, entry.origin)
             };

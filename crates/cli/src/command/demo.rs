@@ -97,7 +97,7 @@ pub(crate) async fn demo(args: DemoArgs, process: &Process) -> Result<ExitStatus
     }
 
     let after = check::run(&project, commands(process)).await?;
-    let (report, work) = look_back(&project, wall, environment)?;
+    let (report, work) = load_totals(&project, wall, environment)?;
     let changed = changes(&project, &report.map(|report| report.files_changed).unwrap_or_default());
     let own_model = args.model.model.as_deref();
     let summary = DemoSummary { own_model, before, after, work, killed, changes: &changed };
@@ -224,7 +224,7 @@ async fn perform(line: Vec<OsString>, process: &Process) -> Result<ExitStatus, C
 }
 
 /// The run's report and totals, from the journal.
-fn look_back(
+fn load_totals(
     project: &Path,
     wall: Duration,
     environment: &Environment,

@@ -24,7 +24,7 @@ use super::run::{ContinuedRun, Presentation, RunArgs, prepare};
 use super::run_setup::RunTarget;
 use super::task;
 use crate::config::flags::{ApprovalFlags, FlowFlags, LimitFlags, ModelFlags, RunIdFlag};
-use crate::config::{self, Config, McpEntry, McpReach, ValueOrigin};
+use crate::config::{self, Config, McpEntry, McpTransport, ValueOrigin};
 use crate::process::Process;
 use crate::process::error::CliError;
 use crate::project::saved_rules::SavedRules;
@@ -249,8 +249,8 @@ impl Launcher for CommandLauncher {
 /// A server of a request as if it were configured.
 fn mcp_entry(server: &LaunchMcpServer) -> McpEntry {
     let reach = match server.transport.clone() {
-        LaunchMcpTransport::Program { command, env } => McpReach::Program { command, env },
-        LaunchMcpTransport::Address { url, headers } => McpReach::Address { url, headers },
+        LaunchMcpTransport::Program { command, env } => McpTransport::Program { command, env },
+        LaunchMcpTransport::Address { url, headers } => McpTransport::Address { url, headers },
     };
     McpEntry {
         name: server.name.clone(),

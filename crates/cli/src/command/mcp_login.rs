@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
 use crate::config::flags::DirectoryFlag;
-use crate::config::{Config, McpReach};
+use crate::config::{Config, McpTransport};
 use crate::process::Process;
 use crate::process::error::CliError;
 use crate::process::stdio;
@@ -52,7 +52,7 @@ pub(crate) async fn login(args: &McpLoginArgs, process: &Process) -> Result<Exit
         let hint = suggest::did_you_mean(name, known()).map(|hint| format!("; {hint}")).unwrap_or_default();
         return Err(CliError::usage(format!("no MCP server `{name}` is configured{hint}")));
     };
-    let McpReach::Address { url, .. } = &entry.reach else {
+    let McpTransport::Address { url, .. } = &entry.reach else {
         return Err(CliError::usage(format!(
             "the MCP server `{name}` is a program; only servers with a `url` have a login"
         )));

@@ -118,7 +118,7 @@ pub(super) async fn elsewhere(
     if settings.flow.benchmark.is_some() && model_selection::is_script(&setup.resolved) {
         model = model_selection::open(&setup.resolved, None)?;
         if let Some(earlier) = &settings.continues {
-            run::tell_of_earlier(&setup.journal, earlier, &*model)?;
+            run::replay_replies(&setup.journal, earlier, &*model)?;
         }
     }
     Ok(setup.resume(run, settings, model, &setup.servers, Some(approver))?.running)

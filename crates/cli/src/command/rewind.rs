@@ -104,7 +104,7 @@ pub(crate) async fn rewind(args: RewindArgs, process: &Process) -> Result<ExitSt
         }
     }
     let run = args.name.run_id.map_or_else(system::new_run_id, Ok).map_err(CliError::failed)?;
-    let report = planned.carry_out(&journal, &run).await.map_err(|error| {
+    let report = planned.apply(&journal, &run).await.map_err(|error| {
         let help = format!("fix the problem, then run `fusee resume {run}` or `fusee rewind` again");
         CliError::from(error).help(help)
     })?;

@@ -219,7 +219,7 @@ impl PreparedRun<'_> {
         if model_selection::is_script(&self.setup.resolved) {
             let model = model_selection::open(&self.setup.resolved, None)?;
             if let Some(earlier) = &self.builder.spec.continues {
-                run::tell_of_earlier(&self.setup.journal, earlier, &*model)?;
+                run::replay_replies(&self.setup.journal, earlier, &*model)?;
             }
             self.builder.deps.model = model;
         }

@@ -15,7 +15,7 @@ use crate::process::stdio;
 use crate::ui::{self, UiOptions};
 
 /// A second Ctrl-C within this time cancels the run; a further one exits without waiting for it to end.
-const IMPATIENCE: Duration = Duration::from_secs(2);
+const DOUBLE_PRESS_WINDOW: Duration = Duration::from_secs(2);
 
 /// Displays a run until it ends and returns its exit code and outcome; no outcome if the user did not wait for
 /// it. `past` holds earlier events of a resumed run that are still relevant.
@@ -31,9 +31,9 @@ pub(crate) async fn watch(
         detach::announce(&running).await?;
     }
     let (run, cancel) = (running.id().clone(), running.cancellation());
-    let mut face = show.open_ui(header, cancel.clone());
-    past.iter().for_each(|event| face.note_rendered(event));
-    let watching = ui::watch(face, running.events())?;
+    let mut ui = show.open_ui(header, cancel.clone());
+    past.iter().for_each(|event| ui.note_rendered(event));
+    let watching = ui::watch(ui, running.events())?;
     let impatient = watch_signals(cancel, running.turn_stop(), show.is_live());
     let ended = async {
         let outcome = running.outcome().await;
@@ -59,14 +59,14 @@ pub(crate) async fn watch(
             stdio::error(&format!(
                 "run {run} is still open; fix the problem, then run `fusee resume {run}`\n"
             ));
-            tell_class(&outcome, show);
+            print_failure_class(&outcome, show);
             Ok((outcome.exit(), Some(outcome)))
         }
         RunOutcome::Ended(ended) => {
             if let Some(line) = show.last_line(ended) {
                 stdio::print(&format!("{line}\n"))?;
             }
-            tell_class(&outcome, show);
+            print_failure_class(&outcome, show);
             Ok((outcome.exit(), Some(outcome)))
         }
     }
@@ -74,7 +74,7 @@ pub(crate) async fn watch(
 
 /// Names the class of a failure in the last line, which the harnesses that start fusee read. People at a terminal have
 /// read more about it.
-fn tell_class(outcome: &RunOutcome, show: &UiOptions) {
+fn print_failure_class(outcome: &RunOutcome, show: &UiOptions) {
     if let Some(class) = FailureClass::of(outcome).filter(|_| !show.is_live()) {
         stdio::error(&format!("failure class: {class}\n"));
     }
@@ -96,7 +96,7 @@ async fn watch_signals(cancel: CancellationToken, turns: TurnInterrupt, live: bo
             _ = terminate.recv() => false,
         };
         if live && interrupted {
-            let soon = last.replace(Instant::now()).is_some_and(|last| last.elapsed() < IMPATIENCE);
+            let soon = last.replace(Instant::now()).is_some_and(|last| last.elapsed() < DOUBLE_PRESS_WINDOW);
             if soon && cancel.is_cancelled() {
                 return;
             }

@@ -35,7 +35,7 @@ use crate::ui::notifier::NotificationUi;
 use crate::ui::{self, Log, PhaseLogTarget, RunHeader, UiOptions, UiThread, approval_prompt};
 
 /// Maximum number of standing approvals named when a run starts.
-const MAX_TOLD: usize = 5;
+const MAX_REPORTED: usize = 5;
 
 /// Shared setup of the runs of a command or a chat.
 pub(crate) struct RunSetup<'p> {
@@ -63,9 +63,9 @@ pub(crate) enum RunTarget {
 
 /// The first rules in words, and the number of the others.
 fn enumerated(rules: &[&ApprovalRule]) -> String {
-    let shown = rules.iter().take(MAX_TOLD).map(|rule| approval_prompt::describe(rule));
+    let shown = rules.iter().take(MAX_REPORTED).map(|rule| approval_prompt::describe(rule));
     let shown = shown.collect::<Vec<_>>().join("; ");
-    match rules.len().saturating_sub(MAX_TOLD) {
+    match rules.len().saturating_sub(MAX_REPORTED) {
         0 => shown,
         more => format!("{shown}; and {more} more"),
     }
@@ -163,13 +163,13 @@ impl<'p> RunSetup<'p> {
     async fn announce(self, used: &ApprovalRules) -> Self {
         rewind::finish_interrupted(&self.journal).await;
         warn(&self.sandbox, &self.show);
-        self.tell_standing_approvals(used);
+        self.report_standing_approvals(used);
         self
     }
 
     /// Says which standing approvals the run uses. A resumed run decides as it did before it was interrupted, with the
     /// approvals of its start.
-    fn tell_standing_approvals(&self, used: &ApprovalRules) {
+    fn report_standing_approvals(&self, used: &ApprovalRules) {
         if self.show.is_silent() {
             return;
         }

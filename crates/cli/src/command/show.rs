@@ -54,12 +54,12 @@ pub(crate) async fn show(args: &ShowArgs, process: &Process) -> Result<ExitStatu
 
 fn print(args: &ShowArgs, journal: &Journal, run: &RunId) -> Result<ExitStatus, CliError> {
     let out = io::BufWriter::new(io::stdout());
-    let mut face: Box<dyn Ui> = match (args.json, args.log) {
+    let mut ui: Box<dyn Ui> = match (args.json, args.log) {
         (true, _) => Box::new(JsonLines::new(out)),
         (false, true) => Box::new(Log::new(out, phases(journal, run))),
         (false, false) => Box::new(Transcript::new(out, args.full)),
     };
-    event_pages::show_all(journal, run, &mut *face).map(|()| ExitStatus::Completed)
+    event_pages::show_all(journal, run, &mut *ui).map(|()| ExitStatus::Completed)
 }
 
 fn phases(journal: &Journal, run: &RunId) -> PhaseLogTarget {

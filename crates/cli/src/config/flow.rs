@@ -24,7 +24,7 @@ impl Config {
         }
         Ok(FlowSettings {
             mode: self.flow_mode(),
-            stages: if self.goes_by_stages() { stages } else { Vec::new() },
+            stages: if self.uses_stages() { stages } else { Vec::new() },
             plan_mode: self.word("task_plan_mode").unwrap_or(PlanMode::Explore),
             skip_readonly: self.switch("task_skip_readonly").unwrap_or(default.skip_readonly),
             replan_max: self.small("task_replan_max").unwrap_or(default.replan_max),
@@ -84,7 +84,7 @@ impl Config {
     }
 
     /// Whether `flow` stages are used: they win over a mode unless the mode has higher precedence.
-    fn goes_by_stages(&self) -> bool {
+    fn uses_stages(&self) -> bool {
         self.layer("flow") > Layer::BuiltIn && self.layer("flow") >= self.layer("task_flow_mode")
     }
 

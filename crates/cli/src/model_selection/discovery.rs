@@ -18,7 +18,7 @@ mod tests;
 
 /// Time limit for a server to answer. A refused connection fails at once; a server that is loading a model,
 /// or a busy machine, needs longer.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Maximum size of a response.
 const MAX_BYTES: u64 = 1 << 20;
@@ -57,7 +57,7 @@ fn key<'e>(provider: &Provider, environment: &'e Environment) -> Option<&'e str>
 async fn ask(provider: &'static Provider, environment: &Environment) -> Option<LocalServer> {
     let base_url = base_url(provider, environment);
     let (address, path) = address(&base_url)?;
-    let models = tokio::time::timeout(PATIENCE, list(&address, &path)).await.ok().flatten()?;
+    let models = tokio::time::timeout(TIMEOUT, list(&address, &path)).await.ok().flatten()?;
     Some(LocalServer { provider, base_url, models })
 }
 

@@ -9,7 +9,7 @@ use crate::process::environment::Environment;
 use crate::process::error::CliError;
 
 /// Expands `~/` in `local:~/FILE`, which shells do not expand after a colon.
-pub(super) fn at_home(name: &str, environment: &Environment) -> String {
+pub(super) fn expand_home(name: &str, environment: &Environment) -> String {
     let rest = name.strip_prefix(LOCAL).and_then(|rest| rest.strip_prefix(":~/"));
     match (rest, environment.variable("HOME")) {
         (Some(rest), Some(home)) => format!("{LOCAL}:{}", Path::new(home).join(rest).display()),

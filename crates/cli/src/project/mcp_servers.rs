@@ -11,7 +11,7 @@ use fusee::engine::tools::mcp::{
     self, McpClient, McpError, McpTool, OfferedTool, ProgramSettings, ServerSettings, ToolList, ToolLists,
 };
 
-use crate::config::{Config, McpEntry, McpReach};
+use crate::config::{Config, McpEntry, McpTransport};
 use crate::process::Process;
 use crate::process::stdio;
 
@@ -26,7 +26,7 @@ pub(crate) struct McpServers {
 }
 
 /// How long the start of a run waits for a server if the tools that it offered last time are known.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 /// How long the start of a run waits for a server that was never used before.
 const FIRST_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -82,7 +82,7 @@ async fn listed(
     });
     let known = kept.and_then(|file| std::fs::read(file).ok());
     let known: Option<Vec<OfferedTool>> = known.and_then(|text| serde_json::from_slice(&text).ok());
-    let patience = if known.is_some() { PATIENCE } else { FIRST_PATIENCE };
+    let patience = if known.is_some() { TIMEOUT } else { FIRST_PATIENCE };
     let lost = |why: String| McpError { server: entry.name.clone(), why, needs_login: false };
     match (tokio::time::timeout(patience, &mut list).await, known) {
         (Ok(answer), _) => answer.unwrap_or_else(|error| Err(lost(error.to_string()))),
@@ -114,7 +114,7 @@ fn kept_file(entry: &McpEntry, process: &Process) -> Option<PathBuf> {
 
 /// The file for the token of a login: one for each URL of a server, so that no other server gets it.
 pub(crate) fn login_file(entry: &McpEntry, process: &Process) -> Option<PathBuf> {
-    let McpReach::Address { url, .. } = &entry.reach else { return None };
+    let McpTransport::Address { url, .. } = &entry.reach else { return None };
     let folder = process.environment.state_folder()?.join("mcp");
     std::fs::create_dir_all(&folder).ok()?;
     let url = blake3::hash(url.as_bytes()).to_hex();
@@ -163,12 +163,12 @@ fn open(
 ) -> Option<Arc<McpClient>> {
     let mut given = |pairs: &[(String, String)]| -> Vec<(String, String)> {
         let pairs: Vec<(String, String)> =
-            pairs.iter().map(|(name, value)| (name.clone(), resolve_task(value, process))).collect();
+            pairs.iter().map(|(name, value)| (name.clone(), expand_variables(value, process))).collect();
         secrets.extend(pairs.iter().map(|(_, value)| value.clone()));
         pairs
     };
     let reach = match &entry.reach {
-        McpReach::Program { command, env } => {
+        McpTransport::Program { command, env } => {
             let log = process.environment.state_folder().map(|states| states.join("mcp"));
             let log = log.filter(|folder| std::fs::create_dir_all(folder).is_ok());
             mcp::Transport::Program(ProgramSettings {
@@ -179,7 +179,7 @@ fn open(
                 fork_server: process.fork_server.clone()?,
             })
         }
-        McpReach::Address { url, headers } => {
+        McpTransport::Address { url, headers } => {
             let client = match http_client(url, process) {
                 Ok(client) => client,
                 Err(error) => {
@@ -206,7 +206,7 @@ fn open(
 }
 
 /// Expands environment variables in a value: `$NAME` or `${NAME}`.
-fn resolve_task(value: &str, process: &Process) -> String {
+fn expand_variables(value: &str, process: &Process) -> String {
     let mut text = String::new();
     let mut rest = value;
     while let Some((before, after)) = rest.split_once('$') {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use fusee::engine::tools::workspace::bounded_read;
 
 /// Maximum size of the list in bytes; nothing is added to a longer one.
-const MOST_BYTES: u64 = 256 << 10;
+const MAX_BYTES: u64 = 256 << 10;
 
 /// The list of projects.
 pub(crate) struct ProjectList {
@@ -25,7 +25,7 @@ impl ProjectList {
     /// Adds a project, unless it is listed. Appends one line in a single write, since other processes may do the same.
     pub(crate) fn add(&self, directory: &Path) -> io::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
-        let is_full = fs::metadata(file).is_ok_and(|found| found.len() > MOST_BYTES);
+        let is_full = fs::metadata(file).is_ok_and(|found| found.len() > MAX_BYTES);
         let line = directory.to_str().filter(|line| !line.contains('\n'));
         let Some(line) = line.filter(|_| !is_full && !self.read().iter().any(|known| known == directory))
         else {
@@ -37,7 +37,7 @@ impl ProjectList {
 
     /// All listed projects, whether they still exist or not.
     pub(crate) fn read(&self) -> Vec<PathBuf> {
-        let text = self.file.as_ref().and_then(|file| bounded_read::read_text(file, MOST_BYTES * 2).ok());
+        let text = self.file.as_ref().and_then(|file| bounded_read::read_text(file, MAX_BYTES * 2).ok());
         text.unwrap_or_default().lines().map(PathBuf::from).collect()
     }
 }

@@ -31,7 +31,7 @@ pub(crate) fn for_each_event(
 }
 
 /// Displays every event of a run. A closed pipe is not an error.
-pub(crate) fn show_all(journal: &Journal, run: &RunId, face: &mut dyn Ui) -> Result<(), CliError> {
+pub(crate) fn show_all(journal: &Journal, run: &RunId, ui: &mut dyn Ui) -> Result<(), CliError> {
     let written = |result: io::Result<()>| match result {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(CliError::failed(format!("cannot write to stdout: {error}")))
@@ -41,9 +41,9 @@ pub(crate) fn show_all(journal: &Journal, run: &RunId, face: &mut dyn Ui) -> Res
     let mut listening = true;
     for_each_event(journal, run, |event| {
         if listening {
-            listening = written(face.show(&event))?;
+            listening = written(ui.show(&event))?;
         }
         Ok(())
     })?;
-    written(face.close()).map(drop)
+    written(ui.close()).map(drop)
 }

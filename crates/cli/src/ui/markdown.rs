@@ -13,7 +13,7 @@ mod table;
 mod tests;
 
 /// Maximum nesting depth of lists and quotes that is still indented.
-const DEEPEST: usize = 6;
+const MAX_DEPTH: usize = 6;
 
 /// Renders `text` in rows of at most `columns` columns (at least 8).
 pub(crate) fn rows(text: &str, columns: usize) -> Vec<StyledLine> {
@@ -171,7 +171,7 @@ impl Writer {
     }
 
     fn indent(&self) -> String {
-        format!("{}{}", "│ ".repeat(self.quotes.min(DEEPEST)), "  ".repeat(self.lists.len().min(DEEPEST)))
+        format!("{}{}", "│ ".repeat(self.quotes.min(MAX_DEPTH)), "  ".repeat(self.lists.len().min(MAX_DEPTH)))
     }
 
     /// Wraps the current paragraph into rows, keeping the style of each word.

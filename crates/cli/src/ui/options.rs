@@ -44,9 +44,9 @@ pub(crate) struct RunHeader {
 pub(crate) enum AnswerStyle {
     /// The message is the answer.
     #[default]
-    AsSaid,
+    Verbatim,
     /// The message is JSON, and the answer is rendered from it.
-    Anew,
+    Rendered,
 }
 
 impl RunHeader {
@@ -57,14 +57,18 @@ impl RunHeader {
             max_turns: settings.limits.max_turns,
             max_tokens: settings.limits.max_tokens,
             brief: settings.flow.output == OutputMode::Runtime,
-            answer: if settings.code_review.is_some() { AnswerStyle::Anew } else { AnswerStyle::AsSaid },
+            answer: if settings.code_review.is_some() {
+                AnswerStyle::Rendered
+            } else {
+                AnswerStyle::Verbatim
+            },
             price: settings.price,
         }
     }
 
     /// Whether this message is only the JSON that the answer is rendered from.
     pub(crate) fn is_draft(&self, words: &str) -> bool {
-        self.answer == AnswerStyle::Anew && words.trim_start().starts_with(['{', '`'])
+        self.answer == AnswerStyle::Rendered && words.trim_start().starts_with(['{', '`'])
     }
 }
 
@@ -192,23 +196,23 @@ impl UiOptions {
 
     /// Creates the UI for a run.
     pub(crate) fn open_ui(&self, plan: RunHeader, cancel: CancellationToken) -> Box<dyn Ui> {
-        let face = self.usual_face(plan, cancel);
+        let ui = self.base_ui(plan, cancel);
         if !matches!(self.phase_log, PhaseLog::Stdout | PhaseLog::Both) {
-            return face;
+            return ui;
         }
         match self.kind {
             // Stdout is taken: by events, which include the phases anyway, by a result, or by a benchmark's line.
-            UiKind::Silent | UiKind::Detached => face,
-            UiKind::Json => Box::new(PhaseUi::beside(io::stderr(), face)),
-            UiKind::Quiet => Box::new(PhaseUi::new(io::stderr(), face)),
-            UiKind::Plain if self.benchmark.is_some() => Box::new(PhaseUi::new(io::stderr(), face)),
+            UiKind::Silent | UiKind::Detached => ui,
+            UiKind::Json => Box::new(PhaseUi::beside(io::stderr(), ui)),
+            UiKind::Quiet => Box::new(PhaseUi::new(io::stderr(), ui)),
+            UiKind::Plain if self.benchmark.is_some() => Box::new(PhaseUi::new(io::stderr(), ui)),
             // The terminal is taken by the live view, which shows them itself.
-            UiKind::Live if self.stdout_is_terminal || self.benchmark.is_some() => face,
-            UiKind::Plain | UiKind::Live => Box::new(PhaseUi::new(io::stdout(), face)),
+            UiKind::Live if self.stdout_is_terminal || self.benchmark.is_some() => ui,
+            UiKind::Plain | UiKind::Live => Box::new(PhaseUi::new(io::stdout(), ui)),
         }
     }
 
-    fn usual_face(&self, plan: RunHeader, cancel: CancellationToken) -> Box<dyn Ui> {
+    fn base_ui(&self, plan: RunHeader, cancel: CancellationToken) -> Box<dyn Ui> {
         match self.kind {
             UiKind::Silent | UiKind::Detached => Box::new(JsonLines::new(io::sink())),
             UiKind::Json if self.benchmark.is_some() => Box::new(JsonLines::new(io::stderr())),
@@ -221,12 +225,12 @@ impl UiOptions {
             }
             UiKind::Quiet => Box::new(PlainUi::new(io::sink(), io::BufWriter::new(io::stderr()), plan)),
             UiKind::Live => {
-                let looks = Appearance {
+                let appearance = Appearance {
                     colour: self.colour,
                     glyphs: self.glyphs,
                     answer_shows: self.stdout_is_terminal || self.benchmark.is_some(),
                 };
-                Box::new(TerminalUi::new(io::stderr(), plan, looks, cancel, size_of_stderr))
+                Box::new(TerminalUi::new(io::stderr(), plan, appearance, cancel, size_of_stderr))
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Reads approval answers from stdin. The question itself is displayed by the [`face`](crate::ui), which
+//! Reads approval answers from stdin. The question itself is displayed by the [`ui`](crate::ui), which
 //! reads it from the events.
 
 use std::io::BufRead;

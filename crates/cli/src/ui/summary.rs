@@ -19,7 +19,7 @@ const NAMED_CONVENTIONS: usize = 8;
 const UNASKED: &str = "nobody is there to approve it";
 
 /// Reasons of tasks that a small model brought to nothing.
-const CAME_TO_NOTHING: [&str; 2] = ["nothing_changed", "asked_for_input"];
+const NO_RESULT_REASONS: [&str; 2] = ["nothing_changed", "asked_for_input"];
 
 /// Facts for the summary, collected from the event stream.
 #[derive(Debug, Default)]
@@ -146,7 +146,7 @@ impl RunTally {
                 " · run `fusee doctor` to check the setup".to_owned()
             }
             Some(ErrorCode::TurnFailed)
-                if error.is_some_and(|error| CAME_TO_NOTHING.contains(&&*error.reason)) =>
+                if error.is_some_and(|error| NO_RESULT_REASONS.contains(&&*error.reason)) =>
             {
                 " · name the file in the request, give --verify COMMAND, or use a larger model with --model"
                     .to_owned()

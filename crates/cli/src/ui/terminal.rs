@@ -32,7 +32,7 @@ mod tests;
 const FRAME: Duration = Duration::from_millis(50);
 
 /// Update interval of the elapsed time and the spinner while no events arrive.
-const BREATH: Duration = Duration::from_millis(100);
+const TICK: Duration = Duration::from_millis(100);
 
 /// Appearance of the terminal UI.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +47,7 @@ pub(crate) struct Appearance {
 pub(crate) struct TerminalUi<W: Write> {
     view: View,
     screen: Screen<W>,
-    looks: Appearance,
+    appearance: Appearance,
     cancel: CancellationToken,
     begun: Instant,
     last_frame: Option<Instant>,
@@ -63,16 +63,16 @@ impl<W: Write> TerminalUi<W> {
     pub(crate) fn new(
         out: W,
         plan: RunHeader,
-        looks: Appearance,
+        appearance: Appearance,
         cancel: CancellationToken,
         size: fn() -> (usize, usize),
     ) -> Self {
-        let screen = Screen::new(out, looks.colour);
-        let view = View::new(plan, looks.glyphs);
+        let screen = Screen::new(out, appearance.colour);
+        let view = View::new(plan, appearance.glyphs);
         Self {
             view,
             screen,
-            looks,
+            appearance,
             cancel,
             begun: Instant::now(),
             last_frame: None,
@@ -117,7 +117,7 @@ impl<W: Write + Send> Ui for TerminalUi<W> {
     }
 
     fn redraw_interval(&self) -> Option<Duration> {
-        let wanted = if self.view.is_dirty() { FRAME } else { BREATH };
+        let wanted = if self.view.is_dirty() { FRAME } else { TICK };
         let passed = self.last_frame.map_or(FRAME, |last| last.elapsed());
         Some(wanted.saturating_sub(passed).max(Duration::from_millis(1)))
     }
@@ -131,7 +131,7 @@ impl<W: Write + Send> Ui for TerminalUi<W> {
         let done = self.view.done(columns);
         self.screen.draw(&done, &[], columns)?;
         match self.answer.take() {
-            Some(answer) if !self.looks.answer_shows && !answer.is_empty() => {
+            Some(answer) if !self.appearance.answer_shows && !answer.is_empty() => {
                 let mut out = stdio::ExactStdout;
                 out.write_all(answer.trim_end().as_bytes())?;
                 out.write_all(b"\n")?;

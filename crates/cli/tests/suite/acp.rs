@@ -77,7 +77,7 @@ fn a_conversation_is_replayed_exactly_by_another_process() {
         Line::call("plan_tasks", json!({"action": "create", "tasks": [{"description": "Change it."}]})),
         Line::call("read_file", json!({"path": "a.txt"})),
         Line::call("edit_file", json!({"path": "a.txt", "old": "one", "new": "two"}))
-            .saying("I change it.")
+            .with_text("I change it.")
             .reasoning("It says one."),
         Line::call("shell", json!({"command": "echo out; exit 3"})),
         Line::text("Changed."),

@@ -104,7 +104,7 @@ fn a_review_is_held_to_what_the_configuration_says_of_reviews() {
     let script = project.script(&[
         Line::call("shell", json!({"command": "echo ran >> effects.txt"})),
         Line::call("write_file", write.clone()),
-        Line::call("write_file", write).saying("To keep a note."),
+        Line::call("write_file", write).with_text("To keep a note."),
         Line::call("read_file", json!({"path": "a.txt"})),
         Line::text("Nothing to say."),
     ]);

@@ -16,7 +16,7 @@ fn schema() -> jsonschema::Validator {
 fn some_events() -> Vec<Value> {
     let project = Project::new();
     let script = project.script(&[
-        Line::call("shell", json!({"command": "echo x"})).reasoning("Let me see.").saying("Looking."),
+        Line::call("shell", json!({"command": "echo x"})).reasoning("Let me see.").with_text("Looking."),
         Line::text("Done."),
     ]);
     run_json(&project, &script).run().exits(0).events()
@@ -49,7 +49,7 @@ fn the_schema_refuses_what_is_no_event() {
 fn a_run_shown_later_is_the_stream_that_was_printed() {
     let project = Project::new();
     let script = project.script(&[
-        Line::call("shell", json!({"command": "echo x; echo y"})).saying("Looking."),
+        Line::call("shell", json!({"command": "echo x; echo y"})).with_text("Looking."),
         Line::text("Done."),
     ]);
     let printed = run_json(&project, &script).args(["--run-id", "shown"]).run().exits(0).events();

@@ -105,7 +105,7 @@ fn a_reply_that_is_cut_off_twice_exhausts_the_output() {
 fn a_silent_model_is_a_timeout_counted_in_milliseconds() {
     let agent = r#"{"timeout": 300, "retryPolicy": {"maxRetries": 1, "backoffMs": 10}}"#;
     let project = Project::new().with("agent.json", agent);
-    let server = Server::start(Script::new().afterwards(Reply::silence()));
+    let server = Server::start(Script::new().then_always(Reply::silence()));
     let outcome = run_on(&project, &server).args(["--agent", "agent.json"]).run().exits(3);
     ends(&outcome, "failed", "TIMEOUT", "time");
     assert_eq!(server.requests().len(), 2);
@@ -246,7 +246,7 @@ fn a_model_that_cannot_be_reached_is_4_after_its_retries() {
     ends(&outcome, "failed", "TURN_FAILED", "llm_error");
     assert_eq!(of_type(&outcome.events(), "retry").len(), 3);
 
-    let down = Server::start(Script::new().afterwards(Reply::error(503, "down for repairs")));
+    let down = Server::start(Script::new().then_always(Reply::error(503, "down for repairs")));
     let outcome = run_on(&project, &down).run().exits(4);
     assert_eq!((down.requests().len(), of_type(&outcome.events(), "retry").len()), (4, 3));
     assert!(outcome.stdout.contains("down for repairs"), "{}", outcome.stdout);

@@ -69,18 +69,18 @@ fn script(mode: &str, behaviour: &str) -> Script {
     let all = |messages: Vec<Message>| messages.into_iter().collect::<Script>();
     match behaviour {
         "obeys" => all(obedient(mode)),
-        "skips" => all(vec![write(), say("All done.")]).afterwards(say("It is done.")),
+        "skips" => all(vec![write(), say("All done.")]).then_always(say("It is done.")),
         // The same call over and over, each with its own id.
-        "loops" => all((0..12).map(|_| read()).collect()).afterwards(say("Enough.")),
+        "loops" => all((0..12).map(|_| read()).collect()).then_always(say("Enough.")),
         "wrong stage" => {
             let wrong = done("nowhere").and_call("read_file", json!({"path": "a.txt"}));
-            all([wrong].into_iter().chain(obedient(mode)).collect()).afterwards(say("Done."))
+            all([wrong].into_iter().chain(obedient(mode)).collect()).then_always(say("Done."))
         }
-        "refuses" => Script::new().afterwards(say("I cannot help with that.")),
+        "refuses" => Script::new().then_always(say("I cannot help with that.")),
         dies => {
             assert_eq!(dies, "dies");
             let first = obedient(mode).into_iter().take(2).take(obedient(mode).len() - 1);
-            first.fold(Script::new(), Script::then).afterwards(Reply::error(500, "the machine is on fire"))
+            first.fold(Script::new(), Script::then).then_always(Reply::error(500, "the machine is on fire"))
         }
     }
 }

@@ -391,7 +391,7 @@ fn verify_decides_when_the_work_is_done() {
         Line::text("Done."),
         write("b.txt"),
         Line::call("finish", json!({"status": "done"})),
-        Line::call("write_file", json!({"path": "ok.txt", "content": "ok\n"})).saying("This should do."),
+        Line::call("write_file", json!({"path": "ok.txt", "content": "ok\n"})).with_text("This should do."),
         Line::text("never asked for"),
     ];
     let script = project.script(&lines);

@@ -31,7 +31,7 @@ fn hostile() -> Project {
     let file = format!("a{ESCAPES}.txt");
     let command = format!("printf 'out {ESCAPES}' ; echo x > 'made{ESCAPES}.txt'");
     let script = project.script(&[
-        Line::call("read_file", json!({ "path": file })).saying(&format!("I read {ESCAPES}.")),
+        Line::call("read_file", json!({ "path": file })).with_text(&format!("I read {ESCAPES}.")),
         Line::call("edit_file", json!({ "path": file, "old": "needle", "new": "thread" })),
         Line::call("shell", json!({ "command": command })),
         Line::call("no_such_tool", json!({ "x": ESCAPES })),

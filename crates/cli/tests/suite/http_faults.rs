@@ -206,7 +206,7 @@ fn a_server_that_never_gets_well_ends_the_task_after_its_retries() {
         let project = impatient();
         let reply = replies()[0].clone();
         let at = ReplyPosition::Body(reply.body_position("arguments\":\"{"));
-        let server = Server::start(Script::new().afterwards(cut(reply, at)));
+        let server = Server::start(Script::new().then_always(cut(reply, at)));
         // A server that says nothing more uses up the time of a request; the others cannot be reached.
         let exit = if *fault == "silent" { 3 } else { 4 };
         let outcome = run_on(&project, &server).run().exits(exit);

@@ -23,7 +23,7 @@ fn script(project: &Project, pause: &str) -> String {
             .and_call("shell", append("two"))
             .and_call("write_file", json!({"path": "made.txt", "content": "made\n"}))
             .usage(400, 10),
-        Line::call("shell", append("three")).saying("The last one.").usage(500, 10),
+        Line::call("shell", append("three")).with_text("The last one.").usage(500, 10),
         Line::text("All done.").usage(600, 10),
     ])
 }

@@ -44,7 +44,7 @@ fn a_model_that_loads_is_waited_for_beyond_all_retries() {
 #[test]
 fn a_model_that_never_loads_ends_the_task_with_what_allows_more() {
     let project = project(1);
-    let server = Server::start(Script::new().afterwards(loading()));
+    let server = Server::start(Script::new().then_always(loading()));
     let outcome = run_on(&project, &server).run().exits(4);
     assert!(outcome.elapsed < Duration::from_secs(20), "{:?}", outcome.elapsed);
     let events = outcome.events();

@@ -10,7 +10,7 @@ use crate::support::{fusee, run, run_json};
 
 fn looking(project: &Project) -> String {
     project.script(&[
-        Line::call("shell", json!({"command": "echo from the command"})).saying("I will look."),
+        Line::call("shell", json!({"command": "echo from the command"})).with_text("I will look."),
         Line::text("The answer."),
     ])
 }

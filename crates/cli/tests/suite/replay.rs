@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use fusee_testkit::events::{kept, steady};
+use fusee_testkit::events::{kept, normalised};
 use fusee_testkit::project::Project;
 use fusee_testkit::script::Line;
 use fusee_testkit::server::{Message, Server};
@@ -94,7 +94,7 @@ fn a_recorded_run_is_a_model_once_its_server_is_gone() {
             event.as_object_mut().map(|fields| fields.remove("model"));
             event
         };
-        steady(events).into_iter().map(model_apart).collect()
+        normalised(events).into_iter().map(model_apart).collect()
     };
     assert_eq!(plain(&replayed), plain(&live));
     assert_eq!(project.read("effects.txt"), "x\n");

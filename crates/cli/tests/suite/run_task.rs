@@ -1,6 +1,6 @@
 //! A task from its request to its answer, with a scripted model and the real tools.
 
-use fusee_testkit::events::{of_type, outline, steady};
+use fusee_testkit::events::{normalised, of_type, outline};
 use fusee_testkit::project::Project;
 use fusee_testkit::script::Line;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::support::{REQUEST, fusee, run, run_json};
 
 fn whole_task(project: &Project) -> String {
     project.script(&[
-        Line::call("read_file", json!({"path": "a.txt"})).saying("I will look.").usage(900, 12),
+        Line::call("read_file", json!({"path": "a.txt"})).with_text("I will look.").usage(900, 12),
         Line::call("edit_file", json!({"path": "a.txt", "old": "two", "new": "2"})).usage(1000, 20),
         Line::call("shell", json!({"command": "wc -l < a.txt"})).usage(1100, 10),
         Line::text("Done: two is 2 now.").reasoning("All is well.").usage(1200, 8),
@@ -48,13 +48,14 @@ fn the_whole_stream_of_a_task_is_as_written_here() {
         ]
     );
     assert!(events.iter().all(|event| event["run"] == "whole"), "{events:#?}");
-    let steady = steady(&events);
-    let first = &steady[0];
+    let normalised = normalised(&events);
+    let first = &normalised[0];
     assert_eq!(
         (&first["request"], &first["turn_type"], &first["sandbox"]),
         (&json!(REQUEST), &json!("user"), &json!("off"))
     );
-    let calls: Vec<_> = of_type(&steady, "tool_call").iter().map(|e| (&e["name"], &e["arguments"])).collect();
+    let calls: Vec<_> =
+        of_type(&normalised, "tool_call").iter().map(|e| (&e["name"], &e["arguments"])).collect();
     assert_eq!(
         calls,
         [
@@ -63,21 +64,21 @@ fn the_whole_stream_of_a_task_is_as_written_here() {
             (&json!("shell"), &json!({"command": "wc -l < a.txt"})),
         ]
     );
-    let results = of_type(&steady, "tool_result");
+    let results = of_type(&normalised, "tool_result");
     assert!(results.iter().all(|result| result["ok"] == json!(true)), "{results:#?}");
     assert!(results[0]["content"].as_str().unwrap().contains("two\n"), "{results:#?}");
     assert_eq!(results[2]["exit_code"], json!(0));
     assert!(results[2]["content"].as_str().unwrap().contains('3'), "{results:#?}");
     let changed: Vec<_> =
-        of_type(&steady, "file_changed").iter().map(|e| (&e["path"], &e["change"])).collect();
+        of_type(&normalised, "file_changed").iter().map(|e| (&e["path"], &e["change"])).collect();
     assert_eq!(changed, [(&json!("a.txt"), &json!("modified"))]);
-    let messages: Vec<_> = of_type(&steady, "message").iter().map(|e| (&e["role"], &e["text"])).collect();
+    let messages: Vec<_> = of_type(&normalised, "message").iter().map(|e| (&e["role"], &e["text"])).collect();
     assert_eq!(
         messages,
         [(&json!("assistant"), &json!("I will look.")), (&json!("assistant"), &json!("Done: two is 2 now.")),]
     );
     assert_eq!(
-        steady.last().unwrap(),
+        normalised.last().unwrap(),
         &json!({
             "seq": "[seq]", "ts": "[ts]", "run": "[run]", "task": "[task]", "type": "task_complete",
             "submission_id": "[submission_id]", "total_turns": 4, "total_tokens": 4250, "duration_ms": "[duration_ms]",

@@ -96,7 +96,8 @@ impl Drop for Terminal {
 fn a_whole_session_with_a_task_an_approval_a_cancellation_and_a_resize() {
     let project = Project::new();
     let script = project.script(&[
-        Line::call("write_file", json!({"path": "a.txt", "content": "one\n"})).saying("I will **write** it."),
+        Line::call("write_file", json!({"path": "a.txt", "content": "one\n"}))
+            .with_text("I will **write** it."),
         Line::text("# Written\n\n- it is `there`\n"),
         Line::call("shell", json!({"command": "touch begun; sleep 60"})),
         Line::text("Third answer."),

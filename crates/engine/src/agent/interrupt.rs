@@ -22,7 +22,7 @@ const REASON: &str = "the turn was stopped";
 const QUESTION: &str = "What now? Enter a message for the model, or nothing to continue; ctrl-c ends the run";
 
 /// Stands in for the interrupted reply: user and assistant messages must alternate.
-const UNSAID: &str = "[stopped by the user before a reply came]";
+const INTERRUPTED_REPLY: &str = "[stopped by the user before a reply came]";
 
 /// Stops the running turns of a run. All clones share the same state.
 #[derive(Clone, Debug, Default)]
@@ -86,7 +86,7 @@ pub(crate) async fn resume_after_stop(
     let Some(words) = words else { return Ok(false) };
     if !words.trim().is_empty() {
         if let Some(Message::User { .. }) = conversation.history.messages().last() {
-            let (text, reasoning, tool_calls) = (UNSAID.to_owned(), None, Vec::new());
+            let (text, reasoning, tool_calls) = (INTERRUPTED_REPLY.to_owned(), None, Vec::new());
             conversation.history.push(Message::Assistant { text, reasoning, tool_calls });
         }
         conversation.say(run, words.trim());

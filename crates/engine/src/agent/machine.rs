@@ -129,7 +129,7 @@ impl TurnMachine {
     }
 
     /// Whether prompt sections may be opened; the error is worded for the model.
-    pub(crate) fn may_expand(&self) -> Result<(), String> {
+    pub(crate) fn check_expansion(&self) -> Result<(), String> {
         if self.expansions < MAX_EXPANSIONS {
             return Ok(());
         }

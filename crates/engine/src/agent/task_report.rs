@@ -57,7 +57,7 @@ pub(crate) async fn settle_changes(task: &AgentTask, facts: &mut Facts) -> Resul
                     .cloned()
                     .collect::<Vec<_>>(),
             );
-            let differ = workspace.still_differ(&all, COMPARED_BYTES).into_iter().collect();
+            let differ = workspace.differing_paths(&all, COMPARED_BYTES).into_iter().collect();
             let (directories, modes) = (workspace.take_directory_changes(), workspace.take_mode_changes());
             let mut versions = workspace.versions_of(&found);
             versions.iter_mut().for_each(|version| version.withhold(&secrets));

@@ -66,7 +66,7 @@ impl TurnManager<'_> {
         let mut results = CallResults::default();
         let ids: Vec<String> = calls.iter().map(|guarded| guarded.call.id.clone()).collect();
         for GuardedCall { call, verdict } in calls {
-            let call = as_ours(&self.run.session().toolbox, call);
+            let call = to_own_call(&self.run.session().toolbox, call);
             self.refresh_policy();
             emit_call(&self.run, &call);
             if results.aborted || results.failure.is_some() {
@@ -107,9 +107,9 @@ impl TurnManager<'_> {
             let max_tokens = self.conversation.context_size(self.run.policy.limits.max_tokens);
             self.conversation.room_bytes(max_tokens)
         };
-        let may_expand = || self.machine.may_expand();
+        let check_expansion = || self.machine.check_expansion();
         let section =
-            self.conversation.prompt.as_ref().and_then(|prompt| prompt.route(call, may_expand, room));
+            self.conversation.prompt.as_ref().and_then(|prompt| prompt.route(call, check_expansion, room));
         if let Some(route) = section.or_else(|| subtask_tool::route(task, call)) {
             return route;
         }
@@ -271,10 +271,10 @@ impl TurnManager<'_> {
 
 /// Maps a call of a provider-defined tool to our own tool. The conversation keeps the call as the model made
 /// it.
-fn as_ours(toolbox: &Toolbox, call: ToolCall) -> ToolCall {
+fn to_own_call(toolbox: &Toolbox, call: ToolCall) -> ToolCall {
     let ours = match toolbox.find(&call.name) {
         Some(tool) if tool.definition().name != "shell" => None,
-        _ => provider_tools::as_ours(&call.name, &call.arguments),
+        _ => provider_tools::to_own_call(&call.name, &call.arguments),
     };
     match ours {
         Some((name, arguments)) => ToolCall { id: call.id, name: name.to_owned(), arguments },

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 const LARGEST: u64 = 16 << 20;
 
 /// Returns the commit that HEAD points to, if any.
-pub(super) fn checked_out(root: &Path) -> Option<String> {
+pub(super) fn head_commit(root: &Path) -> Option<String> {
     let folder = repository(root)?;
     let head = read(&folder.join("HEAD"))?;
     let Some(name) = head.trim().strip_prefix("ref: ") else { return commit(&head) };

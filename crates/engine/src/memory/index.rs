@@ -20,7 +20,7 @@ use super::{FileReader, IndexUpdate, git_head};
 /// Changes with the schema and with how words are split; an index of another version is rebuilt.
 const VERSION: i64 = 3;
 /// How long to wait for another process that is writing the index.
-const PATIENCE: Duration = Duration::from_secs(30);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 /// Page cache in KiB, so that an index of any size is written and searched in little memory.
 const CACHE: i64 = 2048;
 
@@ -140,7 +140,7 @@ impl FileIndex {
         root: &Path,
         reader: &dyn FileReader,
     ) -> Result<IndexUpdate, IndexError> {
-        let commit = git_head::checked_out(root);
+        let commit = git_head::head_commit(root);
         let known = self.known()?;
         let mut walked = scan::walk(root, reader, &known, commit.as_deref()).map_err(IndexError::Failed)?;
         let unseen = known.iter().filter(|(_, file)| !file.seen.load(Ordering::Relaxed));
@@ -216,7 +216,7 @@ fn connect(file: Option<&Path>) -> Result<Connection, IndexError> {
         std::fs::create_dir_all(folder).map_err(|error| failed(&error))?;
     }
     let connection = Connection::open(file).map_err(|error| failed(&error))?;
-    connection.busy_timeout(PATIENCE)?;
+    connection.busy_timeout(LOCK_TIMEOUT)?;
     Ok(connection)
 }
 

@@ -5,7 +5,7 @@
 /// Maximum number of symbols kept per file.
 const MAX_SYMBOLS: usize = 200;
 /// Longer lines are skipped: they are not hand-written definitions.
-const LONGEST: usize = 400;
+const MAX_LENGTH: usize = 400;
 
 /// Words allowed before the keyword.
 const MODIFIERS: &[&str] = &[
@@ -93,7 +93,7 @@ fn distinct(found: Vec<&str>) -> Vec<String> {
 /// Returns the symbols of a text with the line scanner.
 pub(super) fn by_line(text: &str, language: &str) -> Vec<String> {
     let mut symbols: Vec<String> = Vec::new();
-    for line in text.lines().filter(|line| line.len() <= LONGEST) {
+    for line in text.lines().filter(|line| line.len() <= MAX_LENGTH) {
         let found = match language {
             "markdown" => heading(line),
             "json" | "yaml" | "toml" | "xml" | "txt" => None,

@@ -9,13 +9,13 @@ use std::ops::ControlFlow;
 use tree_sitter::{Language, Node, ParseOptions, Parser, Tree, TreeCursor};
 
 /// Longer texts are not parsed: hand-written code is shorter, and generated code defines little.
-const LONGEST: usize = 128 * 1024;
+const MAX_LENGTH: usize = 128 * 1024;
 /// One progress callback is allowed per this many bytes: about twelve times what ordinary text needs. Text
 /// that makes the parser backtrack excessively falls back to the line scanner.
-const BYTES_A_REPORT: usize = 16;
+const BYTES_PER_REPORT: usize = 16;
 const REPORTS: usize = 256;
 /// Maximum depth at which nodes are inspected.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// Node kinds that define symbols in a language.
 struct Grammar {
@@ -108,7 +108,7 @@ fn grammar(language: &str) -> Option<&'static Grammar> {
 /// Returns the defined names in source order, or `None` if the grammar cannot tell.
 pub(super) fn find<'t>(text: &'t str, language: &str) -> Option<Vec<&'t str>> {
     let grammar = grammar(language)?;
-    if text.len() > LONGEST {
+    if text.len() > MAX_LENGTH {
         return None;
     }
     let tree = parse(text, grammar)?;
@@ -124,7 +124,7 @@ pub(super) fn find<'t>(text: &'t str, language: &str) -> Option<Vec<&'t str>> {
 pub(super) fn first_error(text: &str, language: &str, path: &str) -> Option<usize> {
     // The grammar is that of TSX, which reads a few constructs of TypeScript and C differently.
     let is_close = path.ends_with(".ts") || matches!(language, "c" | "cpp");
-    let grammar = grammar(language).filter(|_| !is_close && text.len() <= LONGEST)?;
+    let grammar = grammar(language).filter(|_| !is_close && text.len() <= MAX_LENGTH)?;
     let tree = parse(text, grammar)?;
     if !tree.root_node().has_error() {
         return None;
@@ -149,7 +149,7 @@ pub(super) fn first_error(text: &str, language: &str, path: &str) -> Option<usiz
 fn parse(text: &str, grammar: &Grammar) -> Option<Tree> {
     let mut parser = Parser::new();
     parser.set_language(&(grammar.language)()).ok()?;
-    let mut left = REPORTS + text.len() / BYTES_A_REPORT;
+    let mut left = REPORTS + text.len() / BYTES_PER_REPORT;
     let mut progress = |_: &_| match left.checked_sub(1) {
         Some(rest) => {
             left = rest;
@@ -175,7 +175,7 @@ fn collect<'t>(cursor: &mut TreeCursor<'_>, text: &'t str, grammar: &Grammar, fo
         if counts && let Some(name) = name(node).and_then(|name| text.get(name.byte_range())) {
             found.push(name);
         }
-        if !closed && above.len() < DEEPEST && cursor.goto_first_child() {
+        if !closed && above.len() < MAX_DEPTH && cursor.goto_first_child() {
             above.push(grammar.nest.contains(&kind));
             continue;
         }
@@ -208,7 +208,7 @@ fn name(node: Node<'_>) -> Option<Node<'_>> {
 /// Finds the name in a C declarator, where it is nested inside the type syntax.
 fn declared(node: Node<'_>) -> Option<Node<'_>> {
     let mut node = node.child_by_field_name("declarator")?;
-    for _ in 0..DEEPEST {
+    for _ in 0..MAX_DEPTH {
         if matches!(node.kind(), "identifier" | "type_identifier" | "field_identifier") {
             return Some(node);
         }

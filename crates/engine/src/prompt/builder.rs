@@ -14,7 +14,7 @@ use super::section_key::{SectionPath, normalise};
 use super::task_fields::{AnyTask, Fields, TaskFields};
 
 /// Maximum nesting depth: section headings start at level two, and Markdown has six levels.
-const DEEPEST: usize = 5;
+const MAX_DEPTH: usize = 5;
 
 /// A problem found while checking a prompt.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -184,11 +184,11 @@ impl Build {
     }
 
     fn add(&mut self, section: PromptSection, path: SectionPath, number: String, depth: usize) {
-        if depth >= DEEPEST {
+        if depth >= MAX_DEPTH {
             self.problem(
                 "too_deep",
                 Some(&path),
-                format!("sections can be nested at most {DEEPEST} levels deep"),
+                format!("sections can be nested at most {MAX_DEPTH} levels deep"),
             );
             return;
         }

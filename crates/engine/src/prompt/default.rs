@@ -64,7 +64,7 @@ impl DefaultPrompt {
 /// Returns the sections, and notices for the user.
 fn sections(environment: &EnvironmentSnapshot, kind: PromptKind) -> (Vec<PromptSection>, Vec<String>) {
     let mut notices = environment.notices.clone();
-    let mut text = |key: &str| overrides::worded(key, environment, &mut notices);
+    let mut text = |key: &str| overrides::section_text(key, environment, &mut notices);
     if kind.direct {
         let mut sections = vec![PromptSection::literal("direct", "How to Work", text("direct"))];
         sections.extend(environment.instructions.as_deref().map(PromptSection::instructions));

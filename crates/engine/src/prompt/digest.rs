@@ -1,5 +1,5 @@
 //! One-page digest of a project: languages, layout, build files, git state. Its size is bounded for any
-//! project. `kept.rs` caches the file-based part until the files change.
+//! project. `cache.rs` caches the file-based part until the files change.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -104,7 +104,7 @@ pub fn workspace_digest(
 
 /// Describes the files, and returns the fingerprint of the scan for the cache.
 fn page(root: &Path) -> (String, WalkFingerprint) {
-    let (files, ground) = walk::tree_under(root, MAX_FILES);
+    let (files, fingerprint) = walk::tree_under(root, MAX_FILES);
     let more = if files.len() == MAX_FILES { " (the first of more)" } else { "" };
     let mut text = format!("{} files{more}.\n", files.len());
     text.push_str(&format!("\nLanguages: {}.\n", languages(&files)));
@@ -113,7 +113,7 @@ fn page(root: &Path) -> (String, WalkFingerprint) {
     if !builds.is_empty() {
         text.push_str(&format!("\nBuild files: {}.\n", builds.join(", ")));
     }
-    (text, ground)
+    (text, fingerprint)
 }
 
 fn languages(files: &[String]) -> String {

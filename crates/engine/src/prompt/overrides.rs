@@ -88,7 +88,11 @@ fn read_one(path: &Path, root: &Path, key: &str) -> Result<SectionOverride, Stri
 }
 
 /// Returns the text of a section for this project, and adds a notice if its override is ignored.
-pub(crate) fn worded(key: &str, environment: &EnvironmentSnapshot, notices: &mut Vec<String>) -> String {
+pub(crate) fn section_text(
+    key: &str,
+    environment: &EnvironmentSnapshot,
+    notices: &mut Vec<String>,
+) -> String {
     apply(key, original(key).unwrap_or_default(), &environment.overrides, notices).to_owned()
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 /// Maximum length of a key, in bytes.
-const LONGEST: usize = 64;
+const MAX_LENGTH: usize = 64;
 
 /// Path of a section: keys from the root, joined with dots.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -44,8 +44,8 @@ pub(crate) fn normalise(key: &str) -> Result<String, String> {
     let first = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     if normal.is_empty() {
         Err("section key is empty".to_owned())
-    } else if normal.len() > LONGEST {
-        Err(format!("section key `{normal}` is longer than {LONGEST} characters"))
+    } else if normal.len() > MAX_LENGTH {
+        Err(format!("section key `{normal}` is longer than {MAX_LENGTH} characters"))
     } else if !normal.starts_with(first) || !normal.chars().all(legal) {
         Err(format!(
             "invalid section key `{normal}`: use letters, digits, `_` and `-`, starting with a letter or digit"

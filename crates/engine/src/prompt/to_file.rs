@@ -76,7 +76,7 @@ impl FileWriter<'_> {
         if let Some(delegation) = self.delegation.filter(|_| node.tools.iter().any(|tool| hands_over(&tool)))
         {
             let prompt: Result<Vec<Value>, RenderProblem> =
-                delegation.sections().iter().map(handed_over).collect();
+                delegation.sections().iter().map(write_delegated).collect();
             section.insert("kind".to_owned(), "delegation".into());
             section.insert("prompt".to_owned(), prompt?.into());
         }
@@ -146,7 +146,7 @@ fn absent(node: &PromptNode, mut inside: &[PromptNode]) -> Value {
 
 /// Writes a section of a delegation prompt. The task fields are not known yet, so conditions cannot be
 /// evaluated.
-fn handed_over(section: &PromptSection) -> Result<Value, RenderProblem> {
+fn write_delegated(section: &PromptSection) -> Result<Value, RenderProblem> {
     let Visibility::Fixed(shown) = section.visibility else { return Err(undecided(section, "visibility")) };
     if section.enabled.is_some() {
         return Err(undecided(section, "presence"));
@@ -160,7 +160,7 @@ fn handed_over(section: &PromptSection) -> Result<Value, RenderProblem> {
         }
         SectionBody::Task => String::new(),
     };
-    let sections: Result<Vec<Value>, RenderProblem> = section.children.iter().map(handed_over).collect();
+    let sections: Result<Vec<Value>, RenderProblem> = section.children.iter().map(write_delegated).collect();
     let mut written = json!({
         "key": section.key, "title": section.title, "body": body, "params": params, "tools": section.tools,
         "sections": sections?,

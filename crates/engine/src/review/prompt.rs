@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::review_context::ReviewContext;
 use super::{CodeReview, findings_schema};
 use crate::agent::SectionedPrompt;
-use crate::prompt::{EnvironmentSnapshot, Prompt, PromptSection, TaskSection, worded};
+use crate::prompt::{EnvironmentSnapshot, Prompt, PromptSection, TaskSection, section_text};
 
 /// Task type of a review.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -50,7 +50,8 @@ pub(crate) fn sectioned_prompt(
         problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     };
     let mut notices = environment.notices.clone();
-    let prompt = prompt(material, &mut |key| worded(key, environment, &mut notices)).map_err(problem_text)?;
+    let prompt =
+        prompt(material, &mut |key| section_text(key, environment, &mut notices)).map_err(problem_text)?;
     let sectioned_prompt =
         SectionedPrompt::new(&prompt, &task, opened).map_err(|problem| problem.to_string())?;
     Ok((sectioned_prompt, notices))

@@ -136,8 +136,8 @@ impl Adoption {
 
     /// Changes the original. What the fork would overwrite there is copied to `aside` first. After an interruption, the
     /// rest is brought back by adopting again.
-    pub fn carry_out(&self, run: &RunId, aside: &Path) -> Result<RestoreReport, RewindError> {
+    pub fn apply(&self, run: &RunId, aside: &Path) -> Result<RestoreReport, RewindError> {
         let workspace = open(&self.original)?;
-        self.plan.carry_out(&workspace, aside, &format!("adopt-{run}")).map_err(RewindError::Files)
+        self.plan.apply(&workspace, aside, &format!("adopt-{run}")).map_err(RewindError::Files)
     }
 }

@@ -48,7 +48,7 @@ impl Rewind {
     /// exists only once its files are there.
     pub fn restore_copy(&self, journal: &Journal, run: &RunId, copy: &Path) -> Result<(), RewindError> {
         let (workspace, aside) = (open(copy)?, aside_folder(journal, run));
-        let restored = self.plan.carry_out(&workspace, &aside, &format!("fork-{run}"));
+        let restored = self.plan.apply(&workspace, &aside, &format!("fork-{run}"));
         restored.map(drop).map_err(RewindError::Files)
     }
 

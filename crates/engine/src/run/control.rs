@@ -34,7 +34,7 @@ pub enum MessageError {
 /// Control of a run in progress.
 #[derive(Clone)]
 pub struct RunControl {
-    pub(super) embedded: Arc<SqliteRun>,
+    pub(super) sqlite_run: Arc<SqliteRun>,
     pub(super) cancel: CancellationToken,
     pub(super) progress: Arc<TaskProgress>,
     pub(super) work: AbortHandle,
@@ -43,12 +43,12 @@ pub struct RunControl {
 impl RunControl {
     /// Returns the run's id.
     pub fn id(&self) -> &RunId {
-        self.embedded.run()
+        self.sqlite_run.run()
     }
 
     /// Subscribes to the events after number `seq`.
     pub fn events_after(&self, seq: u64) -> EventStream {
-        self.embedded.events_after(seq)
+        self.sqlite_run.events_after(seq)
     }
 
     /// Whether the run has ended, or has stopped and can be resumed.
@@ -64,7 +64,7 @@ impl RunControl {
     /// Gives the run up so that another process can resume it. Tool calls in progress are waited for; a model's reply in
     /// progress is requested again by the other process.
     pub async fn park(&self) -> Result<(), RunAborted> {
-        self.embedded.park().await?;
+        self.sqlite_run.park().await?;
         self.work.abort();
         Ok(())
     }
@@ -81,10 +81,10 @@ impl RunControl {
             Some(id) => signal.strip_suffix(id).is_some_and(|task| task.ends_with(' ')),
             None => true,
         };
-        let open = self.embedded.waiting();
+        let open = self.sqlite_run.waiting();
         let question = open.iter().find(|wait| answer.answers(&wait.callee) && about(&wait.signal));
         let value = serde_json::to_value(answer).unwrap_or_default();
-        question.map(|wait| self.embedded.signal(&wait.signal, value)).is_some()
+        question.map(|wait| self.sqlite_run.signal(&wait.signal, value)).is_some()
     }
 
     /// Gives the model a message: stops its turn, unless it waits for a text already.

@@ -145,9 +145,9 @@ fn act(control: &RunControl, asked: ControlSignal) {
                 if let Err(error) = control.say(text).await {
                     let message = format!("a message was not delivered: {error}");
                     let code = NOT_DELIVERED.to_owned();
-                    control.embedded.note(&Branch::main(), Event::Warning { code, message });
+                    control.sqlite_run.note(&Branch::main(), Event::Warning { code, message });
                     // A run that has ended cannot tell any more.
-                    let _ = control.embedded.flush().await;
+                    let _ = control.sqlite_run.flush().await;
                 }
             });
         }

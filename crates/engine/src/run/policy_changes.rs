@@ -32,8 +32,8 @@ pub(super) fn read(journal: &Journal, run: &RunId) -> Result<Vec<PolicyChange>, 
 }
 
 /// Creates a policy change that applies from the first step that is not in the journal yet.
-pub(super) fn from_here(embedded: &SqliteRun, policy: RunPolicy) -> PolicyChange {
-    let after = embedded.recorded_steps().map(|(branch, steps)| (branch.clone(), steps)).collect();
+pub(super) fn from_here(sqlite_run: &SqliteRun, policy: RunPolicy) -> PolicyChange {
+    let after = sqlite_run.recorded_steps().map(|(branch, steps)| (branch.clone(), steps)).collect();
     PolicyChange { after, policy }
 }
 

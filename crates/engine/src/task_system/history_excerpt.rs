@@ -8,7 +8,7 @@ use fusee_model::Message;
 use super::request::{ContextPart, HistoryConfig};
 
 /// Maximum length of the excerpt in characters; older turns are left out.
-const LONGEST: usize = 40_000;
+const MAX_LENGTH: usize = 40_000;
 
 /// Maximum length of one message in characters: the beginning of a long output shows what it was.
 const MESSAGE: usize = 4_000;
@@ -21,7 +21,7 @@ pub(crate) fn part(
     let config = config.filter(|config| config.use_session_history)?;
     let most = config.history_turns_to_include.map_or(usize::MAX, |most| most as usize);
     let turns = turns(messages);
-    let (mut shown, mut left) = (Vec::new(), LONGEST);
+    let (mut shown, mut left) = (Vec::new(), MAX_LENGTH);
     for turn in turns.iter().rev().take(most) {
         let text = turn.iter().map(one).collect::<Vec<_>>().join("\n\n");
         let Some(rest) = left.checked_sub(text.chars().count()) else { break };

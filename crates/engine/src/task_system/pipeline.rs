@@ -21,7 +21,7 @@ use super::file_reader;
 use super::handler::Handler;
 use super::history_part;
 use super::lookup::{ExecutionPath, TemplateOrigin};
-use super::prompt::{Handover, compose, handed_over};
+use super::prompt::{Handover, compose, write_delegated};
 use super::request::SubtaskRequest;
 use crate::agent::flow::FlowSettings;
 use crate::agent::{Remaining, Session, TaskOutcome, TaskProgress};
@@ -236,7 +236,9 @@ impl TaskSystem {
             prepared.accumulate(&scope.earlier, context.accumulation_format);
         }
         let composed = match scope.delegated() {
-            Some(handover) => handed_over(&template, &prepared, &self.environment, handover, &request.inputs),
+            Some(handover) => {
+                write_delegated(&template, &prepared, &self.environment, handover, &request.inputs)
+            }
             None => compose(&template, &prepared, &self.environment),
         };
         let composed =

@@ -166,7 +166,7 @@ pub struct Handover {
 }
 
 /// Composes the prompt of a delegated task; its inputs become task fields.
-pub(super) fn handed_over(
+pub(super) fn write_delegated(
     template: &Template,
     prepared: &PreparedContext,
     environment: &EnvironmentSnapshot,

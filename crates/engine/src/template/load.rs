@@ -11,7 +11,7 @@ use super::registry::{RegisteredTemplate, TemplateLayer, TemplateRegistry};
 use super::{Template, TemplateText};
 
 /// Maximum nesting depth of folders.
-const DEEPEST: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 /// Maximum number of files; more are reported and not read.
 const MAX_FILES: usize = 20_000;
@@ -110,7 +110,7 @@ fn find(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> bool {
     for entry in entries.flatten() {
         let Ok(kind) = entry.file_type() else { continue };
         let path = entry.path();
-        if kind.is_dir() && depth < DEEPEST {
+        if kind.is_dir() && depth < MAX_DEPTH {
             if !find(&path, depth + 1, files) {
                 return false;
             }

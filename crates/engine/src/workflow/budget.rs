@@ -93,7 +93,7 @@ fn micros(usd: f64) -> u64 {
 
 impl Budget {
     /// Creates the budget of the run's own limits, if any; they apply to all its tasks together.
-    pub(super) fn of_the_run(seconds: Option<u64>, usd: Option<f64>) -> Self {
+    pub(super) fn from_run_limits(seconds: Option<u64>, usd: Option<f64>) -> Self {
         if seconds.is_none() && usd.is_none() {
             return Self::default();
         }

@@ -68,7 +68,7 @@ pub(crate) struct WorkflowDriver<'w> {
 impl<'w> WorkflowDriver<'w> {
     /// Creates the driver of a workflow's main branch.
     pub(crate) fn main(context: &'w WorkflowContext, branch: Branch) -> Self {
-        let budget = Budget::of_the_run(context.seconds(), context.usd());
+        let budget = Budget::from_run_limits(context.seconds(), context.usd());
         Self {
             context,
             branch,
@@ -140,7 +140,7 @@ impl<'w> WorkflowDriver<'w> {
     }
 
     async fn perform(&mut self, effect: Effect) -> Result<EffectAnswer, RunAborted> {
-        let Effect { kind, place } = effect;
+        let Effect { kind, location: place } = effect;
         if let Some(input) = self.budget.out_of_time(self.active_ms).filter(|_| costs(&kind)) {
             return Ok(EffectAnswer::Go(input));
         }

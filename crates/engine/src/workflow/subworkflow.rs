@@ -13,7 +13,7 @@ use crate::agent::Facts;
 use crate::task_system::{Reason, TaskError};
 
 /// Maximum nesting of workflows; deeper nesting is most likely a cycle.
-const DEEPEST: u32 = 5;
+const MAX_DEPTH: u32 = 5;
 
 impl WorkflowDriver<'_> {
     /// Runs a registered workflow on its own branch; its value or failure is the result of the call.
@@ -24,8 +24,8 @@ impl WorkflowDriver<'_> {
     ) -> Result<EffectAnswer, RunAborted> {
         let name = call.callee();
         let failed = |error: TaskError| Ok(EffectAnswer::Go(ResumeInput::Reply(error.to_result(""))));
-        if self.depth >= DEEPEST {
-            let message = format!("cannot run `{name}`: workflows can be nested at most {DEEPEST} deep");
+        if self.depth >= MAX_DEPTH {
+            let message = format!("cannot run `{name}`: workflows can be nested at most {MAX_DEPTH} deep");
             return failed(TaskError::failure(Reason::ExecutionHalted, message));
         }
         let compiled = compiled(workflow, &self.context.session);

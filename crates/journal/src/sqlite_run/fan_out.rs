@@ -8,7 +8,7 @@ use crate::{ChildBody, ChildEnd, FanOutEnd, RunAborted};
 
 /// Runs the children, at most `limit` at once, until all have ended or one fails. Dropping the future drops
 /// them.
-pub(super) async fn side_by_side(
+pub(super) async fn run_concurrently(
     children: Vec<ChildBody<'_>>,
     limit: usize,
     cancel: &CancellationToken,

@@ -64,12 +64,12 @@ impl PendingWrites {
     }
 
     /// Assigns event numbers and drains everything into a batch; `None` if there is nothing to write.
-    pub(super) fn batch(&mut self, hub: &Arc<Broadcast>) -> Option<Batch> {
+    pub(super) fn batch(&mut self, broadcast: &Arc<Broadcast>) -> Option<Batch> {
         if self.ops.is_empty() {
             return None;
         }
         let mut ops = std::mem::take(&mut self.ops);
-        let first = hub.submit(self.events.len());
+        let first = broadcast.submit(self.events.len());
         let mut events = Vec::with_capacity(self.events.len());
         let mut made = self.events.drain(..);
         for op in &mut ops {
@@ -77,10 +77,10 @@ impl PendingWrites {
                 && let Some((event, size)) = made.next()
             {
                 *seq = first + events.len() as u64;
-                let (run, task) = (hub.run.clone(), task.clone());
+                let (run, task) = (broadcast.run.clone(), task.clone());
                 events.push(RingEvent::new(EventRecord { seq: *seq, ts_ms: *ts_ms, run, task, event }, size));
             }
         }
-        Some(Batch { ops, commit: Commit::new(Arc::clone(hub), events) })
+        Some(Batch { ops, commit: Commit::new(Arc::clone(broadcast), events) })
     }
 }

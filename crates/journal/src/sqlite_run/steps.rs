@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::fan_out::side_by_side;
+use super::fan_out::run_concurrently;
 use super::{OpenWait, RunMode, SqliteRun};
 use crate::event::EventDelta;
 use crate::ops::WriteOp;
@@ -19,7 +19,7 @@ const SIGNAL_POLL: Duration = Duration::from_millis(300);
 
 impl DurableRun for SqliteRun {
     fn run(&self) -> &RunId {
-        &self.hub.run
+        &self.broadcast.run
     }
 
     fn record_step<'a>(
@@ -100,7 +100,7 @@ impl DurableRun for SqliteRun {
             self.commit().await?;
             let started = Instant::now();
             let inside = StepGuard::new(self, key.branch.clone());
-            let end = side_by_side(children, limit, cancel).await;
+            let end = run_concurrently(children, limit, cancel).await;
             drop(inside);
             // What ended because the run was stopped must not be recorded.
             let value = serde_json::to_value(end?).unwrap_or_default();
@@ -132,7 +132,7 @@ impl DurableRun for SqliteRun {
                 () = tokio::time::sleep(limit) => late,
             };
             drop((inside, listed));
-            let used = self.use_up(&signal)?;
+            let used = self.consume_signal(&signal)?;
             Ok(self.record(key, (!begun).then_some(call), value, started, used))
         })
     }
@@ -168,7 +168,7 @@ impl DurableRun for SqliteRun {
     }
 
     fn pass(&self, task: &Branch, delta: EventDelta) {
-        self.hub.pass(task, self.journal.now_ms(), delta);
+        self.broadcast.pass(task, self.journal.now_ms(), delta);
     }
 
     fn flush<'a>(&'a self) -> BoxFuture<'a, Result<(), RunAborted>> {
@@ -229,7 +229,7 @@ impl SqliteRun {
 
     /// Stops the replay unless the event equals the recorded one.
     fn compare_event(&self, task: &Branch, k: u64, after: u64, event: &Event) {
-        let (key, run) = (self.hub.key, &self.hub.run);
+        let (key, run) = (self.broadcast.key, &self.broadcast.run);
         let now = serde_json::to_value(event).unwrap_or_default();
         let at = format!("event {k} of {task}");
         let stop = match self.journal.read(|reader| reader.program_event(key, run, task, after)) {
@@ -255,7 +255,7 @@ impl SqliteRun {
                 return Ok(value);
             }
             // The signal stays in the file until the step that consumed it is committed.
-            let left = self.journal.read(|reader| reader.signal(self.hub.key, name))?;
+            let left = self.journal.read(|reader| reader.signal(self.broadcast.key, name))?;
             if let Some((signal, value)) = left
                 && !self.answers.lock().taken.contains(&signal)
                 && accepts(&value)
@@ -268,8 +268,8 @@ impl SqliteRun {
     }
 
     /// Removes the signal that answered a wait, or that came too late for it: neither may answer another.
-    fn use_up(&self, name: &str) -> Result<Option<WriteOp>, RunAborted> {
-        let left = self.journal.read(|reader| reader.signal(self.hub.key, name))?;
+    fn consume_signal(&self, name: &str) -> Result<Option<WriteOp>, RunAborted> {
+        let left = self.journal.read(|reader| reader.signal(self.broadcast.key, name))?;
         let mut answers = self.answers.lock();
         answers.given.remove(name);
         let signal = left.map(|(signal, _)| signal).filter(|signal| answers.taken.insert(*signal));

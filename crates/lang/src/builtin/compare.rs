@@ -55,14 +55,14 @@ builtins! {
 }
 
 /// Number of pairs of values compared per step.
-const PAIRS_A_STEP: u64 = 4;
+const PAIRS_PER_STEP: u64 = 4;
 
 /// Whether two values are equal; charges steps for the compared pairs.
-pub(crate) fn equal(meter: &mut Fuel, one: &Value, two: &Value) -> Result<bool, UnlocatedError> {
-    let affordable = (meter.left + meter.reserve).saturating_mul(PAIRS_A_STEP).saturating_add(PAIRS_A_STEP);
+pub(crate) fn equal(fuel: &mut Fuel, one: &Value, two: &Value) -> Result<bool, UnlocatedError> {
+    let affordable = (fuel.left + fuel.reserve).saturating_mul(PAIRS_PER_STEP).saturating_add(PAIRS_PER_STEP);
     let mut budget = affordable;
     let equal = value::equal(one, two, &mut budget).ok_or_else(UnlocatedError::out_of_steps)?;
-    meter.spend((affordable - budget) / PAIRS_A_STEP)?;
+    fuel.spend((affordable - budget) / PAIRS_PER_STEP)?;
     Ok(equal)
 }
 
@@ -83,10 +83,10 @@ pub(crate) fn ordered_pair(
     }
 }
 
-fn all_equal(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
+fn all_equal(fuel: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
     for pair in args.windows(2) {
         if let [one, two] = pair
-            && !equal(meter, one, two)?
+            && !equal(fuel, one, two)?
         {
             return Ok(Value::Bool(false));
         }

@@ -12,20 +12,20 @@ const LONGEST_MESSAGE: usize = 1000;
 
 builtins! {
     "(map f list)" exactly(2) "Applies f to each item and returns the list of results."
-        => Run::Native(|meter, args| each(meter, "map", ItemAction::Map, args));
+        => Run::Native(|fuel, args| each(fuel, "map", ItemAction::Map, args));
     "(filter f list)" exactly(2) "The items for which f is true."
-        => Run::Native(|meter, args| each(meter, "filter", ItemAction::Filter, args));
+        => Run::Native(|fuel, args| each(fuel, "filter", ItemAction::Filter, args));
     "(for-each f list)" exactly(2) "Calls f with each item in order and returns nil."
-        => Run::Native(|meter, args| each(meter, "for-each", ItemAction::Only, args));
+        => Run::Native(|fuel, args| each(fuel, "for-each", ItemAction::Only, args));
     "(any? f list)" exactly(2) "Whether f is true for any item; stops at the first one."
-        => Run::Native(|meter, args| each(meter, "any?", ItemAction::Any, args));
+        => Run::Native(|fuel, args| each(fuel, "any?", ItemAction::Any, args));
     "(all? f list)" exactly(2) "Whether f is true for every item; stops at the first where it is not."
-        => Run::Native(|meter, args| each(meter, "all?", ItemAction::All, args));
+        => Run::Native(|fuel, args| each(fuel, "all?", ItemAction::All, args));
     "(reduce f init list)" exactly(3)
         "Folds the list: f of init and the first item, f of that and the second item, …"
-        => Run::Native(|meter, args| {
+        => Run::Native(|fuel, args| {
             let [function, init, list] = args else { return Ok(NativeStart::Value(Value::Nil)) };
-            let items = packed(meter, "reduce", list)?;
+            let items = packed(fuel, "reduce", list)?;
             Ok(NativeStart::Native(HigherOrderCall::reduce(
                 callable("reduce", function)?,
                 init.clone(),
@@ -40,27 +40,27 @@ builtins! {
         => Run::FanOut;
     "(raise value message)" between(1, 2)
         "Raises an error with a message or any value, or raises a caught error again."
-        => Run::Pure(|meter, args| Err(raised(meter, args)?));
+        => Run::Pure(|fuel, args| Err(raised(fuel, args)?));
     "(stop v)" exactly(1) "The list (stop v), with which a controller ends the loop with value v."
-        => Run::Pure(|meter, args| tagged(meter, "stop", args));
+        => Run::Pure(|fuel, args| tagged(fuel, "stop", args));
     "(continue x)" exactly(1)
         "The list (continue x), with which a controller starts another round with input x."
-        => Run::Pure(|meter, args| tagged(meter, "continue", args));
+        => Run::Pure(|fuel, args| tagged(fuel, "continue", args));
     "(ask-user question)" exactly(1) "Asks the user and returns the answer."
         => Run::Effect(|_, args| {
             let question = text_of("ask-user", args.first().unwrap_or(&Value::Nil))?;
             Ok(EffectKind::AskUser { question: question.to_string() })
         });
     "(log-message a …)" at_least(1) "Logs the values separated by spaces and returns nil."
-        => Run::Effect(|meter, args| {
+        => Run::Effect(|fuel, args| {
             let mut message = String::new();
             for (index, value) in args.iter().enumerate() {
                 let shown = match value {
                     // A failed result can be logged, to make debugging possible.
                     Value::Result(result) => result.content.to_string(),
-                    other => text::shown(meter, other)?,
+                    other => text::shown(fuel, other)?,
                 };
-                meter.allocate(shown.len() + 1)?;
+                fuel.allocate(shown.len() + 1)?;
                 message.push_str(if index > 0 { " " } else { "" });
                 message.push_str(&shown);
             }
@@ -78,34 +78,34 @@ pub(crate) fn callable(name: &str, value: &Value) -> Result<Value, UnlocatedErro
 
 /// A list with constant-time access by index.
 pub(crate) fn packed(
-    meter: &mut Fuel,
+    fuel: &mut Fuel,
     name: &str,
     list: &Value,
 ) -> Result<crate::value::List, UnlocatedError> {
     let list = list_of(name, list)?;
-    meter.items(list.len(), size_of::<Value>())?;
+    fuel.items(list.len(), size_of::<Value>())?;
     Ok(list.packed())
 }
 
 fn each(
-    meter: &mut Fuel,
+    fuel: &mut Fuel,
     name: &'static str,
     each: ItemAction,
     args: &[Value],
 ) -> Result<NativeStart, UnlocatedError> {
     let [function, list] = args else { return Ok(NativeStart::Value(Value::Nil)) };
-    let items = packed(meter, name, list)?;
+    let items = packed(fuel, name, list)?;
     Ok(NativeStart::Native(HigherOrderCall::each(name, each, callable(name, function)?, items)))
 }
 
-fn sort(meter: &mut Fuel, args: &[Value]) -> Result<NativeStart, UnlocatedError> {
+fn sort(fuel: &mut Fuel, args: &[Value]) -> Result<NativeStart, UnlocatedError> {
     let list = list_of("sort", args.first().unwrap_or(&Value::Nil))?;
-    meter.items(list.len().saturating_mul(2), size_of::<Value>())?;
+    fuel.items(list.len().saturating_mul(2), size_of::<Value>())?;
     let mut items: Vec<Value> = list.iter().cloned().collect();
     if let Some(less) = args.get(1) {
         return Ok(NativeStart::Native(HigherOrderCall::sort(callable("sort", less)?, items)));
     }
-    meter.visit(items.len().saturating_mul(items.len().max(2).ilog2() as usize))?;
+    fuel.visit(items.len().saturating_mul(items.len().max(2).ilog2() as usize))?;
     for item in &items {
         // Comparing with the first item finds a mixed list in one pass.
         let first = items.first().unwrap_or(item);
@@ -125,14 +125,14 @@ fn sort(meter: &mut Fuel, args: &[Value]) -> Result<NativeStart, UnlocatedError>
     Ok(NativeStart::Value(Value::list(items)))
 }
 
-fn tagged(meter: &mut Fuel, tag: &str, args: &[Value]) -> Result<Value, UnlocatedError> {
-    meter.items(2, size_of::<Value>())?;
+fn tagged(fuel: &mut Fuel, tag: &str, args: &[Value]) -> Result<Value, UnlocatedError> {
+    fuel.items(2, size_of::<Value>())?;
     Ok(Value::list([Value::symbol(tag), args.first().cloned().unwrap_or_default()]))
 }
 
-fn raised(meter: &mut Fuel, args: &[Value]) -> Result<UnlocatedError, UnlocatedError> {
+fn raised(fuel: &mut Fuel, args: &[Value]) -> Result<UnlocatedError, UnlocatedError> {
     let value = args.first().unwrap_or(&Value::Nil);
-    let message = args.get(1).map(|message| text::shown(meter, message)).transpose()?;
+    let message = args.get(1).map(|message| text::shown(fuel, message)).transpose()?;
     match (value, message) {
         (Value::Error(fault), None) => Ok(UnlocatedError::from(Box::new(fault.catchable_copy()))),
         (Value::Result(result), None) if !result.is_ok() => {
@@ -159,7 +159,7 @@ fn raised(meter: &mut Fuel, args: &[Value]) -> Result<UnlocatedError, UnlocatedE
                 Some(message) => message,
                 // A long value is kept in full next to the message, not in it.
                 None if !matches!(value, Value::Text(_)) => value.display(LONGEST_MESSAGE),
-                None => text::shown(meter, value)?,
+                None => text::shown(fuel, value)?,
             };
             Ok(UnlocatedError::raised(Text::from("TASK_FAILURE"), Some(reason), message, kept))
         }

@@ -8,27 +8,27 @@ use crate::value::{List, Value};
 const SIZE: usize = size_of::<Value>();
 
 builtins! {
-    "(list a …)" at_least(0) "A list of the values." => Run::Pure(|meter, args| new_list(meter, args.iter()));
+    "(list a …)" at_least(0) "A list of the values." => Run::Pure(|fuel, args| new_list(fuel, args.iter()));
     "(cons a list)" exactly(2) "The list with a prepended."
-        => Run::Pure(|meter, args| {
+        => Run::Pure(|fuel, args| {
             let [head, tail] = args else { return Ok(Value::Nil) };
             let tail = list_of("cons", tail)?;
-            meter.allocate(64)?;
+            fuel.allocate(64)?;
             Ok(Value::List(List::cons(head.clone(), tail.clone())))
         });
     "(first list)" exactly(1) "The first item; raises if the list is empty."
         => Run::Pure(|_, args| item("first", args, 0));
     "(second list)" exactly(1) "The second item." => Run::Pure(|_, args| item("second", args, 1));
     "(last list)" exactly(1) "The last item."
-        => Run::Pure(|meter, args| {
+        => Run::Pure(|fuel, args| {
             let list = list_of("last", args.first().unwrap_or(&Value::Nil))?;
-            meter.visit(list.len())?;
+            fuel.visit(list.len())?;
             item("last", args, list.len().saturating_sub(1))
         });
     "(rest list)" exactly(1) "The list without its first item."
-        => Run::Pure(|meter, args| {
+        => Run::Pure(|fuel, args| {
             let list = list_of("rest", args.first().unwrap_or(&Value::Nil))?;
-            meter.allocate(48)?;
+            fuel.allocate(48)?;
             list.rest()
                 .map(Value::List)
                 .ok_or_else(|| UnlocatedError::new("out-of-range", "`rest` of an empty list"))
@@ -37,12 +37,12 @@ builtins! {
     "(length a)" exactly(1) "Number of items of a list, entries of a map or characters of a string."
         => Run::Pure(length);
     "(empty? a)" exactly(1) "Whether a list, map or string is empty."
-        => Run::Pure(|meter, args| Ok(Value::Bool(length(meter, args)? == Value::Int(0))));
+        => Run::Pure(|fuel, args| Ok(Value::Bool(length(fuel, args)? == Value::Int(0))));
     "(append list …)" at_least(0) "Concatenates lists." => Run::Pure(append);
     "(reverse list)" exactly(1) "The list in reverse order."
-        => Run::Pure(|meter, args| {
+        => Run::Pure(|fuel, args| {
             let list = list_of("reverse", args.first().unwrap_or(&Value::Nil))?;
-            meter.items(list.len(), SIZE)?;
+            fuel.items(list.len(), SIZE)?;
             let mut items: Vec<Value> = list.iter().cloned().collect();
             items.reverse();
             Ok(Value::list(items))
@@ -53,21 +53,21 @@ builtins! {
     "(zip list …)" at_least(1) "Lists of the first items, the second items, …; as long as the shortest list."
         => Run::Pure(zip);
     "(take list n)" exactly(2) "The first n items, or all if there are fewer."
-        => Run::Pure(|meter, args| {
+        => Run::Pure(|fuel, args| {
             let (list, count) = counted("take", args)?;
-            new_list(meter, list.iter().take(count))
+            new_list(fuel, list.iter().take(count))
         });
     "(drop list n)" exactly(2) "The list without its first n items."
-        => Run::Pure(|meter, args| {
+        => Run::Pure(|fuel, args| {
             let (list, count) = counted("drop", args)?;
-            meter.visit(count.min(list.len()))?;
-            new_list(meter, list.iter_from(count.min(list.len())))
+            fuel.visit(count.min(list.len()))?;
+            new_list(fuel, list.iter_from(count.min(list.len())))
         });
     "(member? a list)" exactly(2) "Whether a is an item of the list."
-        => Run::Pure(|meter, args| {
+        => Run::Pure(|fuel, args| {
             let [value, list] = args else { return Ok(Value::Nil) };
             for item in list_of("member?", list)? {
-                if compare::equal(meter, value, item)? {
+                if compare::equal(fuel, value, item)? {
                     return Ok(Value::Bool(true));
                 }
             }
@@ -77,9 +77,9 @@ builtins! {
         => Run::Pure(flatten);
 }
 
-fn new_list<'v>(meter: &mut Fuel, items: impl Iterator<Item = &'v Value>) -> Result<Value, UnlocatedError> {
+fn new_list<'v>(fuel: &mut Fuel, items: impl Iterator<Item = &'v Value>) -> Result<Value, UnlocatedError> {
     let (count, _) = items.size_hint();
-    meter.items(count, SIZE)?;
+    fuel.items(count, SIZE)?;
     Ok(Value::List(items.cloned().collect()))
 }
 
@@ -98,7 +98,7 @@ fn sized(list: &List) -> String {
     }
 }
 
-fn nth(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
+fn nth(fuel: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
     let [list, index] = args else { return Ok(Value::Nil) };
     let list = list_of("nth", list)?;
     let index = int_of("nth", index)?;
@@ -109,16 +109,16 @@ fn nth(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
             format!("`nth`: index {index} is out of range for {}", sized(list)),
         ));
     };
-    meter.visit(found)?;
+    fuel.visit(found)?;
     Ok(list.get(found).cloned().unwrap_or_default())
 }
 
-fn length(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
+fn length(fuel: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
     let count = match args.first().unwrap_or(&Value::Nil) {
         Value::List(list) => list.len(),
         Value::Map(map) => map.len(),
         Value::Text(text) => {
-            meter.spend((text.len() / 256) as u64)?;
+            fuel.spend((text.len() / 256) as u64)?;
             text.chars().count()
         }
         other => return Err(type_error("length", "a list, a map or a string", other)),
@@ -126,12 +126,12 @@ fn length(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
     Ok(Value::Int(count as i64))
 }
 
-fn append(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
+fn append(fuel: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
     let mut count = 0;
     for list in args {
         count += list_of("append", list)?.len();
     }
-    meter.items(count, SIZE)?;
+    fuel.items(count, SIZE)?;
     let mut items = Vec::with_capacity(count);
     for list in args {
         items.extend(list_of("append", list)?.iter().cloned());
@@ -139,7 +139,7 @@ fn append(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
     Ok(Value::list(items))
 }
 
-fn range(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
+fn range(fuel: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
     let bound = |index: usize| args.get(index).map(|value| int_of("range", value)).transpose();
     let (from, to) = match (bound(0)?, bound(1)?) {
         (Some(from), Some(to)) => (from, to),
@@ -154,18 +154,18 @@ fn range(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
         if step > 0 { i128::from(to) - i128::from(from) } else { i128::from(from) - i128::from(to) };
     let stride = i128::from(step).abs();
     let count = usize::try_from(((distance + stride - 1) / stride).max(0)).unwrap_or(usize::MAX);
-    meter.items(count, SIZE)?;
+    fuel.items(count, SIZE)?;
     let item = |index: usize| Value::Int(from + step * index as i64);
     Ok(Value::list((0..count).map(item).collect::<Vec<_>>()))
 }
 
-fn zip(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
+fn zip(fuel: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
     let mut shortest = usize::MAX;
     for list in args {
         shortest = shortest.min(list_of("zip", list)?.len());
     }
-    meter.items(shortest, 64 + SIZE * args.len())?;
-    meter.visit(shortest.saturating_mul(args.len()))?;
+    fuel.items(shortest, 64 + SIZE * args.len())?;
+    fuel.visit(shortest.saturating_mul(args.len()))?;
     let mut rows: Vec<Vec<Value>> = (0..shortest).map(|_| Vec::with_capacity(args.len())).collect();
     for list in args {
         for (row, value) in rows.iter_mut().zip(list_of("zip", list)?) {
@@ -184,12 +184,12 @@ fn counted<'v>(name: &str, args: &'v [Value]) -> Result<(&'v List, usize), Unloc
     Ok((list, count))
 }
 
-fn flatten(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
+fn flatten(fuel: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
     let list = list_of("flatten", args.first().unwrap_or(&Value::Nil))?;
     let length = |item: &Value| if let Value::List(inner) = item { inner.len() } else { 1 };
-    meter.visit(list.len())?;
+    fuel.visit(list.len())?;
     let count = list.iter().map(length).sum();
-    meter.items(count, SIZE)?;
+    fuel.items(count, SIZE)?;
     let mut items = Vec::with_capacity(count);
     for item in list {
         match item {

@@ -23,18 +23,18 @@ builtins! {
             Ok(field("get-field", from, key)?.unwrap_or_default())
         });
     "(put map key value)" exactly(3) "The map with key set to value."
-        => Run::Pure(|meter, args| {
+        => Run::Pure(|fuel, args| {
             let [map, key, value] = args else { return Ok(Value::Nil) };
             let map = map_of("put", map)?;
             let key = Text::from(key_of("put", key)?);
-            meter.items(map.len() + 1, ENTRY)?;
+            fuel.items(map.len() + 1, ENTRY)?;
             Ok(Value::Map(map.clone().with(key, value.clone())))
         });
     "(remove map key)" exactly(2) "The map without key."
-        => Run::Pure(|meter, args| {
+        => Run::Pure(|fuel, args| {
             let [map, key] = args else { return Ok(Value::Nil) };
             let (map, key) = (map_of("remove", map)?, key_of("remove", key)?);
-            meter.items(map.len(), ENTRY)?;
+            fuel.items(map.len(), ENTRY)?;
             let kept = map.iter().filter(|(name, _)| &***name != key);
             Ok(Value::Map(kept.map(|(name, value)| (name.clone(), value.clone())).collect()))
         });
@@ -45,15 +45,15 @@ builtins! {
             Ok(Value::Bool(map_of("has-key?", map)?.get(key_of("has-key?", key)?).is_some()))
         });
     "(keys map)" exactly(1) "The keys in order."
-        => Run::Pure(|meter, args| {
+        => Run::Pure(|fuel, args| {
             let map = map_of("keys", args.first().unwrap_or(&Value::Nil))?;
-            meter.items(map.len(), 16)?;
+            fuel.items(map.len(), 16)?;
             Ok(Value::List(map.iter().map(|(key, _)| Value::Text(key.clone())).collect()))
         });
     "(values map)" exactly(1) "The values in order."
-        => Run::Pure(|meter, args| {
+        => Run::Pure(|fuel, args| {
             let map = map_of("values", args.first().unwrap_or(&Value::Nil))?;
-            meter.items(map.len(), 16)?;
+            fuel.items(map.len(), 16)?;
             Ok(Value::List(map.iter().map(|(_, value)| value.clone()).collect()))
         });
 }
@@ -103,12 +103,12 @@ fn map_of<'v>(name: &str, value: &'v Value) -> Result<&'v Map, UnlocatedError> {
     }
 }
 
-fn dict(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
+fn dict(fuel: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
     if !args.len().is_multiple_of(2) {
         let message = format!("`dict` needs a value for every key, but got {} arguments", args.len());
         return Err(UnlocatedError::new("wrong-arity", message));
     }
-    meter.items(args.len() / 2, ENTRY)?;
+    fuel.items(args.len() / 2, ENTRY)?;
     let mut entries = Vec::with_capacity(args.len() / 2);
     for pair in args.chunks_exact(2) {
         if let [key, value] = pair {
@@ -122,10 +122,10 @@ fn dict(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
     Ok(Value::Map(entries.into_iter().collect()))
 }
 
-fn get_in(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
+fn get_in(fuel: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
     let [from, keys] = args else { return Ok(Value::Nil) };
     let keys = list_of("get-in", keys)?;
-    meter.visit(keys.len())?;
+    fuel.visit(keys.len())?;
     let mut found = from.clone();
     for key in keys {
         match field("get-in", &found, key)? {
@@ -136,12 +136,12 @@ fn get_in(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
     Ok(found)
 }
 
-fn merge(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
+fn merge(fuel: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
     let mut count = 0;
     for map in args {
         count += map_of("merge", map)?.len();
     }
-    meter.items(count, ENTRY)?;
+    fuel.items(count, ENTRY)?;
     let mut entries = Vec::with_capacity(count);
     for map in args {
         entries.extend(map_of("merge", map)?.iter().map(|(key, value)| (key.clone(), value.clone())));

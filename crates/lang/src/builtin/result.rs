@@ -43,11 +43,11 @@ pub(crate) fn is_ok(value: &Value) -> bool {
     }
 }
 
-fn parsed(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
+fn parsed(fuel: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
     match args.first().unwrap_or(&Value::Nil) {
         Value::Result(result) => match result.data()? {
             Some(data) => Ok(data.clone()),
-            None => json::parse(meter, &result.content),
+            None => json::parse(fuel, &result.content),
         },
         other => Err(type_error("parsed", "a result", other)),
     }

@@ -210,8 +210,8 @@ impl<'t> Compiler<'t> {
             && !global.bound
         {
             let source = self.files.trees[global.file].source();
-            let place = source.position(global.span.start());
-            let message = format!("`{name}` is used before it is bound on line {}", place.line);
+            let location = source.position(global.span.start());
+            let message = format!("`{name}` is used before it is bound on line {}", location.line);
             self.error("used-before-bound", node, message);
         }
     }

@@ -110,7 +110,7 @@ impl Machine {
         let value = std::mem::take(&mut self.stack[slot]);
         let cell = Arc::new(Cell::new(value, &self.branch));
         self.cells.add(&cell);
-        self.meter.note(96);
+        self.fuel.note(96);
         self.stack[slot] = Value::Slot(Slot(Some(cell)));
     }
 
@@ -125,8 +125,9 @@ impl Machine {
     fn bound(&self, value: Value) -> Result<Value, UnlocatedError> {
         match value {
             Value::Slot(_) => {
-                let place = self.current_location();
-                let name = self.program.source(&place.file).map_or("", |source| source.slice(place.span));
+                let location = self.current_location();
+                let name =
+                    self.program.source(&location.file).map_or("", |source| source.slice(location.span));
                 Err(UnlocatedError::new("unbound", format!("`{name}` is used before it is bound")))
             }
             value => Ok(value),
@@ -149,7 +150,7 @@ impl Machine {
             Capture::This => self.stack[frame.base as usize - 1].clone(),
         });
         let closure = Closure::new(function.name.clone(), index, captured.collect(), function.plain);
-        self.meter.note(64 + closure.captured.len() * size_of::<Value>());
+        self.fuel.note(64 + closure.captured.len() * size_of::<Value>());
         self.stack.push(Value::Function(Arc::new(closure)));
     }
 
@@ -203,7 +204,7 @@ impl Machine {
     }
 
     fn begin_work(&mut self, kind: AgentLoopKind) -> Result<(), UnlocatedError> {
-        if self.frames.len() >= self.meter.limits.depth {
+        if self.frames.len() >= self.fuel.limits.depth {
             return Err(self.too_deep());
         }
         let (controller, judge, executor) = (self.pop(), self.pop(), self.pop());

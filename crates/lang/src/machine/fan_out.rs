@@ -13,7 +13,7 @@ use crate::runtime_error::{SourceLocation, UnlocatedError};
 use crate::value::{List, Value, brief};
 
 /// Maximum nesting depth of `pmap`: each level is a machine waiting for the next.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// The elements of a `pmap`: one function applied to each item.
 ///
@@ -31,7 +31,7 @@ pub struct FanOut {
     limits: EvaluationLimits,
     /// The next free limits id, so that ids in an element differ from those around it.
     next_limits: u64,
-    place: SourceLocation,
+    location: SourceLocation,
 }
 
 impl FanOut {
@@ -64,12 +64,12 @@ impl FanOut {
             stack: vec![self.function.clone(), item],
             frames: Vec::new(),
             handlers: Vec::new(),
-            meter: Fuel::new(self.limits),
+            fuel: Fuel::new(self.limits),
             branch: self.branch.child(),
             cells: self.cells.clone(),
             state: MachineState::Ready(Some(1)),
             next_limits: self.next_limits,
-            home: self.place.clone(),
+            home: self.location.clone(),
         })
     }
 }
@@ -85,7 +85,7 @@ impl Machine {
         let arguments = self.stack.get(start..).unwrap_or_default();
         let [function, list, rest @ ..] = arguments else { return Ok(ControlFlow::Go) };
         let function = callable("pmap", function)?;
-        let items = packed(&mut self.meter, "pmap", list)?;
+        let items = packed(&mut self.fuel, "pmap", list)?;
         let limit = match rest.first() {
             None | Some(Value::Nil) => None,
             Some(Value::Int(limit)) if *limit > 0 => usize::try_from(*limit).ok(),
@@ -95,10 +95,10 @@ impl Machine {
                 return Err(UnlocatedError::new("wrong-type", message));
             }
         };
-        if self.branch.nesting() >= DEEPEST {
+        if self.branch.nesting() >= MAX_DEPTH {
             return Err(UnlocatedError::exhausted(
                 "depth",
-                format!("`pmap` is nested deeper than {DEEPEST}"),
+                format!("`pmap` is nested deeper than {MAX_DEPTH}"),
             ));
         }
         self.stack.truncate(floor);
@@ -115,9 +115,9 @@ impl Machine {
             globals: self.globals.clone(),
             branch: self.branch.clone(),
             cells: self.cells.clone(),
-            limits: self.meter.limits,
+            limits: self.fuel.limits,
             next_limits: self.next_limits,
-            place: self.current_location(),
+            location: self.current_location(),
         };
         Ok(self.yield_effect(EffectKind::FanOut(fan_out), PendingEffect::Branches(count)))
     }

@@ -74,13 +74,13 @@ impl HigherOrderCall {
     /// Pops the result of the last call and pushes the next call.
     pub(super) fn step(
         &mut self,
-        meter: &mut Fuel,
+        fuel: &mut Fuel,
         stack: &mut Vec<Value>,
     ) -> Result<NextStep, UnlocatedError> {
         if let HigherOrderState::Each { out, .. } = &mut self.state {
             // Reserve memory before consuming anything, so that the step can be repeated if there is not
             // enough.
-            make_room(meter, out)?;
+            has_memory_for(fuel, out)?;
         }
         let input = if self.waiting { stack.pop() } else { None };
         self.waiting = true;
@@ -160,10 +160,10 @@ impl ItemAction {
     }
 }
 
-fn make_room(meter: &mut Fuel, out: &mut Vec<Value>) -> Result<(), UnlocatedError> {
+fn has_memory_for(fuel: &mut Fuel, out: &mut Vec<Value>) -> Result<(), UnlocatedError> {
     if out.len() == out.capacity() {
         let more = out.len().max(8);
-        meter.allocate(more.saturating_mul(size_of::<Value>()))?;
+        fuel.allocate(more.saturating_mul(size_of::<Value>()))?;
         out.reserve_exact(more);
     }
     Ok(())

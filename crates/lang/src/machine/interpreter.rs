@@ -55,7 +55,7 @@ impl Machine {
                             _ => self.stack.push(Value::Bool(holds)),
                         },
                         None => {
-                            let value = apply(&mut self.meter, binary, value, &Value::Int(int));
+                            let value = apply(&mut self.fuel, binary, value, &Value::Int(int));
                             let value = attempt!(self, frame, value);
                             self.stack.push(value);
                         }
@@ -85,7 +85,7 @@ impl Machine {
                         }
                         None => {
                             let (one, two) = (&self.stack[height - 2], &self.stack[height - 1]);
-                            let value = attempt!(self, frame, apply(&mut self.meter, binary, one, two));
+                            let value = attempt!(self, frame, apply(&mut self.fuel, binary, one, two));
                             self.stack.pop();
                             self.stack[height - 2] = value;
                         }
@@ -124,10 +124,10 @@ impl Machine {
                     function = &program.functions[frame.function as usize];
                 }
                 Op::CallGlobal { arguments, global } => {
-                    if self.meter.left == 0 {
+                    if self.fuel.left == 0 {
                         return self.out_of_slice(frame);
                     }
-                    self.meter.left -= 1;
+                    self.fuel.left -= 1;
                     let count = usize::from(arguments);
                     let base = self.stack.len() - count;
                     self.save(frame);
@@ -146,10 +146,10 @@ impl Machine {
                     function = &program.functions[frame.function as usize];
                 }
                 Op::TailCallGlobal { arguments, global } => {
-                    if self.meter.left == 0 {
+                    if self.fuel.left == 0 {
                         return self.out_of_slice(frame);
                     }
-                    self.meter.left -= 1;
+                    self.fuel.left -= 1;
                     let count = usize::from(arguments);
                     let base = self.stack.len() - count;
                     let Some(code) = self.plain_global(global) else {
@@ -174,10 +174,10 @@ impl Machine {
                     function = callee;
                 }
                 Op::Call(count) => {
-                    if self.meter.left == 0 {
+                    if self.fuel.left == 0 {
                         return self.out_of_slice(frame);
                     }
-                    self.meter.left -= 1;
+                    self.fuel.left -= 1;
                     self.save(frame);
                     if let ControlFlow::Yield(found) = self.invoke(count as usize)? {
                         return Ok(ControlFlow::Yield(found));
@@ -187,10 +187,10 @@ impl Machine {
                     function = &program.functions[frame.function as usize];
                 }
                 Op::TailCall(count) => {
-                    if self.meter.left == 0 {
+                    if self.fuel.left == 0 {
                         return self.out_of_slice(frame);
                     }
-                    self.meter.left -= 1;
+                    self.fuel.left -= 1;
                     self.save(frame);
                     if let ControlFlow::Yield(found) = self.tail_call(frame, count as usize)? {
                         return Ok(ControlFlow::Yield(found));
@@ -200,10 +200,10 @@ impl Machine {
                     function = &program.functions[frame.function as usize];
                 }
                 Op::CallBuiltin { builtin, arguments } => {
-                    if self.meter.left == 0 {
+                    if self.fuel.left == 0 {
                         return self.out_of_slice(frame);
                     }
-                    self.meter.left -= 1;
+                    self.fuel.left -= 1;
                     let builtin = program.builtins[builtin as usize];
                     let count = arguments as usize;
                     let floor = self.stack.len() - count;
@@ -214,10 +214,10 @@ impl Machine {
                     attempt!(self, frame, self.run_builtin(builtin, count, floor));
                 }
                 Op::Again(target) => {
-                    if self.meter.left == 0 {
+                    if self.fuel.left == 0 {
                         return self.out_of_slice(frame);
                     }
-                    self.meter.left -= 1;
+                    self.fuel.left -= 1;
                     frame.next = target;
                 }
                 Op::LoopNext(target) => {
@@ -353,7 +353,7 @@ fn on_integers(binary: Binary, one: i64, two: i64) -> Option<IntegerResult> {
 
 /// Arithmetic and comparison of two values of any kind.
 #[inline(never)]
-fn apply(meter: &mut Fuel, binary: Binary, one: &Value, two: &Value) -> Result<Value, UnlocatedError> {
+fn apply(fuel: &mut Fuel, binary: Binary, one: &Value, two: &Value) -> Result<Value, UnlocatedError> {
     match binary {
         Binary::Add => arithmetic::add(one, two),
         Binary::Subtract => arithmetic::subtract(one, two),
@@ -366,7 +366,7 @@ fn apply(meter: &mut Fuel, binary: Binary, one: &Value, two: &Value) -> Result<V
         Binary::GreaterOrEqual => {
             compare::ordered_pair(">=", one, two, std::cmp::Ordering::is_ge).map(Value::Bool)
         }
-        Binary::Equal => compare::equal(meter, one, two).map(Value::Bool),
+        Binary::Equal => compare::equal(fuel, one, two).map(Value::Bool),
     }
 }
 

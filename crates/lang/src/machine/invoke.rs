@@ -43,7 +43,7 @@ impl Machine {
             let message = format!("`{}` takes {}, not {count}", code.name, code.arity());
             return Err(UnlocatedError::new("wrong-arity", message));
         }
-        if self.frames.len() >= self.meter.limits.depth {
+        if self.frames.len() >= self.fuel.limits.depth {
             return Err(self.too_deep());
         }
         self.frames.push(Frame::Code(CodeFrame {
@@ -56,7 +56,7 @@ impl Machine {
     }
 
     pub(super) fn too_deep(&self) -> UnlocatedError {
-        let message = format!("calls are nested deeper than {}", self.meter.limits.depth);
+        let message = format!("calls are nested deeper than {}", self.fuel.limits.depth);
         UnlocatedError::exhausted("depth", message)
     }
 
@@ -78,16 +78,16 @@ impl Machine {
         let start = self.stack.len() - count;
         match &builtin.run {
             Run::Pure(run) => {
-                let value = self.with_room(start, *run)?;
+                let value = self.retry_after_gc(start, *run)?;
                 self.stack.truncate(floor);
                 self.stack.push(value);
                 Ok(ControlFlow::Go)
             }
             Run::Native(begin) => {
-                if self.frames.len() >= self.meter.limits.depth {
+                if self.frames.len() >= self.fuel.limits.depth {
                     return Err(self.too_deep());
                 }
-                let begun = self.with_room(start, *begin)?;
+                let begun = self.retry_after_gc(start, *begin)?;
                 self.stack.truncate(floor);
                 match begun {
                     NativeStart::Value(value) => self.stack.push(value),
@@ -96,7 +96,7 @@ impl Machine {
                 Ok(ControlFlow::Go)
             }
             Run::Effect(ask) => {
-                let kind = self.with_room(start, *ask)?;
+                let kind = self.retry_after_gc(start, *ask)?;
                 self.stack.truncate(floor);
                 let waiting = if matches!(kind, EffectKind::AskUser { .. }) {
                     PendingEffect::Json
@@ -111,19 +111,19 @@ impl Machine {
 
     /// Runs `run` on the values from `start` on. If it may exceed the memory limit, measures live memory and
     /// runs it once more if there is enough.
-    fn with_room<T>(
+    fn retry_after_gc<T>(
         &mut self,
         start: usize,
         run: fn(&mut crate::fuel::Fuel, &[Value]) -> Result<T, UnlocatedError>,
     ) -> Result<T, UnlocatedError> {
         let arguments = self.stack.get(start..).unwrap_or_default();
-        match run(&mut self.meter, arguments) {
+        match run(&mut self.fuel, arguments) {
             Err(problem) => {
                 let report = problem.into_report();
                 match report.how {
-                    ErrorHandling::NeedMemory(bytes) if self.make_room(bytes) => {
+                    ErrorHandling::NeedMemory(bytes) if self.has_memory_for(bytes) => {
                         let arguments = self.stack.get(start..).unwrap_or_default();
-                        run(&mut self.meter, arguments)
+                        run(&mut self.fuel, arguments)
                     }
                     _ => Err(report.into()),
                 }
@@ -134,14 +134,14 @@ impl Machine {
 
     /// Executes one step of the native function in the top frame.
     pub(super) fn run_native(&mut self) -> Result<ControlFlow, UnlocatedError> {
-        if self.meter.left == 0
+        if self.fuel.left == 0
             && let Some(pause) = self.look_up()?
         {
             return Ok(ControlFlow::Yield(pause));
         }
-        self.meter.left = self.meter.left.saturating_sub(1);
+        self.fuel.left = self.fuel.left.saturating_sub(1);
         let Some(Frame::Native(native)) = self.frames.last_mut() else { return Ok(ControlFlow::Go) };
-        match native.step(&mut self.meter, &mut self.stack) {
+        match native.step(&mut self.fuel, &mut self.stack) {
             Ok(NextStep::Call(count)) => self.invoke(count),
             Ok(NextStep::Return(value)) => {
                 self.frames.pop();
@@ -152,7 +152,7 @@ impl Machine {
                 let report = problem.into_report();
                 match report.how {
                     // The step has not consumed anything yet, so it can simply be repeated.
-                    ErrorHandling::NeedMemory(bytes) if self.make_room(bytes) => Ok(ControlFlow::Go),
+                    ErrorHandling::NeedMemory(bytes) if self.has_memory_for(bytes) => Ok(ControlFlow::Go),
                     _ => Err(report.into()),
                 }
             }
@@ -161,10 +161,10 @@ impl Machine {
 
     /// Called at the end of a slice of steps: pauses, or fails if no steps are left.
     pub(super) fn look_up(&mut self) -> Result<Option<Yield>, UnlocatedError> {
-        if self.meter.is_overdrawn() && !self.make_room(0) {
+        if self.fuel.is_overdrawn() && !self.has_memory_for(0) {
             return Err(UnlocatedError::need_memory(0));
         }
-        if !self.meter.next_slice() {
+        if !self.fuel.next_slice() {
             return Err(UnlocatedError::out_of_steps());
         }
         self.state = super::MachineState::Paused;

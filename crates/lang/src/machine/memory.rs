@@ -60,7 +60,7 @@ impl Drop for Cells {
 
 impl Machine {
     /// Measures live memory; returns whether `wanted` more bytes are available.
-    pub(super) fn make_room(&mut self, wanted: usize) -> bool {
+    pub(super) fn has_memory_for(&mut self, wanted: usize) -> bool {
         let mut walk = CellWalk::default();
         walk.pending.extend(&self.stack);
         walk.pending.extend(self.globals.iter());
@@ -75,7 +75,7 @@ impl Machine {
         if self.branch.is_main() {
             self.cells.free(|cell| !seen.contains(&(Arc::as_ptr(cell) as usize)));
         }
-        self.meter.counted(bytes, wanted)
+        self.fuel.counted(bytes, wanted)
     }
 }
 

@@ -19,7 +19,7 @@ impl Machine {
                 PatternPart::Any => {}
                 PatternPart::Name => bound.push(value),
                 PatternPart::Literal(literal) => {
-                    if !compare::equal(&mut self.meter, literal, &value)? {
+                    if !compare::equal(&mut self.fuel, literal, &value)? {
                         return Ok(None);
                     }
                 }

@@ -65,12 +65,12 @@ impl Machine {
             stack: Vec::new(),
             frames: vec![Frame::Code(CodeFrame { function: main, next: 0, base: 0, floor: 0 })],
             handlers: Vec::new(),
-            meter: Fuel::new(limits),
+            fuel: Fuel::new(limits),
             branch: EvaluationBranch::main(),
             cells: Arc::default(),
             state: MachineState::Ready(None),
             next_limits: 0,
-            home: program.place(0, Span::at(0)),
+            home: program.location(0, Span::at(0)),
         })
     }
 }

@@ -24,13 +24,13 @@ impl Machine {
             ErrorHandling::Raise => Box::new(self.fault(report)),
             // Uncatchable: the program could not continue without the exhausted resource.
             ErrorHandling::OutOfSteps => {
-                let steps = self.meter.limits.steps;
+                let steps = self.fuel.limits.steps;
                 report.message = format!("more than {steps} steps without a task, tool call or other effect");
                 return Some(Yield::Fault(Box::new(self.fault(report))));
             }
             ErrorHandling::NeedMemory(_) => {
                 report.message =
-                    format!("the workflow uses more than {} bytes of memory", self.meter.limits.memory);
+                    format!("the workflow uses more than {} bytes of memory", self.fuel.limits.memory);
                 return Some(Yield::Fault(Box::new(self.fault(report))));
             }
         };
@@ -44,7 +44,7 @@ impl Machine {
     /// Unwinds to the innermost handler that accepts the error.
     pub(super) fn unwind(&mut self, mut fault: Box<RuntimeError>) -> Result<ControlFlow, UnlocatedError> {
         while let Some(ErrorHandler { kind, frames, height }) = self.handlers.pop() {
-            let passes = fault.beyond.is_some();
+            let passes = fault.omitted_frames.is_some();
             match kind {
                 HandlerKind::Catch { .. } if passes => {}
                 HandlerKind::Catch { target } => {
@@ -66,8 +66,8 @@ impl Machine {
                 }
                 HandlerKind::Limits { id } => {
                     self.restore(frames, height);
-                    if fault.beyond == Some(id.0) {
-                        fault.beyond = None;
+                    if fault.omitted_frames == Some(id.0) {
+                        fault.omitted_frames = None;
                     }
                     return Ok(
                         self.yield_effect(EffectKind::LeaveLimits { id }, PendingEffect::Unwind(fault))
@@ -116,25 +116,25 @@ impl Machine {
             code: report.code,
             message: report.message,
             value: report.value,
-            place: self.current_location(),
+            location: self.current_location(),
             trail: self.active_calls(),
             cause: Value::Nil,
-            beyond: None,
+            omitted_frames: None,
         }
     }
 
     /// Creates a fault from a failed effect.
-    pub(super) fn fault_of(&self, failure: EffectFailure, place: SourceLocation) -> RuntimeError {
+    pub(super) fn fault_of(&self, failure: EffectFailure, location: SourceLocation) -> RuntimeError {
         RuntimeError {
             kind: failure.kind.into(),
             reason: failure.reason.map(Text::from),
             code: "effect-failed",
             message: failure.message,
             value: Value::Nil,
-            place,
+            location,
             trail: self.active_calls(),
             cause: failure.cause.map_or(Value::Nil, Value::from_json),
-            beyond: None,
+            omitted_frames: None,
         }
     }
 
@@ -151,7 +151,7 @@ impl Machine {
         let function = &self.program.functions[frame.function as usize];
         let at = frame.next.saturating_sub(1) as usize;
         let span = function.spans.get(at).copied().unwrap_or_default();
-        self.program.place(function.file, span)
+        self.program.location(function.file, span)
     }
 
     /// The active calls, innermost first.
@@ -167,11 +167,11 @@ impl Machine {
                 Frame::Code(frame) => self.program.functions[frame.function as usize].name.clone(),
                 Frame::Native(native) => Text::from(native.name),
             };
-            let place = match index.checked_sub(1).and_then(|below| self.frames.get(below)) {
+            let location = match index.checked_sub(1).and_then(|below| self.frames.get(below)) {
                 Some(Frame::Code(caller)) => Some(self.place_of(caller)),
                 _ => None,
             };
-            calls.push(TraceEntry { name, place });
+            calls.push(TraceEntry { name, location });
         }
         calls
     }

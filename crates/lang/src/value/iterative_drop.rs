@@ -23,21 +23,21 @@ pub(super) fn is_linked(value: &Value) -> bool {
 pub(crate) fn drop_iteratively(mut pending: Vec<Value>) {
     while let Some(mut value) = pending.pop() {
         match &mut value {
-            Value::List(list) => list.take_apart(&mut pending),
-            Value::Map(map) => map.take_apart(&mut pending),
+            Value::List(list) => list.drain_children(&mut pending),
+            Value::Map(map) => map.drain_children(&mut pending),
             Value::Function(closure) => {
                 if let Some(closure) = Arc::get_mut(closure) {
-                    closure.take_apart(&mut pending);
+                    closure.drain_children(&mut pending);
                 }
             }
             Value::Result(result) => {
                 if let Some(result) = Arc::get_mut(result) {
-                    result.take_apart(&mut pending);
+                    result.drain_children(&mut pending);
                 }
             }
             Value::Error(fault) => {
                 if let Some(fault) = Arc::get_mut(fault) {
-                    fault.take_apart(&mut pending);
+                    fault.drain_children(&mut pending);
                 }
             }
             // The machine holds a weak reference to every cell, so `get_mut` would fail; the strong count

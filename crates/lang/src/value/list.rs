@@ -126,9 +126,9 @@ impl List {
     }
 
     /// Moves the values that only this list owns to `pending`, so that dropping it does not recurse.
-    pub(super) fn take_apart(&mut self, pending: &mut Vec<Value>) {
+    pub(super) fn drain_children(&mut self, pending: &mut Vec<Value>) {
         if let Some(node) = self.0.as_mut().and_then(Arc::get_mut) {
-            node.take_apart(pending);
+            node.drain_children(pending);
         }
     }
 }
@@ -146,7 +146,7 @@ impl FromIterator<Value> for List {
 }
 
 impl Node {
-    fn take_apart(&mut self, pending: &mut Vec<Value>) {
+    fn drain_children(&mut self, pending: &mut Vec<Value>) {
         match self {
             Node::Array(items) => pending.extend(items.drain(..).filter(iterative_drop::is_linked)),
             Node::Rest { of, .. } => pending.push(Value::List(std::mem::take(of))),
@@ -167,7 +167,7 @@ impl Drop for Node {
         };
         if linked {
             let mut pending = Vec::new();
-            self.take_apart(&mut pending);
+            self.drain_children(&mut pending);
             drop_iteratively(pending);
         }
     }

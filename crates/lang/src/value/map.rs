@@ -52,9 +52,9 @@ impl Map {
         Arc::as_ptr(&self.0) as usize
     }
 
-    pub(super) fn take_apart(&mut self, pending: &mut Vec<Value>) {
+    pub(super) fn drain_children(&mut self, pending: &mut Vec<Value>) {
         if let Some(entries) = Arc::get_mut(&mut self.0) {
-            entries.take_apart(pending);
+            entries.drain_children(pending);
         }
     }
 }
@@ -75,7 +75,7 @@ impl<'m> IntoIterator for &'m Map {
 }
 
 impl Entries {
-    fn take_apart(&mut self, pending: &mut Vec<Value>) {
+    fn drain_children(&mut self, pending: &mut Vec<Value>) {
         pending.extend(self.0.drain(..).map(|(_, value)| value).filter(iterative_drop::is_linked));
     }
 }
@@ -84,7 +84,7 @@ impl Drop for Entries {
     fn drop(&mut self) {
         if self.0.values().any(iterative_drop::is_linked) {
             let mut pending = Vec::new();
-            self.take_apart(&mut pending);
+            self.drain_children(&mut pending);
             drop_iteratively(pending);
         }
     }

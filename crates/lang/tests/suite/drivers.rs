@@ -181,7 +181,7 @@ fn the_calls_of_a_program_are_known_before_it_runs() {
                 })
                 .collect();
             let atom = if call.atom.is_some() { " (its own)" } else { "" };
-            format!("{} {}{atom} {}", call.place.start, call.callee.unwrap_or("?"), arguments.join(" "))
+            format!("{} {}{atom} {}", call.location.start, call.callee.unwrap_or("?"), arguments.join(" "))
         })
         .collect();
     assert_eq!(

@@ -93,7 +93,7 @@ impl Life<'_> {
                 input = failed.map_or(ResumeInput::Branches(values), ResumeInput::BranchFailed);
                 continue;
             }
-            let question = format!("{} at {}", describe(&effect.kind), effect.place);
+            let question = format!("{} at {}", describe(&effect.kind), effect.location);
             input = match self.journal.answers.get(&key) {
                 Some((asked, kept)) => {
                     assert_eq!(asked, &question, "the program asks what it asked before");

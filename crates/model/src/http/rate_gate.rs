@@ -9,7 +9,7 @@ use crate::ReplyDelta;
 use crate::wire::stream::DeltaSink;
 
 /// Maximum wait. If the server demands more, its response to the next request decides.
-const LONGEST: Duration = Duration::from_secs(3600);
+const MAX_WAIT: Duration = Duration::from_secs(3600);
 /// Waiting requests are released at this interval, because releasing all at once would trigger the next
 /// refusal.
 const STEP: Duration = Duration::from_millis(10);
@@ -30,7 +30,7 @@ struct State {
 impl RateGate {
     /// Closes the gate for `wait` from now, unless it is already closed for longer.
     pub(super) fn hold(&self, wait: Duration) {
-        let opens = Instant::now() + wait.min(LONGEST);
+        let opens = Instant::now() + wait.min(MAX_WAIT);
         let mut state = self.state.lock();
         if state.opens.is_none_or(|earlier| earlier < opens) {
             *state = State { opens: Some(opens), queued: 0 };

@@ -58,7 +58,7 @@ impl ReasoningSplitter {
                         self.held = rest.to_owned();
                         self.place = Place::Between;
                     } else {
-                        let sure = self.held.len() - mark_begun(&self.held);
+                        let sure = self.held.len() - partial_close_len(&self.held);
                         report_part(&self.held[..sure], ReasoningPart::Thought, sink);
                         self.held.drain(..sure);
                         return;
@@ -101,7 +101,7 @@ fn report_part<'a>(
 }
 
 /// Number of bytes at the end of a text that may be the start of the closing tag.
-fn mark_begun(text: &str) -> usize {
+fn partial_close_len(text: &str) -> usize {
     (1..CLOSE.len()).rev().find(|length| text.ends_with(&CLOSE[..*length])).unwrap_or_default()
 }
 

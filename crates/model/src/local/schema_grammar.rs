@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 /// Counts above this become unbounded: llama.cpp expands counts into rules and refuses to create too many.
 const MAX_COUNTED: u64 = 1_000;
 /// Maximum nesting of schemas; deeper ones accept any JSON.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// White space between tokens. Bounded, because a small model may otherwise write it forever.
 const SPACE: &str = r#"| " " | "\n"{1,2} [ \t]{0,20}"#;
@@ -65,7 +65,7 @@ struct Rules<'s> {
 impl<'s> Rules<'s> {
     /// The expression for this schema; auxiliary rules get names that start with `name`.
     fn of(&mut self, schema: &'s Value, name: &str) -> String {
-        let Some(fields) = schema.as_object().filter(|_| self.depth < DEEPEST) else {
+        let Some(fields) = schema.as_object().filter(|_| self.depth < MAX_DEPTH) else {
             return self.basic("value");
         };
         self.depth += 1;

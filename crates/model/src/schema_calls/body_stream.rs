@@ -58,20 +58,20 @@ impl<'a> BodyStream<'a> {
         for piece in text.split_inclusive('\n') {
             self.line.push_str(piece);
             if piece.ends_with('\n') {
-                self.tell_line(sink);
+                self.report_line(sink);
             }
         }
     }
 
     /// Finishes the arguments and returns the complete body.
     pub(super) fn end(mut self, sink: &mut DeltaSink<'_>) -> String {
-        self.tell_line(sink);
+        self.report_line(sink);
         self.begin(sink);
         report_fragment("\"}", sink);
         self.text
     }
 
-    fn tell_line(&mut self, sink: &mut DeltaSink<'_>) {
+    fn report_line(&mut self, sink: &mut DeltaSink<'_>) {
         let line = std::mem::take(&mut self.line);
         if line.is_empty() {
             return;

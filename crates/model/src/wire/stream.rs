@@ -133,8 +133,8 @@ impl Decoder {
 
 /// Whether an event only keeps the connection alive.
 fn is_ping(data: &str) -> bool {
-    const LONGEST: usize = 64;
-    data.trim().is_empty() || (data.len() <= LONGEST && data.contains("\"ping\""))
+    const MAX_LENGTH: usize = 64;
+    data.trim().is_empty() || (data.len() <= MAX_LENGTH && data.contains("\"ping\""))
 }
 
 /// Whether a text with this beginning can be an event stream, possibly a truncated one.

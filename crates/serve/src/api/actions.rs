@@ -83,7 +83,7 @@ pub(super) async fn message(
                 let said = handle.say(message.text).await;
                 said.map(|()| found.id().to_string()).map_err(|error| Problem::conflict(error.to_string()))
             }
-            None => carry_on(&site, &found, message.text).await,
+            None => continue_run(&site, &found, message.text).await,
         }
     };
     let run = Box::pin(site.keys.once(&key, &headers, work)).await?;
@@ -91,7 +91,7 @@ pub(super) async fn message(
 }
 
 /// Sends a message to a run of another process, or continues the conversation of an ended one with a new one.
-async fn carry_on(site: &Site, earlier: &FoundRun, text: String) -> Result<String, Problem> {
+async fn continue_run(site: &Site, earlier: &FoundRun, text: String) -> Result<String, Problem> {
     if earlier.row.status == RunStatus::Open && earlier.is_worked_on() {
         signal(site, earlier, ControlSignal::Message(text)).await?;
         return Ok(earlier.id().to_string());
@@ -195,7 +195,7 @@ pub(super) async fn undo(
         let done = !query.dry_run.unwrap_or(false) && !plan.is_empty();
         if done {
             let copies = found.journal.path().with_file_name("undone").join(found.id().as_str());
-            plan.carry_out(&workspace, found.id(), &copies)
+            plan.apply(&workspace, found.id(), &copies)
                 .map_err(|problem| Problem::conflict(format!("nothing was undone: {problem}")))?;
         }
         Ok(Json(UndoView {

@@ -21,7 +21,7 @@ use crate::site::{FoundRun, Site, SiteState};
 const DIFF: usize = 100_000;
 
 /// Settings that differ between any two runs, or are compared elsewhere.
-const UNTOLD: &[&str] = &["work", "request", "prompt", "mcp", "version"];
+const IGNORED_SETTINGS: &[&str] = &["work", "request", "prompt", "mcp", "version"];
 
 /// Which runs to compare.
 #[derive(Deserialize, JsonSchema)]
@@ -144,7 +144,7 @@ fn settings(run: &FoundRun) -> Option<Value> {
 fn differences(a: Option<&Value>, b: Option<&Value>) -> Vec<SettingDifference> {
     let (Some(Value::Object(a)), Some(Value::Object(b))) = (a, b) else { return Vec::new() };
     let names: BTreeSet<&String> =
-        a.keys().chain(b.keys()).filter(|name| !UNTOLD.contains(&name.as_str())).collect();
+        a.keys().chain(b.keys()).filter(|name| !IGNORED_SETTINGS.contains(&name.as_str())).collect();
     let value =
         |side: &serde_json::Map<String, Value>, name: &str| side.get(name).cloned().unwrap_or_default();
     let pairs = names.into_iter().map(|name| (name, value(a, name), value(b, name)));

@@ -21,7 +21,7 @@ use crate::site::{FoundRun, Site};
 const MOST: usize = 1_000;
 
 /// Number of events in a page unless a number is given.
-const USUAL: usize = 200;
+const DEFAULT_LIMIT: usize = 200;
 
 /// Events that a filter looks at for one page.
 const SCANNED: usize = 20_000;
@@ -143,7 +143,7 @@ pub(super) async fn list(
             .help("known: all, failed, edits, commands, messages, tool:NAME")
     })?;
     let filter = EventFilter::new(kind, query.text.as_deref().unwrap_or_default(), query.task);
-    let limit = query.limit.unwrap_or(USUAL).clamp(1, MOST);
+    let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MOST);
     let after = query.from.unwrap_or_default().saturating_sub(1);
     let (events, next) = site
         .read(move |site| {
@@ -197,7 +197,7 @@ pub(super) async fn index(
 ) -> Result<Json<IndexView>, Problem> {
     site.read(move |site| {
         let run = site.find(&run, query.project.as_deref())?;
-        let every = query.every.unwrap_or(USUAL as u64).max(10);
+        let every = query.every.unwrap_or(DEFAULT_LIMIT as u64).max(10);
         let index = run.journal.event_index(run.id(), every)?;
         Ok(Json(IndexView { count: index.count, last: index.last, every, starts: index.starts }))
     })

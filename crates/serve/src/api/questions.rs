@@ -19,7 +19,7 @@ use crate::site::{FoundRun, Site};
 
 /// How long the run is given to take an answer before the request is answered without knowing. Another process looks
 /// three times a second.
-const TAKEN: Duration = Duration::from_secs(3);
+const PICKUP_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Interval at which it is looked for.
 const INTERVAL: Duration = Duration::from_millis(50);
@@ -182,7 +182,7 @@ async fn give(
         site.release_answer(&found, &question.id);
         return Err(problem);
     }
-    let outcome = tokio::time::timeout(TAKEN, resolution(site, &found, &question)).await;
+    let outcome = tokio::time::timeout(PICKUP_TIMEOUT, resolution(site, &found, &question)).await;
     let state = match outcome {
         Ok(Ok(taken)) if taken == approved => AnswerState::Taken,
         Ok(Ok(_)) => return Err(Problem::conflict("this question was answered elsewhere first")),

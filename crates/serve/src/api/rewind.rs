@@ -100,7 +100,7 @@ pub(super) async fn rewind(
     };
     if !wanted.dry_run.unwrap_or(false) {
         let id = system::new_run_id().map_err(Problem::failed)?;
-        let RestoreReport { aside, .. } = plan.carry_out(&journal, &id).await?;
+        let RestoreReport { aside, .. } = plan.apply(&journal, &id).await?;
         view.run = Some(id.to_string());
         view.aside = aside;
     }

@@ -16,7 +16,7 @@ use crate::site::{FoundRun, Site, SiteState};
 const MOST: usize = 1_000;
 
 /// Number of runs that are listed unless a number is given.
-const USUAL: usize = 100;
+const DEFAULT_LIMIT: usize = 100;
 
 /// Which runs to list.
 #[derive(Deserialize, JsonSchema)]
@@ -118,7 +118,7 @@ pub(super) async fn list(
     Params(query): Params<ListQuery>,
 ) -> Result<Json<Vec<RunSummary>>, Problem> {
     site.read(move |site| {
-        let limit = query.limit.unwrap_or(USUAL).min(MOST);
+        let limit = query.limit.unwrap_or(DEFAULT_LIMIT).min(MOST);
         let mut found = Vec::new();
         for project in site.projects() {
             if query.project.as_ref().is_some_and(|only| project != std::path::Path::new(only)) {

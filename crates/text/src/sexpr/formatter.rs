@@ -17,7 +17,7 @@ mod tests;
 /// Maximum line width in columns.
 pub(super) const WIDTH: usize = 100;
 /// Maximum indentation in columns, so that deeply nested code does not produce more spaces than text.
-pub(super) const DEEPEST: usize = 60;
+pub(super) const MAX_INDENT: usize = 60;
 
 /// How a list that does not fit on one line is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,7 +157,7 @@ impl<'t> Formatter<'t> {
     }
 
     fn break_line(&mut self, indent: usize) {
-        let indent = indent.min(DEEPEST);
+        let indent = indent.min(MAX_INDENT);
         self.out.push('\n');
         self.out.extend(std::iter::repeat_n(' ', indent));
         self.column = indent;

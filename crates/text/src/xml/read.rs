@@ -17,7 +17,7 @@ mod tests;
 pub const LARGEST: usize = 1 << 20;
 
 /// Maximum nesting depth; deeper elements are reported and skipped.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// Maximum number of elements; the first one beyond it is reported, and all further ones are skipped.
 const MAX_ELEMENTS: usize = 20_000;
@@ -163,8 +163,8 @@ impl<'s> Reader<'s> {
             return false;
         }
         let (span, name) = (element.tag_span, &element.name);
-        if self.open.len() >= DEEPEST {
-            let message = format!("`<{name}>` is nested deeper than {DEEPEST} elements");
+        if self.open.len() >= MAX_DEPTH {
+            let message = format!("`<{name}>` is nested deeper than {MAX_DEPTH} elements");
             self.report("xml-too-deep", span, message, None);
             return false;
         }

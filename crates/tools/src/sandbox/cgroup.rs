@@ -1,6 +1,6 @@
 //! A cgroup around the fork server, and so around every command. It keeps the usage of all commands together
 //! below a limit that the machine survives, however fast the usage grows. Where no cgroup can be created,
-//! only the measurements of the supervisors apply (`tree`); those enforce the limits of each single command
+//! only the measurements of the supervisors apply (`usage`); those enforce the limits of each single command
 //! everywhere.
 //!
 //! A supervisor creates the cgroup on request of the main process, and the main process removes it when the

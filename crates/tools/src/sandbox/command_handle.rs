@@ -29,13 +29,13 @@ use crate::sandbox::sys::process;
 const SEND_TRIES: u32 = 5000;
 
 /// Time limit for a supervisor that was asked to stop its command. It gives up earlier by itself.
-const STOP_PATIENCE: Duration = Duration::from_secs(10);
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Time limit for an answer of the fork server. Creating a namespace sandbox takes a few milliseconds.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Most commands end within this time; their output is then read once, at the end, instead of as it arrives.
-const MOMENT: Duration = Duration::from_millis(2);
+const STREAM_AFTER: Duration = Duration::from_millis(2);
 
 /// Size of the read buffer for output, in bytes.
 const PIECE: usize = 16 * 1024;
@@ -68,7 +68,7 @@ pub enum CommandFailure {
     Unfit(String),
     /// The fork server is gone.
     #[error("The process that starts commands is gone; no command can be run until Fusee is started again.")]
-    KeeperGone,
+    ForkServerGone,
     /// The system refused to start it.
     #[error("The command could not be started: {0}.")]
     NotStarted(io::Error),
@@ -195,9 +195,9 @@ impl ForkServer {
         descriptors.extend(handles);
         descriptors.extend(input.as_ref().map(OwnedFd::as_fd));
         descriptors.extend(streams.errors.as_ref().map(OwnedFd::as_fd));
-        self.hand_over(&message, &descriptors).await?;
+        self.send_with_retry(&message, &descriptors).await?;
         rustix::io::ioctl_fionbio(&control, true).map_err(setup)?;
-        Ok(CommandHandle { control: process::register(control)?, output, _keeper: self.clone() })
+        Ok(CommandHandle { control: process::register(control)?, output, _fork_server: self.clone() })
     }
 
     /// Encodes a command, and collects the descriptors of its sandbox.
@@ -250,7 +250,7 @@ impl ForkServer {
         let (control, theirs) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
                 .map_err(io::Error::from)?;
-        self.hand_over(message, &[theirs.as_fd()]).await?;
+        self.send_with_retry(message, &[theirs.as_fd()]).await?;
         drop(theirs);
         let control = process::register(control)?;
         let answer = async {
@@ -268,13 +268,12 @@ impl ForkServer {
                 }
             }
         };
-        let late =
-            |_| CommandFailure::NotConfined(format!("it was not ready after {} s", PATIENCE.as_secs()));
-        Ok(tokio::time::timeout(PATIENCE, answer).await.map_err(late)??)
+        let late = |_| CommandFailure::NotConfined(format!("it was not ready after {} s", TIMEOUT.as_secs()));
+        Ok(tokio::time::timeout(TIMEOUT, answer).await.map_err(late)??)
     }
 
     /// Sends a message to the fork server, retrying while it is busy.
-    pub(super) async fn hand_over(
+    pub(super) async fn send_with_retry(
         &self,
         message: &[u8],
         descriptors: &[BorrowedFd<'_>],
@@ -287,7 +286,7 @@ impl ForkServer {
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => {
-                    return Err(CommandFailure::KeeperGone);
+                    return Err(CommandFailure::ForkServerGone);
                 }
                 Err(Errno::MSGSIZE) => {
                     return Err(CommandFailure::Unfit(protocol::SpecError::TooLong.to_string()));
@@ -295,7 +294,7 @@ impl ForkServer {
                 Err(error) => return Err(CommandFailure::Setup(error.into())),
             }
         }
-        Err(CommandFailure::KeeperGone)
+        Err(CommandFailure::ForkServerGone)
     }
 }
 
@@ -360,7 +359,7 @@ struct CommandHandle {
     control: AsyncFd<OwnedFd>,
     output: OwnedFd,
     /// Keeps the fork server alive: it would end, and the command with it.
-    _keeper: ForkServer,
+    _fork_server: ForkServer,
 }
 
 impl CommandHandle {
@@ -370,7 +369,7 @@ impl CommandHandle {
         stop: impl Future<Output = ()>,
     ) -> Result<FinishedCommand, CommandFailure> {
         let mut stopped = false;
-        let report = match tokio::time::timeout(MOMENT, self.report()).await {
+        let report = match tokio::time::timeout(STREAM_AFTER, self.report()).await {
             Ok(report) => report?,
             Err(_) => self.streamed(&mut output, stop, &mut stopped).await?,
         };
@@ -380,7 +379,7 @@ impl CommandHandle {
                 Ok(FinishedCommand { ending, stopped, ended, left, protection, exceeded })
             }
             Some(ExitReport::NotStarted(error)) if error == Errno::OWNERDEAD.raw_os_error() => {
-                Err(CommandFailure::KeeperGone)
+                Err(CommandFailure::ForkServerGone)
             }
             Some(ExitReport::NotStarted(error)) => {
                 Err(CommandFailure::NotStarted(io::Error::from_raw_os_error(error)))
@@ -402,7 +401,7 @@ impl CommandHandle {
     ) -> Result<Option<ExitReport>, CommandFailure> {
         let pipe = pipe::Receiver::from_owned_fd(self.output.try_clone()?)?;
         let mut stop = pin!(stop);
-        let mut patience = pin!(tokio::time::sleep(STOP_PATIENCE));
+        let mut patience = pin!(tokio::time::sleep(STOP_TIMEOUT));
         let mut open = true;
         let mut buffer = vec![0u8; PIECE];
         loop {
@@ -419,7 +418,7 @@ impl CommandHandle {
                 report = self.report() => return Ok(report?),
                 () = &mut stop, if !*stopped => {
                     *stopped = true;
-                    patience.as_mut().reset(tokio::time::Instant::now() + STOP_PATIENCE);
+                    patience.as_mut().reset(tokio::time::Instant::now() + STOP_TIMEOUT);
                     // If it is gone already, its report is still to be read.
                     let _ = rustix::net::send(self.control.get_ref(), b"K", SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
                 }

@@ -37,7 +37,7 @@ use crate::sandbox::namespaces::sandbox;
 use crate::sandbox::sys::process::{self, CloseRange, ForkSide};
 
 /// Time limit for the fork server to end.
-const END_PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+const END_TIMEOUT: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
 /// Number of times, 1 ms apart, that the end of a sweep is looked for: longer than a sweep takes at most.
 const SWEEP_TRIES: u32 = 8000;
@@ -146,7 +146,7 @@ impl Drop for RequestSocket {
         // No process of a command may outlive this one, so wait for the fork server to end. That takes
         // moments; one that is stuck is left to the system.
         if let Ok(end) = rustix::process::pidfd_open(self.pid, PidfdFlags::empty()) {
-            let _ = poll(&mut [PollFd::new(&end, PollFlags::IN)], Some(&END_PATIENCE));
+            let _ = poll(&mut [PollFd::new(&end, PollFlags::IN)], Some(&END_TIMEOUT));
         }
         let _ = rustix::process::waitpid(Some(self.pid), WaitOptions::NOHANG);
         if let Some(Ok(surrounding)) = self.surrounding.get() {
@@ -162,15 +162,15 @@ impl Drop for RequestSocket {
 /// A supervisor whose command left nothing behind becomes ready again: most commands cost no fork but their
 /// own and wake no other process.
 fn serve(socket: OwnedFd, board: &SupervisorBoard) -> i32 {
-    let Ok((line, wake_fd, watch)) = settle_in(socket, board.wake_fd()) else { return 1 };
+    let Ok((line, wake_fd, watch)) = daemonize(socket, board.wake_fd()) else { return 1 };
     let board = board.with_wake_fd(wake_fd);
-    let mut crew = SupervisorPool::new(&board);
+    let mut pool = SupervisorPool::new(&board);
     let fork_server = Some(rustix::process::getpid());
     loop {
         let mut missing = false;
         if board.needs_supervisor(&line) {
-            match crew.spawn() {
-                ForkedSupervisor::Here(post) => return become_ready(&line, fork_server, &watch, &post),
+            match pool.spawn() {
+                ForkedSupervisor::Here(post) => return supervisor_loop(&line, fork_server, &watch, &post),
                 ForkedSupervisor::There => {}
                 // Commands wait in the socket meanwhile.
                 ForkedSupervisor::Nobody => missing = true,
@@ -189,7 +189,7 @@ fn serve(socket: OwnedFd, board: &SupervisorBoard) -> i32 {
         board.reset_wake();
         // Read before sweeping: what is requested meanwhile is done in the next round.
         let due = board.sweep_due();
-        look_after(&mut crew, &watch, due.is_some());
+        reap_supervisors(&mut pool, &watch, due.is_some());
         due.into_iter().for_each(|number| board.sweep_done(number));
         if hung_up {
             reap::end_children(&watch, &[], |_, _| {});
@@ -202,7 +202,12 @@ fn serve(socket: OwnedFd, board: &SupervisorBoard) -> i32 {
 const IDLE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// Main loop of a supervisor: waits for a command on the socket, runs it, and waits for the next.
-fn become_ready(line: &OwnedFd, fork_server: Option<Pid>, watch: &OwnedFd, post: &SupervisorSlot<'_>) -> i32 {
+fn supervisor_loop(
+    line: &OwnedFd,
+    fork_server: Option<Pid>,
+    watch: &OwnedFd,
+    post: &SupervisorSlot<'_>,
+) -> i32 {
     if rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_err() {
         return 1;
     }
@@ -278,7 +283,7 @@ fn perform(
 }
 
 /// Detaches from the parent: its terminal, session and open files.
-fn settle_in(socket: OwnedFd, wake_fd: BorrowedFd<'_>) -> io::Result<(OwnedFd, OwnedFd, OwnedFd)> {
+fn daemonize(socket: OwnedFd, wake_fd: BorrowedFd<'_>) -> io::Result<(OwnedFd, OwnedFd, OwnedFd)> {
     rustix::process::setsid()?;
     process::reset_signals();
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
@@ -322,18 +327,18 @@ fn close_others() {
 
 /// Reaps supervisors that have ended. If one was killed, its command's processes are now children of this
 /// process and are killed as well, in any case if a sweep was requested.
-fn look_after(crew: &mut SupervisorPool<'_>, watch: &OwnedFd, requested: bool) {
+fn reap_supervisors(pool: &mut SupervisorPool<'_>, watch: &OwnedFd, requested: bool) {
     reap::drain(watch);
     let mut orphans = requested;
     reap::reap(|pid, status| {
-        let known = crew.remove(pid);
+        let known = pool.remove(pid);
         orphans |= status.signaled() || !known;
     });
     if orphans {
-        let spared = crew.pids();
+        let spared = pool.pids();
         // The sweep also reaps supervisors that end meanwhile.
         reap::end_children(watch, &spared, |pid, _| {
-            crew.remove(pid);
+            pool.remove(pid);
         });
     }
 }

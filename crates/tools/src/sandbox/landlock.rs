@@ -1,5 +1,5 @@
 //! The three Landlock system calls. Landlock denies unprivileged processes access to files that are not
-//! granted; `fence` decides what is granted.
+//! granted; `grants` decides what is granted.
 #![expect(unsafe_code, reason = "the C library has no Landlock wrappers; each use says why it is sound")]
 
 pub(crate) mod grants;
@@ -28,9 +28,9 @@ const READ_DIRECTORY: u64 = 1 << 3;
 const TRUNCATE: u64 = 1 << 14;
 const DEVICE_REQUESTS: u64 = 1 << 15;
 /// Every right of version 3: those above, and to create, remove, link and move files.
-const ALL_OF_LEAST: u64 = (1 << 15) - 1;
+const ALL_RIGHTS_V3: u64 = (1 << 15) - 1;
 /// Rights that apply to files; the others apply to directories only.
-const OF_FILES: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | DEVICE_REQUESTS;
+const FILE_RIGHTS: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | DEVICE_REQUESTS;
 
 /// Restricts abstract sockets and signals to the sandbox.
 const SCOPES: u64 = 0b11;
@@ -65,7 +65,7 @@ impl PathGrant {
             Self::Read => EXECUTE | READ_FILE | READ_DIRECTORY,
             Self::Device => READ_FILE | WRITE_FILE | DEVICE_REQUESTS,
             Self::Devices => READ_DIRECTORY | READ_FILE | WRITE_FILE | DEVICE_REQUESTS,
-            Self::Write => ALL_OF_LEAST,
+            Self::Write => ALL_RIGHTS_V3,
         }
     }
 }
@@ -104,7 +104,7 @@ pub(super) struct Ruleset {
 impl Ruleset {
     /// Creates a ruleset for this ABI version.
     pub(super) fn new(version: u32, scope: LandlockScope) -> io::Result<Self> {
-        let files = if version >= DEVICE_VERSION { ALL_OF_LEAST | DEVICE_REQUESTS } else { ALL_OF_LEAST };
+        let files = if version >= DEVICE_VERSION { ALL_RIGHTS_V3 | DEVICE_REQUESTS } else { ALL_RIGHTS_V3 };
         let scoped = scope == LandlockScope::FilesAndSignals && version >= SIGNAL_VERSION;
         let scopes = if scoped { SCOPES } else { 0 };
         let handled = RulesetAttr { files, network: 0, scopes };
@@ -126,7 +126,7 @@ impl Ruleset {
     pub(super) fn allow(&self, place: BorrowedFd<'_>, grant: PathGrant) -> io::Result<()> {
         const PATH_BENEATH: u32 = 1;
         let kind = FileType::from_raw_mode(rustix::fs::fstat(place)?.st_mode);
-        let fitting = if kind == FileType::Directory { u64::MAX } else { OF_FILES };
+        let fitting = if kind == FileType::Directory { u64::MAX } else { FILE_RIGHTS };
         let rights = grant.rights() & self.handled & fitting;
         if rights == 0 {
             return Ok(());

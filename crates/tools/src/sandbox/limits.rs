@@ -1,7 +1,7 @@
 //! Resource limits of a command and everything it starts: CPU time, memory, processes, file size.
 //!
 //! The system's own limits (rlimits) count each process separately, and some do not apply to root. They are
-//! set here as far as they go. The supervisor measures the usage of the whole process tree (`tree`) and
+//! set here as far as they go. The supervisor measures the usage of the whole process tree (`usage`) and
 //! enforces the limits on it.
 
 use std::io;
@@ -29,7 +29,7 @@ impl ResourceLimits {
     /// Default limits: more than a well-behaved command needs, and low enough for this machine to survive.
     #[must_use]
     pub fn defaults() -> Self {
-        Self { cpu_s: 2 * 3600, memory_bytes: most_memory(), processes: 2048, file_bytes: 16 << 30 }
+        Self { cpu_s: 2 * 3600, memory_bytes: default_memory(), processes: 2048, file_bytes: 16 << 30 }
     }
 
     pub(super) const LENGTH: usize = 32;
@@ -104,7 +104,7 @@ impl ExceededLimit {
 }
 
 /// Three quarters of the memory of the machine, or of the container this process runs in.
-fn most_memory() -> u64 {
+fn default_memory() -> u64 {
     let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
         let word = text.strip_prefix("MemTotal:")?.split_ascii_whitespace().next()?.parse::<u64>();
         word.ok().map(|kilobytes| kilobytes * 1024)

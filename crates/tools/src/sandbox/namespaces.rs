@@ -46,7 +46,7 @@ pub(super) fn leave(
 ) -> Result<(NamespaceHandles, UserNamespace, Option<OwnedFd>), SandboxError> {
     let capabilities =
         rustix::thread::capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective);
-    let users = match leave_users(capabilities.contains(CapabilitySet::SETUID | CapabilitySet::SETGID)) {
+    let users = match unshare_user(capabilities.contains(CapabilitySet::SETUID | CapabilitySet::SETGID)) {
         Ok(()) => UserNamespace::Own,
         Err(fault)
             if fault.step == SetupStep::UserNamespace && capabilities.contains(CapabilitySet::SYS_ADMIN) =>
@@ -79,9 +79,9 @@ pub(super) fn leave(
 }
 
 /// Creates a user namespace in which every id is mapped to itself.
-fn leave_users(may_map_all: bool) -> Result<(), SandboxError> {
+fn unshare_user(may_map_all: bool) -> Result<(), SandboxError> {
     if may_map_all {
-        exit_with_children()?;
+        unshare_user_mapping_all()?;
     } else {
         let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
         namespaces::unshare(NewNamespaces::USER).map_err(SetupStep::UserNamespace.failed())?;
@@ -100,10 +100,10 @@ fn leave_users(may_map_all: bool) -> Result<(), SandboxError> {
 
 /// Maps all ids, not only those of this process. Only a process that stays in the parent namespace can write
 /// such a map.
-fn exit_with_children() -> Result<(), SandboxError> {
+fn unshare_user_mapping_all() -> Result<(), SandboxError> {
     let everybody = ["uid_map", "gid_map"].map(|name| {
         let ours = std::fs::read_to_string(format!("/proc/self/{name}"))?;
-        Ok((name, same_on_both_sides(&ours)))
+        Ok((name, identity_map(&ours)))
     });
     let [users, groups] = everybody.map(|map: io::Result<_>| map.map_err(SetupStep::Identities.failed()));
     let maps = [users?, groups?];
@@ -141,7 +141,7 @@ fn map_parent(left: OwnedFd, maps: &[(&str, String)]) -> bool {
 }
 
 /// Converts an id map to one that maps every id inside it to itself.
-fn same_on_both_sides(map: &str) -> String {
+fn identity_map(map: &str) -> String {
     let mut same = String::new();
     for line in map.lines() {
         let mut words = line.split_ascii_whitespace();

@@ -1,7 +1,7 @@
 //! The sandbox policy: what a command may reach, as data. Made once per run and the same for all of its
 //! commands.
 //!
-//! A policy only describes; `view` turns it into mounts. A path that is not named does not exist for a
+//! A policy only describes; `rootfs` turns it into mounts. A path that is not named does not exist for a
 //! command. `toolchains` finds the programs of this machine and what they need, `repository` what git needs.
 
 mod denied_programs;

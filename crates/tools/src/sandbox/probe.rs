@@ -12,8 +12,8 @@ const EXPECTED: &str = "CapEff:0000000000000000\nCapBnd:0000000000000000\nNoNewP
 
 /// The same in a Landlock sandbox, and that Landlock is in force. The bounding set is not checked, because
 /// only root in a namespace can empty it.
-const FENCE_TRIAL: &str = "while read -r name value; do case $name in Seccomp:|NoNewPrivs:|CapEff:) echo \"$name$value\";; esac; done < /proc/self/status; for name in /*; do case $name in /\\*) echo fenced;; esac; done";
-const FENCE_EXPECTED: &str = "CapEff:0000000000000000\nNoNewPrivs:1\nSeccomp:2\nfenced\n";
+const LANDLOCK_TRIAL: &str = "while read -r name value; do case $name in Seccomp:|NoNewPrivs:|CapEff:) echo \"$name$value\";; esac; done < /proc/self/status; for name in /*; do case $name in /\\*) echo fenced;; esac; done";
+const LANDLOCK_EXPECTED: &str = "CapEff:0000000000000000\nNoNewPrivs:1\nSeccomp:2\nfenced\n";
 
 /// Sysctls that disable user namespaces: path, the value that disables them, and a hint.
 const FORBIDDING: [(&str, &str, &str); 3] = [
@@ -99,14 +99,14 @@ pub async fn probe(fork_server: &ForkServer) -> SandboxProbe {
 
 async fn attempt(fork_server: &ForkServer) -> SandboxProbe {
     let room = Sandbox::namespaces(Policy::minimal());
-    let namespaces = missing_reason(try_command(fork_server, &room, TRIAL).await, EXPECTED).map(with_causes);
+    let namespaces = failed_trial(try_command(fork_server, &room, TRIAL).await, EXPECTED).map(with_causes);
     let version = sandbox::usable_version();
     let landlock = match (&version, &namespaces) {
         (Err(why), _) => Some(why.clone()),
         (Ok(_), None) => None,
         (Ok(_), Some(_)) => {
             let fence = Sandbox::landlock(Policy::minimal());
-            missing_reason(try_command(fork_server, &fence, FENCE_TRIAL).await, FENCE_EXPECTED)
+            failed_trial(try_command(fork_server, &fence, LANDLOCK_TRIAL).await, LANDLOCK_EXPECTED)
         }
     };
     let strength = match (&namespaces, &landlock) {
@@ -162,7 +162,7 @@ async fn try_command(
 }
 
 /// The reason why a trial failed, if it did.
-fn missing_reason(trial: Result<String, CommandFailure>, expected: &str) -> Option<String> {
+fn failed_trial(trial: Result<String, CommandFailure>, expected: &str) -> Option<String> {
     match trial {
         Ok(output) if output == expected => None,
         Ok(output) => Some(format!("a test command was not confined as expected: it printed {output:?}")),

@@ -101,7 +101,7 @@ const MODES: &[(c_long, u32)] = &[
 
 /// Calls whose mode matters only if they create a file, with the index of their flags argument; the mode is
 /// the next argument.
-const OPENINGS: &[(c_long, u32)] = &[
+const OPEN_CALLS: &[(c_long, u32)] = &[
     (libc::SYS_openat, 2),
     #[cfg(target_arch = "x86_64")]
     (libc::SYS_open, 1),
@@ -192,20 +192,20 @@ pub(super) fn filter(sockets: AllowedSockets) -> Vec<sock_filter> {
     let mut program = vec![
         load(ARCHITECTURE),
         // The calls of another architecture have other numbers; refuse all of them.
-        unless(SeccompTest::Equal, NATIVE, 1),
+        skip_if(SeccompTest::Equal, NATIVE, 1),
         answer(ENOSYS),
         load(NUMBER),
     ];
     // The x32 numbers of x86-64 are aliases of the same calls.
     #[cfg(target_arch = "x86_64")]
-    program.extend([unless_not(SeccompTest::AtLeast, 0x4000_0000, 1), answer(ENOSYS)]);
+    program.extend([skip_unless(SeccompTest::AtLeast, 0x4000_0000, 1), answer(ENOSYS)]);
     let rules = rules(sockets);
     let mut parts = rules.chunks(PART).peekable();
     while let Some(part) = parts.next() {
         let mut body: Vec<sock_filter> = part.iter().flat_map(|(call, steps)| when(*call, steps)).collect();
         body.push(ALLOW);
         if let Some((first_of_next, _)) = parts.peek().and_then(|next| next.first()) {
-            program.push(unless(SeccompTest::AtLeast, *first_of_next, length(&body)));
+            program.push(skip_if(SeccompTest::AtLeast, *first_of_next, length(&body)));
         }
         program.append(&mut body);
     }
@@ -225,15 +225,15 @@ fn rules(sockets: AllowedSockets) -> Vec<(u32, Vec<sock_filter>)> {
     for &(call, index) in MODES {
         rule(call, refused_with_bits(index, libc::S_ISUID));
     }
-    for &(call, index) in OPENINGS {
-        let mut steps = vec![load(argument(index)), unless(SeccompTest::Bits, MAKES, 1), ALLOW];
+    for &(call, index) in OPEN_CALLS {
+        let mut steps = vec![load(argument(index)), skip_if(SeccompTest::Bits, MAKES, 1), ALLOW];
         steps.append(&mut refused_with_bits(index + 1, libc::S_ISUID));
         rule(call, steps);
     }
     rule(libc::SYS_clone, refused_with_bits(0, NEW_NAMESPACES));
     let mut requests = vec![load(argument(1))];
     for &request in TERMINAL_REQUESTS {
-        requests.extend([unless_not(SeccompTest::Equal, request, 1), answer(EPERM)]);
+        requests.extend([skip_unless(SeccompTest::Equal, request, 1), answer(EPERM)]);
     }
     requests.push(ALLOW);
     rule(libc::SYS_ioctl, requests);
@@ -249,7 +249,7 @@ fn rules(sockets: AllowedSockets) -> Vec<(u32, Vec<sock_filter>)> {
         // In a PID namespace there is only the supervisor besides the command's own processes, and it has a
         // capability that makes the kernel refuse these.
         for &call in SCHEDULING {
-            rule(call, vec![load(argument(0)), unless(SeccompTest::Equal, 0, 1), answer(EPERM), ALLOW]);
+            rule(call, vec![load(argument(0)), skip_if(SeccompTest::Equal, 0, 1), answer(EPERM), ALLOW]);
         }
         for &(call, process) in PRIORITIES {
             rule(call, only_own_priority(process));
@@ -262,7 +262,7 @@ fn rules(sockets: AllowedSockets) -> Vec<(u32, Vec<sock_filter>)> {
 fn only_families(known: &[i32]) -> Vec<sock_filter> {
     let mut families = vec![load(argument(0))];
     for &family in known {
-        families.extend([unless_not(SeccompTest::Equal, family.cast_unsigned(), 1), ALLOW]);
+        families.extend([skip_unless(SeccompTest::Equal, family.cast_unsigned(), 1), ALLOW]);
     }
     families.push(answer(EAFNOSUPPORT));
     families
@@ -272,11 +272,11 @@ fn only_families(known: &[i32]) -> Vec<sock_filter> {
 fn only_connected_pairs() -> Vec<sock_filter> {
     vec![
         load(argument(0)),
-        unless(SeccompTest::Equal, libc::AF_UNIX.cast_unsigned(), 1),
+        skip_if(SeccompTest::Equal, libc::AF_UNIX.cast_unsigned(), 1),
         answer(EAFNOSUPPORT),
         load(argument(1)),
         masked(SOCKET_KIND),
-        unless_not(SeccompTest::Equal, libc::SOCK_DGRAM.cast_unsigned(), 1),
+        skip_unless(SeccompTest::Equal, libc::SOCK_DGRAM.cast_unsigned(), 1),
         answer(EAFNOSUPPORT),
         ALLOW,
     ]
@@ -287,13 +287,13 @@ fn only_connected_pairs() -> Vec<sock_filter> {
 fn only_own_limits() -> Vec<sock_filter> {
     vec![
         load(argument(0)),
-        unless_not(SeccompTest::Equal, 0, 1),
+        skip_unless(SeccompTest::Equal, 0, 1),
         ALLOW,
         // The new limits: both halves of the pointer.
         load(argument(2)),
-        unless_not(SeccompTest::Equal, 0, 3),
+        skip_unless(SeccompTest::Equal, 0, 3),
         load(argument(2) ^ 4),
-        unless_not(SeccompTest::Equal, 0, 1),
+        skip_unless(SeccompTest::Equal, 0, 1),
         ALLOW,
         answer(EPERM),
     ]
@@ -303,9 +303,9 @@ fn only_own_limits() -> Vec<sock_filter> {
 fn only_own_priority(process: u32) -> Vec<sock_filter> {
     vec![
         load(argument(0)),
-        unless_not(SeccompTest::Equal, process, 3),
+        skip_unless(SeccompTest::Equal, process, 3),
         load(argument(1)),
-        unless_not(SeccompTest::Equal, 0, 1),
+        skip_unless(SeccompTest::Equal, 0, 1),
         ALLOW,
         answer(EPERM),
     ]
@@ -315,12 +315,12 @@ const ALLOW: sock_filter = statement(0x06 /* return */, libc::SECCOMP_RET_ALLOW)
 
 /// Refuses a call if an argument has any of these bits set.
 fn refused_with_bits(index: u32, bits: u32) -> Vec<sock_filter> {
-    vec![load(argument(index)), unless_not(SeccompTest::Bits, bits, 1), answer(EPERM), ALLOW]
+    vec![load(argument(index)), skip_unless(SeccompTest::Bits, bits, 1), answer(EPERM), ALLOW]
 }
 
 /// Runs `steps` if the call has this number. The steps end with a return.
 fn when(call: u32, steps: &[sock_filter]) -> Vec<sock_filter> {
-    let mut all = vec![unless_not(SeccompTest::Equal, call, length(steps))];
+    let mut all = vec![skip_unless(SeccompTest::Equal, call, length(steps))];
     all.extend_from_slice(steps);
     all
 }
@@ -350,12 +350,12 @@ impl SeccompTest {
 }
 
 /// Skips `skip` instructions if the test holds.
-fn unless(test: SeccompTest, value: u32, skip: u8) -> sock_filter {
+fn skip_if(test: SeccompTest, value: u32, skip: u8) -> sock_filter {
     sock_filter { code: test.code(), jt: skip, jf: 0, k: value }
 }
 
 /// Skips `skip` instructions if the test does not hold.
-fn unless_not(test: SeccompTest, value: u32, skip: u8) -> sock_filter {
+fn skip_unless(test: SeccompTest, value: u32, skip: u8) -> sock_filter {
     sock_filter { code: test.code(), jt: 0, jf: skip, k: value }
 }
 

@@ -12,7 +12,7 @@ const SHELL: &str = "bash";
 /// Translates a provider's call; `None` if it is not one. The result depends only on the call's text and not
 /// on the disk, because a replay translates it again.
 #[must_use]
-pub fn as_ours(name: &str, arguments: &str) -> Option<(&'static str, String)> {
+pub fn to_own_call(name: &str, arguments: &str) -> Option<(&'static str, String)> {
     let is_editor = EDITORS.contains(&name);
     if !is_editor && name != SHELL {
         return None;

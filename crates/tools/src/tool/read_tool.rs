@@ -33,7 +33,7 @@ impl<L: ReadTool> Tool for ReadToolAdapter<L> {
     }
 
     fn repeat(&self) -> RetrySafety {
-        RetrySafety::Harmless
+        RetrySafety::Idempotent
     }
 
     fn prepare<'a>(

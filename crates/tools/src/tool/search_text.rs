@@ -92,10 +92,8 @@ fn search(arguments: &Arguments, context: &CallContext) -> Result<ToolOutput, St
         .map(|include| NamePattern::parse(include, workspace.root()))
         .transpose()?;
     let search = Search::new(arguments)?;
-    let most = arguments
-        .max_results
-        .unwrap_or(context.limits.search_results)
-        .min(context.limits.search_results_most);
+    let most =
+        arguments.max_results.unwrap_or(context.limits.search_results).min(context.limits.max_search_results);
     let collected = match opened {
         OpenedPath::Special(kind) => return Err(PathProblem::Special { path: start, kind }.to_string()),
         OpenedPath::File { file, .. } => {

@@ -166,9 +166,9 @@ impl Shell {
             return Err(ToolOutput::error("`command` is empty."));
         }
         let limits = &context.limits;
-        let default = if arguments.background { limits.command_time_most } else { limits.command_time };
+        let default = if arguments.background { limits.max_command_time } else { limits.command_time };
         let asked = arguments.timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        let time = asked.unwrap_or(default).min(limits.command_time_most);
+        let time = asked.unwrap_or(default).min(limits.max_command_time);
         Ok(CheckedCommand {
             command: arguments.command,
             input: arguments.stdin,
@@ -314,7 +314,7 @@ fn answer(
             return ToolOutput { truncated, stops_task, ..ToolOutput::error(closed(text, &closing)) };
         }
         // Nothing can be run any more, so the work cannot be finished either.
-        Err(failure @ CommandFailure::KeeperGone) => {
+        Err(failure @ CommandFailure::ForkServerGone) => {
             return ToolOutput { stops_task: true, ..ToolOutput::error(failure.to_string()) };
         }
         Err(failure) => return ToolOutput::error(failure.to_string()),

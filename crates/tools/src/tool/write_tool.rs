@@ -64,7 +64,7 @@ impl WritePlan {
             .collect()
     }
 
-    fn carry_out(self, context: &CallContext) -> ToolOutput {
+    fn apply(self, context: &CallContext) -> ToolOutput {
         let changed = self.file_changes();
         match context.workspace.change(&self.changes, &context.call_id, context.limits.file_bytes) {
             Ok(()) => done(changed, self.answer, context),
@@ -103,7 +103,7 @@ impl<A: WriteTool> Tool for WriteToolAdapter<A> {
     }
 
     fn repeat(&self) -> RetrySafety {
-        RetrySafety::Settled
+        RetrySafety::Verifiable
     }
 
     fn prepare<'a>(
@@ -130,7 +130,7 @@ impl<A: WriteTool> Tool for WriteToolAdapter<A> {
     fn perform<'a>(&'a self, prepared: PreparedCall, context: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async {
             match prepared.into_plan::<WritePlan>() {
-                Ok(plan) => run_blocking(context, |context| plan.carry_out(context)).await,
+                Ok(plan) => run_blocking(context, |context| plan.apply(context)).await,
                 Err(output) => output,
             }
         })

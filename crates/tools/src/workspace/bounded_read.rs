@@ -34,7 +34,7 @@ pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
 }
 
 /// Whether reading terminates: the path is a regular file of at most `most` bytes, or does not exist.
-pub(crate) fn is_harmless(path: &Path, most: u64) -> bool {
+pub(crate) fn is_bounded_file(path: &Path, most: u64) -> bool {
     path.metadata().map_or(true, |found| found.is_file() && found.len() <= most)
 }
 

@@ -78,7 +78,7 @@ impl Workspace {
         }
     }
 
-    /// Like [`standing`](Self::file_state), but follows symlinks.
+    /// Like [`Self::file_state`], but follows symlinks.
     pub fn file_state_behind_link(&self, path: &str, most: u64) -> Result<Option<FileState>, String> {
         let path = self.locate(path).map_err(|problem| problem.to_string())?;
         self.state_at_end(&path, most)

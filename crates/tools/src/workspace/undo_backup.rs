@@ -1,5 +1,5 @@
 //! Backups of files from before a run first changed them, stored with the intent of that change and restored
-//! by `undo` (`standing`). For a tool call, that is the file it changes. For the first command, which may
+//! by `undo` (`restore`). For a tool call, that is the file it changes. For the first command, which may
 //! change any file, it is every file that git could not restore.
 
 use std::collections::HashSet;

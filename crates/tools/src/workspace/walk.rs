@@ -52,8 +52,8 @@ pub fn may_enter(entry: &DirEntry) -> bool {
 
 fn has_harmless_ignore_files(directory: &Path) -> bool {
     let names = [".gitignore", ".ignore"];
-    names.iter().all(|name| bounded_read::is_harmless(&directory.join(name), IGNORE_BYTES))
-        && excludes(directory).is_some_and(|file| bounded_read::is_harmless(&file, IGNORE_BYTES))
+    names.iter().all(|name| bounded_read::is_bounded_file(&directory.join(name), IGNORE_BYTES))
+        && excludes(directory).is_some_and(|file| bounded_read::is_bounded_file(&file, IGNORE_BYTES))
 }
 
 /// Path of the repository's `info/exclude` file; `None` if resolving it could block.
@@ -64,7 +64,7 @@ fn excludes(directory: &Path) -> Option<PathBuf> {
             let pointer = bounded_read::read_text(&git, POINTER_BYTES).ok()?;
             let folder = directory.join(pointer.lines().next()?.strip_prefix("gitdir: ").unwrap_or_default());
             let told = folder.join("commondir");
-            let harmless = bounded_read::is_harmless(&told, POINTER_BYTES);
+            let harmless = bounded_read::is_bounded_file(&told, POINTER_BYTES);
             let common = bounded_read::read_text(&told, POINTER_BYTES).unwrap_or_default();
             harmless.then(|| folder.join(common.lines().next().unwrap_or_default()))?
         }

@@ -194,7 +194,7 @@ impl Started {
     }
 
     /// Waits for the end and returns stderr.
-    pub(crate) fn finish_and_tell(mut self) -> String {
+    pub(crate) fn finish_stderr(mut self) -> String {
         let status = self.child.wait().expect("a child can be waited for");
         let said = fs::read_to_string(stderr_of(&self.project)).unwrap_or_default();
         assert!(status.success(), "the run failed ({status}): {said}");

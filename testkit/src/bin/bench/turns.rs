@@ -60,7 +60,7 @@ pub(crate) fn instructions(programs: &Programs) -> Vec<Figure> {
     let count = |turns: usize| {
         let wrapper = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"];
         let replies = replies(turns, Work::Reads, Duration::ZERO);
-        let said = programs.ready(Who::Fusee, &replies, &wrapper).start().finish_and_tell();
+        let said = programs.ready(Who::Fusee, &replies, &wrapper).start().finish_stderr();
         // Every process reports its own count, including the fork server. The run's is by far the largest.
         let counts = said.lines().filter_map(|line| line.split_once("Collected :"));
         let counts = counts.filter_map(|(_, count)| count.trim().parse::<f64>().ok());

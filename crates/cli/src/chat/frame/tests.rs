@@ -18,7 +18,7 @@ const PLAN: RunHeader = RunHeader {
     max_turns: 50,
     max_tokens: 100_000,
     brief: false,
-    answer: AnswerStyle::AsSaid,
+    answer: AnswerStyle::Verbatim,
     price: None,
 };
 const WIDTHS: [usize; 3] = [40, 80, 200];
@@ -170,7 +170,7 @@ fn a_low_terminal_keeps_the_input() {
 fn the_model_thinks_and_then_writes_findings_that_are_shown_when_they_are_checked() {
     let thinking = shown(&until(9_100), 9_150);
     let mut state = fresh();
-    state.began(RunHeader { answer: AnswerStyle::Anew, ..PLAN }, Duration::ZERO);
+    state.began(RunHeader { answer: AnswerStyle::Rendered, ..PLAN }, Duration::ZERO);
     let of_scene =
         |ms: u64| fixtures::scene().into_iter().filter(move |(at, _)| at.as_millis() <= u128::from(ms));
     for (at, event) in of_scene(10) {

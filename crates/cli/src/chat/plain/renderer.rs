@@ -11,41 +11,41 @@ use crate::ui::Ui;
 
 /// Wraps a UI and notifies the keyboard, which asks the questions.
 pub(super) struct PlainRenderer<F> {
-    pub(super) face: F,
+    pub(super) ui: F,
     pub(super) keyboard: Arc<Keyboard>,
 }
 
 impl<F: Ui> Ui for PlainRenderer<F> {
     fn show(&mut self, stamped: &EventRecord) -> io::Result<()> {
-        self.face.show(stamped)?;
+        self.ui.show(stamped)?;
         if let Event::ApprovalRequested { .. } = &stamped.event {
-            self.face.flush()?;
+            self.ui.flush()?;
             self.keyboard.has_shown();
         }
         Ok(())
     }
 
     fn note_rendered(&mut self, stamped: &EventRecord) {
-        self.face.note_rendered(stamped);
+        self.ui.note_rendered(stamped);
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.face.flush()
+        self.ui.flush()
     }
 
     fn batch_delay(&self) -> Duration {
-        self.face.batch_delay()
+        self.ui.batch_delay()
     }
 
     fn redraw_interval(&self) -> Option<Duration> {
-        self.face.redraw_interval()
+        self.ui.redraw_interval()
     }
 
     fn tick(&mut self) -> io::Result<()> {
-        self.face.tick()
+        self.ui.tick()
     }
 
     fn close(&mut self) -> io::Result<()> {
-        self.face.close()
+        self.ui.close()
     }
 }

@@ -21,7 +21,7 @@ use crate::project::template_source::ReloadingTemplates;
 use crate::ui::UiOptions;
 
 /// Maximum number of runs that are searched for one in this directory.
-const LOOKED_THROUGH: usize = 200;
+const MAX_RUNS: usize = 200;
 
 /// Parameters of a new chat.
 pub(crate) struct ChatOptions<'a> {
@@ -91,7 +91,7 @@ impl<'p> Chat<'p> {
     }
 
     /// The newest run in this directory that a chat could continue.
-    pub(crate) fn left_behind(&self) -> Option<InterruptedRun> {
+    pub(crate) fn resumable_run(&self) -> Option<InterruptedRun> {
         // An unreadable journal is reported when the first run starts.
         let row = newest(&self.setup.journal, &self.setup.project.directory).ok().flatten()?;
         let age_ms = self.setup.journal.now_ms() - row.ended_ms.unwrap_or(row.started_ms);
@@ -106,5 +106,5 @@ pub(super) fn newest(journal: &Journal, directory: &Path) -> Result<Option<RunRo
             run::settings_of(journal, &row.id).is_ok_and(|settings| settings.workspace == directory);
         is_here && !(row.status == RunStatus::Open && journal.is_worked_on(&row.id))
     };
-    Ok(journal.runs()?.into_iter().take(LOOKED_THROUGH).find(here))
+    Ok(journal.runs()?.into_iter().take(MAX_RUNS).find(here))
 }

@@ -17,7 +17,7 @@ use crate::ui::{event_pages, format, markdown};
 const MAX_LISTED: usize = 100;
 
 /// Maximum number of runs that are looked through for them.
-const LOOKED_THROUGH: usize = 1_000;
+const MAX_RUNS: usize = 1_000;
 
 /// Maximum number of earlier messages that are shown when a conversation is continued.
 const MAX_EARLIER: usize = 20;
@@ -131,7 +131,7 @@ impl Chat<'_> {
         let journal = &self.setup.journal;
         let mut continued: HashSet<RunId> = HashSet::new();
         let mut entries = Vec::new();
-        for row in journal.runs()?.into_iter().take(LOOKED_THROUGH) {
+        for row in journal.runs()?.into_iter().take(MAX_RUNS) {
             // A run that cannot be read cannot be continued either.
             let Ok(settings) = run::settings_of(journal, &row.id) else { continue };
             let is_continued = continued.contains(&row.id);

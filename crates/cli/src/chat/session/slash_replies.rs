@@ -23,7 +23,7 @@ use crate::ui::line::{Style, StyledLine};
 use crate::ui::{Transcript, Ui as _, format, summary};
 
 /// Maximum number of earlier messages of a chat that are followed back.
-const LOOKED_BACK: usize = 10_000;
+const MAX_MESSAGES: usize = 10_000;
 
 /// Maximum number of runs listed by `/runs`.
 const LISTED: usize = 20;
@@ -142,14 +142,14 @@ impl Chat<'_> {
 
     fn undo_now(&self, run: &str) -> Result<Vec<StyledLine>, CliError> {
         let row = find_run::named(&self.setup.journal, run)?;
-        let done = undo::PreparedUndo::plan(&self.setup.journal, &row)?.carry_out()?;
+        let done = undo::PreparedUndo::plan(&self.setup.journal, &row)?.apply()?;
         Ok(vec![StyledLine::of(Style::Plain, &done)])
     }
 
     /// The runs of the chat so far, oldest first.
     pub(super) fn chain(&self) -> Vec<RunId> {
         let (mut chain, mut next) = (Vec::new(), self.continues.clone());
-        while let Some(run) = next.filter(|_| chain.len() < LOOKED_BACK) {
+        while let Some(run) = next.filter(|_| chain.len() < MAX_MESSAGES) {
             // An earlier run may have been removed since; the remaining ones are shown.
             next = run::settings_of(&self.setup.journal, &run).ok().and_then(|settings| settings.continues);
             if self.setup.journal.run(run.as_str()).is_ok() {

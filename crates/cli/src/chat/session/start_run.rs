@@ -74,7 +74,7 @@ impl Chat<'_> {
         let setup = &self.setup;
         let mut task = task::ready(line, &mut self.templates, &setup.project, setup.process)?;
         let notes = std::mem::take(&mut task.notes);
-        let own = task.model.take().filter(|_| !self.model_was_said());
+        let own = task.model.take().filter(|_| !self.is_model_explicit());
         let target = RunTarget::Task(Box::new(task));
         let builder = match own {
             Some(model) => {
@@ -96,7 +96,7 @@ impl Chat<'_> {
     }
 
     /// Whether the user chose the model for this chat, which overrides the model of a template.
-    fn model_was_said(&self) -> bool {
+    fn is_model_explicit(&self) -> bool {
         let said = self.setup.config.value("model").map(|(_, origin)| origin);
         matches!(said, Some(ValueOrigin::Flag(_) | ValueOrigin::Variable(_)))
     }

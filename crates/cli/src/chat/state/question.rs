@@ -18,7 +18,7 @@ const OTHER_ROWS: usize = 10;
 const FEWEST_ROWS: usize = 3;
 
 /// Keys within this time after a question appeared still belong to the input.
-const SETTLES: Duration = Duration::from_millis(400);
+const KEY_GRACE: Duration = Duration::from_millis(400);
 
 /// A question on the screen that the user has not answered yet.
 #[derive(Debug)]
@@ -126,6 +126,6 @@ impl OpenQuestion {
 
     /// Whether the question has been visible long enough for a key to be an answer.
     pub(crate) fn is_seen(&self, now: Duration) -> bool {
-        now.saturating_sub(self.at) >= SETTLES
+        now.saturating_sub(self.at) >= KEY_GRACE
     }
 }

@@ -12,7 +12,7 @@ const PLAN: RunHeader = RunHeader {
     max_turns: 50,
     max_tokens: 100_000,
     brief: false,
-    answer: AnswerStyle::AsSaid,
+    answer: AnswerStyle::Verbatim,
     price: None,
 };
 

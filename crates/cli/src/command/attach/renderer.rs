@@ -128,7 +128,7 @@ impl AttachedRun {
 
 /// Wraps a UI.
 pub(super) struct AttachRenderer<F> {
-    pub(super) face: F,
+    pub(super) ui: F,
     pub(super) notifications: NotificationUi,
     pub(super) attached: AttachedRun,
 }
@@ -142,12 +142,12 @@ impl<F: Ui> AttachRenderer<F> {
         }
         self.notifications.show(record)?;
         if open.is_after_stop() {
-            self.face.flush()?;
+            self.ui.flush()?;
             stdio::error(AFTER_STOP);
             return Ok(());
         }
-        self.face.show(record)?;
-        self.face.flush()?;
+        self.ui.show(record)?;
+        self.ui.flush()?;
         if self.attached.is_terminal {
             self.put(&open);
         }
@@ -158,9 +158,9 @@ impl<F: Ui> AttachRenderer<F> {
         if self.attached.is_own_message(id) {
             return Ok(());
         }
-        self.face.show(record)?;
+        self.ui.show(record)?;
         if !self.attached.answered.lock().contains(id) {
-            self.face.flush()?;
+            self.ui.flush()?;
             stdio::error("    (answered elsewhere)\n");
             *self.attached.elsewhere.lock() = Some(Instant::now());
         }
@@ -190,12 +190,12 @@ impl<F: Ui> Ui for AttachRenderer<F> {
             Event::ApprovalRequested { .. } => self.show_question(record)?,
             Event::ApprovalResolved { call_id, .. } => self.show_answer(record, call_id)?,
             _ => {
-                self.face.show(record)?;
+                self.ui.show(record)?;
                 self.notifications.show(record)?;
             }
         }
         if let Some(text) = self.attached.summary.lock().take() {
-            self.face.flush()?;
+            self.ui.flush()?;
             stdio::error(&format!("{text}\n"));
         }
         self.attached.changes.send_modify(|changes| *changes += 1);
@@ -203,18 +203,18 @@ impl<F: Ui> Ui for AttachRenderer<F> {
     }
 
     fn note_rendered(&mut self, record: &EventRecord) {
-        self.face.note_rendered(record);
+        self.ui.note_rendered(record);
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.face.flush()
+        self.ui.flush()
     }
 
     fn batch_delay(&self) -> Duration {
-        self.face.batch_delay()
+        self.ui.batch_delay()
     }
 
     fn close(&mut self) -> io::Result<()> {
-        self.face.close()
+        self.ui.close()
     }
 }

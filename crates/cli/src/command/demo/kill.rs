@@ -20,10 +20,10 @@ use crate::process::stdio;
 use crate::project::Project;
 
 /// Interval at which the journal is polled.
-const LOOK_EVERY: Duration = Duration::from_millis(3);
+const POLL: Duration = Duration::from_millis(3);
 
 /// Time limit for the run to reach the command.
-const LONGEST: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Delay before the kill, so that a terminal shows a frame with the command running.
 const SEEN: Duration = Duration::from_millis(60);
@@ -79,14 +79,14 @@ fn start(line: Vec<OsString>) -> Result<Child, CliError> {
 /// Waits for the first command after a file change; false if the run ends before that.
 async fn wait_for_moment(child: &mut Child, place: &Project) -> Result<bool, CliError> {
     let begun = Instant::now();
-    while begun.elapsed() < LONGEST && still_runs(child)? {
+    while begun.elapsed() < START_TIMEOUT && still_runs(child)? {
         // The journal does not exist at first, and is incomplete after that.
         let events = place.journal_with_runs().and_then(|journal| events(&journal)).unwrap_or_default();
         if has_come(&events) {
             return Ok(true);
         }
         tokio::select! {
-            () = tokio::time::sleep(LOOK_EVERY) => {}
+            () = tokio::time::sleep(POLL) => {}
             _ = tokio::signal::ctrl_c() => {
                 end(child);
                 let mut failure = CliError::failed("cancelled");

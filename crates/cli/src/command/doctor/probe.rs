@@ -16,10 +16,10 @@ use crate::model_selection::discovery::DiscoveredModels;
 use crate::process::environment::Environment;
 
 /// Time limit for one answer; a model may have to be loaded first.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Time limit for probing all models, one after the other; the rest are listed without a probe.
-const ALTOGETHER: Duration = Duration::from_secs(120);
+const TOTAL_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Maximum number of reply tokens; enough for a tool call.
 const TOKENS: u32 = 128;
@@ -45,10 +45,10 @@ pub(super) async fn found(
     for server in &found.servers {
         for model in &server.models {
             let name = format!("{}:{model}", server.provider.name);
-            findings.push(if begun.elapsed() < ALTOGETHER {
+            findings.push(if begun.elapsed() < TOTAL_TIMEOUT {
                 ask(&name, config, environment).await
             } else {
-                let seconds = ALTOGETHER.as_secs();
+                let seconds = TOTAL_TIMEOUT.as_secs();
                 DoctorCheck::new(
                     &name,
                     CheckState::Absent,
@@ -63,7 +63,7 @@ pub(super) async fn found(
 /// Probes one model.
 pub(super) async fn ask(name: &str, config: &Config, environment: &Environment) -> DoctorCheck {
     let opened = model_selection::named(name, config, environment).and_then(|mut choice| {
-        choice.connection.silence = PATIENCE;
+        choice.connection.silence = TIMEOUT;
         // Test the server's own handling of tool calls, not ours.
         let tool_format = std::mem::take(&mut choice.connection.traits.tool_format);
         choice.connection.traits.text_calls = false;
@@ -74,11 +74,11 @@ pub(super) async fn ask(name: &str, config: &Config, environment: &Environment) 
         Err(failure) => return DoctorCheck::new(name, CheckState::Broken, failure.message),
     };
     let begun = Instant::now();
-    let reply = tokio::time::timeout(PATIENCE, call(&*model)).await;
+    let reply = tokio::time::timeout(TIMEOUT, call(&*model)).await;
     let seconds = begun.elapsed().as_secs_f64();
     match reply {
         Err(_) => {
-            DoctorCheck::new(name, CheckState::Broken, format!("no answer within {} s", PATIENCE.as_secs()))
+            DoctorCheck::new(name, CheckState::Broken, format!("no answer within {} s", TIMEOUT.as_secs()))
         }
         Ok(Err(error)) => DoctorCheck::new(name, CheckState::Broken, error.to_string()),
         Ok(Ok(reply)) => {

@@ -19,7 +19,7 @@ use crate::process::environment::Environment;
 use crate::process::error::CliError;
 
 /// Time limit for one reply; a model may have to be loaded first.
-const PATIENCE: Duration = Duration::from_secs(180);
+const TIMEOUT: Duration = Duration::from_secs(180);
 
 /// Maximum number of tokens of the short replies, and of the long one.
 const SHORT: u32 = 256;
@@ -64,7 +64,7 @@ pub(crate) async fn test(
     environment: &Environment,
 ) -> Result<ModelReport, CliError> {
     let mut resolved = model_selection::named(name, config, environment)?;
-    resolved.connection.silence = PATIENCE;
+    resolved.connection.silence = TIMEOUT;
     let small = resolved.connection.traits.small;
     // The server's own handling of calls and limits is tested, not ours.
     resolved.connection.traits.tool_format = ToolFormat::Native;
@@ -147,7 +147,7 @@ async fn answered(
     let begun = Instant::now();
     let (mut nothing, cancel) = (|_: fusee::engine::model::ReplyDelta<'_>| {}, CancellationToken::new());
     let sent = model.send(&conversation, &options, &mut nothing, &cancel);
-    let reply: Result<Reply, ModelError> = tokio::time::timeout(PATIENCE, sent).await.ok()?;
+    let reply: Result<Reply, ModelError> = tokio::time::timeout(TIMEOUT, sent).await.ok()?;
     reply.ok().map(|reply| (reply, begun.elapsed()))
 }
 

@@ -24,7 +24,7 @@ const IN_PACKAGE: &[&str] = &[
 ];
 
 /// How long the server may take to start.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Start an engine on this machine, to try it out.
 ///
@@ -127,7 +127,7 @@ async fn ready(child: &mut Child, log: &Path) -> Result<Engine, CliError> {
         check(child, log)?;
         match Engine::connect("http://127.0.0.1:9070").await {
             Ok(engine) => return Ok(engine),
-            Err(error) if started.elapsed() > PATIENCE => return Err(error.into()),
+            Err(error) if started.elapsed() > TIMEOUT => return Err(error.into()),
             Err(_) => tokio::time::sleep(Duration::from_millis(200)).await,
         }
     }

@@ -55,9 +55,9 @@ pub(crate) async fn repeat(
             recorded_exit(&complete)
         }
     };
-    let mut face = show.open_ui(RunHeader::of(&settings), CancellationToken::new());
+    let mut ui = show.open_ui(RunHeader::of(&settings), CancellationToken::new());
     for event in &end {
-        face.show(event).and_then(|()| face.close()).map_err(|error| CliError::failed(error.to_string()))?;
+        ui.show(event).and_then(|()| ui.close()).map_err(|error| CliError::failed(error.to_string()))?;
     }
     Ok(exit)
 }

@@ -73,7 +73,7 @@ pub(crate) fn undo(args: &UndoArgs, process: &Process) -> Result<ExitStatus, Cli
         stdio::error("nothing was undone\n");
         return Ok(ExitStatus::Cancelled);
     }
-    let done = undoing.carry_out()?;
+    let done = undoing.apply()?;
     if !undoing.undo.uncertain.is_empty() {
         stdio::error(&format!(
             "copies of files that changed while a command ran are in {}\n",
@@ -126,8 +126,8 @@ impl PreparedUndo {
     }
 
     /// Applies all changes or none, and returns a summary.
-    pub(crate) fn carry_out(&self) -> Result<String, CliError> {
-        self.undo.carry_out(&self.workspace, &self.run, &self.copies).map_err(|problem| {
+    pub(crate) fn apply(&self) -> Result<String, CliError> {
+        self.undo.apply(&self.workspace, &self.run, &self.copies).map_err(|problem| {
             CliError::failed(format!("nothing was undone: {problem}"))
                 .help("fix the problem, then undo again")
         })?;

@@ -52,7 +52,7 @@ fn entry(call: &PlannedCall<'_>) -> DryRunEntry {
         call.arguments.iter().map(|argument| (argument.key.to_string(), argument.literal.clone())).collect();
     let prompt = call.atom.map(|atom| prompt_of(atom, &arguments));
     DryRunEntry {
-        at: call.place.to_string(),
+        at: call.location.to_string(),
         callee: call.callee.unwrap_or("(computed)").to_owned(),
         arguments,
         prompt,

@@ -187,7 +187,7 @@ impl Follower {
     }
 
     fn perform(&mut self, effect: Effect) -> Option<ResumeInput> {
-        let (at, callee) = (effect.place.to_string(), effect.kind.callee().to_owned());
+        let (at, callee) = (effect.location.to_string(), effect.kind.callee().to_owned());
         match effect.kind {
             EffectKind::Log { .. }
             | EffectKind::Wait { .. }

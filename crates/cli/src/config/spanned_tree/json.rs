@@ -6,7 +6,7 @@ use fusee::engine::text::Span;
 use super::{Entry, Leaf, Node};
 
 /// Maximum nesting depth.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// Parses JSON text into a tree, or returns the error and its position.
 pub(crate) fn parse(text: &str) -> Result<Node, (Span, String)> {
@@ -33,8 +33,8 @@ impl JsonReader<'_> {
     fn node(&mut self, depth: usize) -> Result<Node, (Span, String)> {
         self.space();
         let from = self.at;
-        if depth > DEEPEST {
-            return Err((Span::at(from), format!("more than {DEEPEST} levels deep")));
+        if depth > MAX_DEPTH {
+            return Err((Span::at(from), format!("more than {MAX_DEPTH} levels deep")));
         }
         let value = match self.peek() {
             Some(b'{') => self.table(depth)?,

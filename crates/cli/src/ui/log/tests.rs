@@ -8,10 +8,10 @@ use crate::ui::fixtures;
 #[test]
 fn every_event_has_its_time_and_all_its_fields() {
     let mut out = Vec::new();
-    let mut face = Log::new(&mut out, PhaseLogTarget::Inline);
+    let mut ui = Log::new(&mut out, PhaseLogTarget::Inline);
     for (_, event) in fixtures::scene() {
-        face.show(&event).unwrap();
+        ui.show(&event).unwrap();
     }
-    face.close().unwrap();
+    ui.close().unwrap();
     assert_snapshot!(String::from_utf8(out).unwrap());
 }

@@ -10,7 +10,7 @@ fn phases_go_to_their_own_stream_and_the_rest_to_the_face() {
     let (_, stamped) = fixtures::scene().into_iter().next().unwrap();
     let of = |event: Event| EventRecord { event, ..stamped.clone() };
     let mut out = Vec::new();
-    let mut face = PhaseUi::new(&mut out, Box::new(Log::new(io::sink(), PhaseLogTarget::Inline)));
+    let mut ui = PhaseUi::new(&mut out, Box::new(Log::new(io::sink(), PhaseLogTarget::Inline)));
     for event in [
         Event::PhaseState { phase: "context".into(), source: PhaseSource::PhaseControl, turn_index: 0 },
         Event::Log { message: "not a phase".into() },
@@ -23,9 +23,9 @@ fn phases_go_to_their_own_stream_and_the_rest_to_the_face() {
         },
         Event::PhaseProbeError { turn_index: 2, message: "no\u{1b}[31m answer".into() },
     ] {
-        face.show(&of(event)).unwrap();
+        ui.show(&of(event)).unwrap();
     }
-    drop(face);
+    drop(ui);
     let text = String::from_utf8(out).unwrap();
     insta::assert_snapshot!(text, @r"
     phase context

@@ -7,7 +7,7 @@ use crate::ui::{AnswerStyle, fixtures};
 
 fn shown(events: impl IntoIterator<Item = EventRecord>) -> (String, String) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let mut face = PlainUi::new(
+    let mut ui = PlainUi::new(
         &mut out,
         &mut err,
         RunHeader {
@@ -15,14 +15,14 @@ fn shown(events: impl IntoIterator<Item = EventRecord>) -> (String, String) {
             max_turns: 50,
             max_tokens: 100_000,
             brief: false,
-            answer: AnswerStyle::AsSaid,
+            answer: AnswerStyle::Verbatim,
             price: None,
         },
     );
     for event in events {
-        face.show(&event).unwrap();
+        ui.show(&event).unwrap();
     }
-    face.close().unwrap();
+    ui.close().unwrap();
     (String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
 }
 

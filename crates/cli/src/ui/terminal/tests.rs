@@ -14,7 +14,7 @@ const PLAN: RunHeader = RunHeader {
     max_turns: 50,
     max_tokens: 100_000,
     brief: false,
-    answer: AnswerStyle::AsSaid,
+    answer: AnswerStyle::Verbatim,
     price: None,
 };
 
@@ -174,14 +174,14 @@ fn rows_after(bytes: &str, columns: usize) -> Vec<String> {
 #[test]
 fn nothing_is_left_of_the_area_when_the_run_is_over() {
     let glass = Glass::default();
-    let looks = Appearance { colour: true, glyphs: &glyphs::UNICODE, answer_shows: true };
-    let mut face = TerminalUi::new(glass.clone(), PLAN, looks, CancellationToken::new(), || (60, 24));
+    let appearance = Appearance { colour: true, glyphs: &glyphs::UNICODE, answer_shows: true };
+    let mut ui = TerminalUi::new(glass.clone(), PLAN, appearance, CancellationToken::new(), || (60, 24));
     for (_, event) in fixtures::scene() {
-        face.show(&event).unwrap();
+        ui.show(&event).unwrap();
         // Drawn after every event, not only when a frame is due.
-        face.tick().unwrap();
+        ui.tick().unwrap();
     }
-    face.close().unwrap();
+    ui.close().unwrap();
     let bytes = String::from_utf8(glass.0.lock().clone()).unwrap();
     assert_snapshot!(rows_after(&bytes, 60).join("\n"));
 }
@@ -189,15 +189,15 @@ fn nothing_is_left_of_the_area_when_the_run_is_over() {
 #[test]
 fn frames_are_few_however_many_events_come() {
     let glass = Glass::default();
-    let looks = Appearance { colour: false, glyphs: &glyphs::UNICODE, answer_shows: true };
-    let mut face = TerminalUi::new(glass.clone(), PLAN, looks, CancellationToken::new(), || (60, 24));
+    let appearance = Appearance { colour: false, glyphs: &glyphs::UNICODE, answer_shows: true };
+    let mut ui = TerminalUi::new(glass.clone(), PLAN, appearance, CancellationToken::new(), || (60, 24));
     let begun = Instant::now();
     let (_, piece) = fixtures::scene()
         .into_iter()
         .find(|(_, event)| matches!(event.event, Event::MessageDelta { .. }))
         .unwrap();
     for _ in 0..2_000 {
-        face.show(&piece).unwrap();
+        ui.show(&piece).unwrap();
     }
     let frames = String::from_utf8(glass.0.lock().clone()).unwrap().matches("\u{1b}[?2026h").count();
     let most = begun.elapsed().as_millis() as usize / FRAME.as_millis() as usize + 1;

@@ -7,11 +7,11 @@ use crate::ui::fixtures;
 
 fn shown(full: bool) -> String {
     let mut out = Vec::new();
-    let mut face = Transcript::new(&mut out, full);
+    let mut ui = Transcript::new(&mut out, full);
     for (_, event) in fixtures::scene() {
-        face.show(&event).unwrap();
+        ui.show(&event).unwrap();
     }
-    face.close().unwrap();
+    ui.close().unwrap();
     // The first line has the local time.
     String::from_utf8(out).unwrap().split_once('\n').unwrap().1.to_owned()
 }

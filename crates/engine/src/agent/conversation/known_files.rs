@@ -70,7 +70,7 @@ impl KnownFiles {
     }
 
     /// Whether files are listed and none exceeds `bytes`.
-    pub(crate) fn are_at_most(&self, bytes: u64) -> bool {
+    pub(crate) fn all_smaller_than(&self, bytes: u64) -> bool {
         self.listed.as_ref().is_some_and(|files| files.iter().all(|file| file.bytes <= bytes))
     }
 
@@ -86,7 +86,7 @@ impl KnownFiles {
     }
 
     /// Whether `messages` contain a result with the full text of a file.
-    pub(crate) fn is_whole_in(&self, path: &str, messages: &[Message]) -> bool {
+    pub(crate) fn is_full_text_in(&self, path: &str, messages: &[Message]) -> bool {
         let Some((call, at)) = self.reads.whole(path) else { return false };
         messages
             .get(at)

@@ -49,7 +49,7 @@ impl SectionedPrompt {
     }
 
     /// Opens more sections, if the result can be rendered; otherwise unchanged.
-    pub(crate) fn opened_too(mut self, more: &BTreeSet<String>) -> Self {
+    pub(crate) fn with_opened(mut self, more: &BTreeSet<String>) -> Self {
         if more.is_subset(&self.opened) {
             return self;
         }
@@ -200,12 +200,12 @@ impl<'t> RenderedPrompt<'t> {
         self.fresh.push(expansion);
     }
 
-    /// Answers a call about sections; `None` if the call is about something else. `may_expand` says whether
+    /// Answers a call about sections; `None` if the call is about something else. `check_expansion` says whether
     /// sections may still be opened, and `room` is the number of bytes that still fit into the context.
     pub(crate) fn route(
         &self,
         call: &ToolCall,
-        may_expand: impl FnOnce() -> Result<(), String>,
+        check_expansion: impl FnOnce() -> Result<(), String>,
         room: impl FnOnce() -> usize,
     ) -> Option<CallRoute> {
         if let Some(section) = self.hides(&call.name) {
@@ -218,7 +218,7 @@ impl<'t> RenderedPrompt<'t> {
         let definition = definitions().iter().find(|definition| definition.name == call.name)?;
         Some(match arguments::parse(&call.arguments, definition) {
             Ok(arguments) => {
-                let (output, expansion) = self.answer(&call.name, arguments, may_expand(), room());
+                let (output, expansion) = self.answer(&call.name, arguments, check_expansion(), room());
                 CallRoute::Section { output, expansion }
             }
             Err(problem) => CallRoute::malformed(problem),
@@ -229,7 +229,7 @@ impl<'t> RenderedPrompt<'t> {
         &self,
         name: &str,
         arguments: Value,
-        may_expand: Result<(), String>,
+        check_expansion: Result<(), String>,
         room: usize,
     ) -> (ToolOutput, Option<Expansion>) {
         #[derive(Deserialize)]
@@ -249,7 +249,7 @@ impl<'t> RenderedPrompt<'t> {
             let read = self.read(&asked.section_key);
             return (read.unwrap_or_else(|problem| ToolOutput::error(problem.to_string())), None);
         }
-        if let Err(message) = may_expand {
+        if let Err(message) = check_expansion {
             return (ToolOutput::error(message), None);
         }
         match self.open(&asked.section_keys, &asked.reason, room) {

@@ -8,7 +8,7 @@ use fusee_tools::Workspace;
 use fusee_tools::test_command::test_commands;
 use serde::{Deserialize, Serialize};
 
-use super::branched::is_read_only_command;
+use super::branched::read_only_verb;
 use super::location::Located;
 use super::preload::{self, Subjects};
 use super::request_files::RequestFiles;
@@ -165,7 +165,7 @@ fn choose(flow: &FlowSettings, run: RunTraits<'_>, workspace: &Workspace) -> Flo
 /// Whether a request asks for a change rather than for an answer.
 pub(crate) fn asks_for_change(request: &str) -> bool {
     let is_question = request.trim().ends_with('?') || begins_with(request, QUESTION);
-    !is_question && !begins_with(request, OTHER) && is_read_only_command(request).is_none()
+    !is_question && !begins_with(request, OTHER) && read_only_verb(request).is_none()
 }
 
 /// Whether a request asks for new or other tests, so that an answer may change them: a verb of making, then tests.

@@ -34,7 +34,7 @@ pub(crate) async fn work(
     tasks.sort_by_key(|task| task.priority.unwrap_or(i64::MAX));
     let count = tasks.len();
     let skipping =
-        |task: &PlannedTask| flow.skip_readonly.then(|| is_read_only_command(&task.description)).flatten();
+        |task: &PlannedTask| flow.skip_readonly.then(|| read_only_verb(&task.description)).flatten();
     // The last task that is worked on answers for all. If the answer must have a form, somebody has to give it.
     let working = tasks.iter().rposition(|task| skipping(task).is_none());
     let last = working.or_else(|| main.check.as_ref().and(count.checked_sub(1)));
@@ -159,7 +159,7 @@ fn answered(flow: &FlowSettings, planned: StageSpec, preparation: Preparation) -
 }
 
 /// The verb that marks a task as read-only, if it is.
-pub(crate) fn is_read_only_command(description: &str) -> Option<&'static str> {
+pub(crate) fn read_only_verb(description: &str) -> Option<&'static str> {
     let words: Vec<String> = description
         .split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty())

@@ -216,7 +216,7 @@ impl<'a> StageRunner<'a> {
             task.sectioned_prompt = main
                 .sectioned_prompt
                 .clone()
-                .map(|sectioned_prompt| sectioned_prompt.opened_too(&self.opened));
+                .map(|sectioned_prompt| sectioned_prompt.with_opened(&self.opened));
             task.spawn = main.spawn.clone();
         }
         if part.answers {

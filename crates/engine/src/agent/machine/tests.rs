@@ -353,11 +353,11 @@ fn an_aborted_call_pauses_the_task_unless_its_time_is_up() {
 fn sections_open_ten_times_in_a_task() {
     let mut turns = turns(|_| {});
     for _ in 0..10 {
-        assert_eq!(turns.may_expand(), Ok(()));
+        assert_eq!(turns.check_expansion(), Ok(()));
         turns.expanded();
     }
     let refusal = "This task has opened sections 10 times, which is the most. Go on with what you see.";
-    assert_eq!(turns.may_expand(), Err(refusal.to_owned()));
+    assert_eq!(turns.check_expansion(), Err(refusal.to_owned()));
 }
 
 #[test]

@@ -71,7 +71,7 @@ impl OpenCalls<'_> {
         };
         // Short files are read in full, and a model that cannot choose lines does not read the same file line
         // by line.
-        let bare = name == "read_file" && self.files.are_at_most(SHORT_BYTES);
+        let bare = name == "read_file" && self.files.all_smaller_than(SHORT_BYTES);
         Some(AllowedTool { bare, name, paths })
     }
 
@@ -84,7 +84,7 @@ impl OpenCalls<'_> {
         let all = files.iter().map(|file| file.path.as_str()).chain(made);
         let left: Vec<String> = match tool {
             "read_file" | "read_files" => {
-                all.filter(|path| !self.has_before_it(path)).map(str::to_owned).collect()
+                all.filter(|path| !self.has_current_text(path)).map(str::to_owned).collect()
             }
             "edit_file" | "apply_patch" if self.writes_whole() => return AllowedPaths::None,
             "edit_file" | "write_file" => match self.task.rules.protected.as_deref() {
@@ -103,7 +103,7 @@ impl OpenCalls<'_> {
     fn writes_whole(&self) -> bool {
         let session = &self.task.session;
         session.model.dialect().traits.edit_format == EditFormat::Whole
-            && self.files.are_at_most(WHOLE_BYTES)
+            && self.files.all_smaller_than(WHOLE_BYTES)
             && session.toolbox.find("write_file").is_some()
             && self.flow.open(session, "write_file").is_ok()
             && self.paths_of("write_file") != AllowedPaths::None
@@ -121,8 +121,8 @@ impl OpenCalls<'_> {
     }
 
     /// Whether the next request contains the full current text of a file.
-    fn has_before_it(&self, path: &str) -> bool {
+    fn has_current_text(&self, path: &str) -> bool {
         let messages = self.conversation.history.request().messages();
-        self.flow.facts.contents().contains_key(path) && self.files.is_whole_in(path, messages)
+        self.flow.facts.contents().contains_key(path) && self.files.is_full_text_in(path, messages)
     }
 }

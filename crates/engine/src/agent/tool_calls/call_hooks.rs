@@ -72,7 +72,7 @@ pub(crate) async fn admit(
     };
     let (call_id, name) = (call_id.to_owned(), name.to_owned());
     let question = ApprovalQuestion { call_id, name, arguments: arguments.clone(), reason };
-    let (refusal, lasting) = executor.ask_for_longer(question).await?;
+    let (refusal, lasting) = executor.ask_with_rules(question).await?;
     Ok(match refusal {
         Some(refusal) => Admission::Refused(refusal),
         None => Admission::Run { arguments, context: before.context, lasting },

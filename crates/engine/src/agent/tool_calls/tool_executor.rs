@@ -82,11 +82,11 @@ impl ToolExecutor<'_> {
     /// Asks for approval of a call; the answer is a step of its own. Returns the call's result if it was
     /// refused.
     pub(crate) async fn ask(&self, question: ApprovalQuestion) -> Result<Option<CallRecord>, RunAborted> {
-        self.ask_for_longer(question).await.map(|(refusal, _)| refusal)
+        self.ask_with_rules(question).await.map(|(refusal, _)| refusal)
     }
 
     /// Like [`Self::ask`], and also returns the rules that a lasting approval adds.
-    pub(crate) async fn ask_for_longer(
+    pub(crate) async fn ask_with_rules(
         &self,
         question: ApprovalQuestion,
     ) -> Result<(Option<CallRecord>, Vec<ApprovalRule>), RunAborted> {
@@ -184,8 +184,8 @@ impl ToolExecutor<'_> {
         arguments: Value,
     ) -> Result<(CallRecord, StepMeta), RunAborted> {
         match tool.repeat() {
-            RetrySafety::Harmless => self.harmless(call_id, tool, arguments).await,
-            RetrySafety::Settled | RetrySafety::Never => self.effectful(call_id, tool, arguments).await,
+            RetrySafety::Idempotent => self.harmless(call_id, tool, arguments).await,
+            RetrySafety::Verifiable | RetrySafety::Never => self.effectful(call_id, tool, arguments).await,
         }
     }
 

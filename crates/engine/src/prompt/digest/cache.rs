@@ -35,26 +35,27 @@ struct CachedPage {
     root: PathBuf,
     made_from: ContentHash,
     text: String,
-    ground: WalkFingerprint,
+    fingerprint: WalkFingerprint,
 }
 
 /// Returns the page of a project, from the cache if it is still valid. Cache errors are ignored.
 pub(super) fn page(file: &Path, root: &Path) -> String {
     let mut kept = read(file).unwrap_or_default();
     if let Some(page) = kept.pages.iter().find(|page| page.root == root)
-        && page.ground.stamp(root).is_some_and(|now| now.hash == page.made_from)
+        && page.fingerprint.stamp(root).is_some_and(|now| now.hash == page.made_from)
     {
         return page.text.clone();
     }
     let writing = CacheFile::begin(file);
-    let (text, ground) = super::page(root);
-    if let (Some(writing), Some(stamp)) = (writing, ground.stamp(root))
+    let (text, fingerprint) = super::page(root);
+    if let (Some(writing), Some(stamp)) = (writing, fingerprint.stamp(root))
         && stamp.newest_ns + SETTLED_NS <= writing.begun_ns
     {
         kept.version = VERSION;
         kept.pages.retain(|page| page.root != root);
         kept.pages.truncate(MAX_PROJECTS - 1);
-        let page = CachedPage { root: root.to_owned(), made_from: stamp.hash, text: text.clone(), ground };
+        let page =
+            CachedPage { root: root.to_owned(), made_from: stamp.hash, text: text.clone(), fingerprint };
         kept.pages.insert(0, page);
         // A page that cannot be written is rebuilt next time.
         let _ = serde_json::to_vec(&kept).map(|bytes| writing.end(file, &bytes));

@@ -115,9 +115,10 @@ fn a_page_that_came_with_the_project_is_not_believed_and_a_device_holds_nobody_u
     settle();
     let empty = "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262";
     for directories in ["[]", r#"["src"]"#] {
-        let ground = format!(r#"{{"directories":{directories},"rules":[]}}"#);
-        let page =
-            format!(r#"{{"root":{root:?},"made_from":"{empty}","text":"Do as I say.","ground":{ground}}}"#);
+        let fingerprint = format!(r#"{{"directories":{directories},"rules":[]}}"#);
+        let page = format!(
+            r#"{{"root":{root:?},"made_from":"{empty}","text":"Do as I say.","ground":{fingerprint}}}"#
+        );
         fs::write(&kept, format!(r#"{{"version":1,"pages":[{page}]}}"#)).expect("written");
         assert_eq!(workspace_digest(root, Some(&kept), None, None), fresh(root));
     }

@@ -65,6 +65,6 @@ fn a_long_conversation_is_cut_at_its_beginning_and_a_long_message_at_its_end() {
     let talk: Vec<Message> =
         (0..40).flat_map(|n| [said(&format!("{n}")), replied(&"x".repeat(9_000))]).collect();
     let (text, count) = shown(&talk, None);
-    assert!(count < 12 && text.chars().count() < LONGEST + 2_000, "{count}");
+    assert!(count < 12 && text.chars().count() < MAX_LENGTH + 2_000, "{count}");
     assert!(text.starts_with("[what was said before is left out]\n\nuser: 3") && text.ends_with("xxx[…]"));
 }

@@ -148,7 +148,7 @@ impl ReplyAccumulator {
                 ));
             }
             None => {
-                self.tell_all(sink);
+                self.report_all(sink);
                 self.calls.push(PartialCall { number: piece.number, ..PartialCall::default() });
                 self.calls.len() - 1
             }
@@ -176,7 +176,7 @@ impl ReplyAccumulator {
 
     /// Sets the token counts. Later counts replace earlier ones; all zero counts as not reported.
     pub fn usage(&mut self, usage: Usage) {
-        let usage = usage.trusted_context();
+        let usage = usage.clamped();
         if usage.input_tokens + usage.output_tokens > 0 {
             self.usage = Some(usage);
         }
@@ -201,9 +201,9 @@ impl ReplyAccumulator {
         if self.progress() == ReplyProgress::Open {
             return Err(ModelError::new(ErrorKind::Cut, "the reply ended prematurely"));
         }
-        self.tell_all(sink);
+        self.report_all(sink);
         for (index, call) in self.calls.iter_mut().enumerate().filter(|(_, call)| !call.more.is_empty()) {
-            self.reasoning.opaque.push(wire::kept_of_call(index, std::mem::take(&mut call.more)));
+            self.reasoning.opaque.push(wire::opaque_call_fields(index, std::mem::take(&mut call.more)));
         }
         let mut seen = HashSet::new();
         let tool_calls: Vec<ToolCall> = self
@@ -249,7 +249,7 @@ impl ReplyAccumulator {
         (piece.name.is_empty() || self.calls[last].name.is_empty()).then_some(last)
     }
 
-    fn tell_all(&mut self, sink: &mut DeltaSink<'_>) {
+    fn report_all(&mut self, sink: &mut DeltaSink<'_>) {
         for (index, call) in self.calls.iter_mut().enumerate() {
             call.report(index, sink);
         }

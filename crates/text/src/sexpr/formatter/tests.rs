@@ -117,7 +117,7 @@ fn a_long_head_breaks_before_its_first_argument() {
 fn deep_nesting_is_written_in_bounded_space() {
     let text = format!("{}x{}", "(a ".repeat(100_000), ")".repeat(100_000));
     let laid_out = format(&text);
-    assert!(laid_out.len() < text.len() + 100_000 * (DEEPEST + 2));
+    assert!(laid_out.len() < text.len() + 100_000 * (MAX_INDENT + 2));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::{Reader, is_legal};
 use crate::Span;
 
 /// Maximum length of a reference in bytes, including `&` and `;`.
-const LONGEST: usize = 12;
+const MAX_LENGTH: usize = 12;
 
 impl Reader<'_> {
     /// The text from `start` to `end` with references resolved and line endings normalized to `\n`. Invalid
@@ -47,7 +47,7 @@ impl Reader<'_> {
 /// The character denoted by the reference at the start of `text` and the reference's length, or a message and
 /// the length to mark.
 fn reference(text: &str) -> Result<(char, usize), (String, usize)> {
-    let length = text.bytes().take(LONGEST).position(|byte| byte == b';').map(|at| at + 1);
+    let length = text.bytes().take(MAX_LENGTH).position(|byte| byte == b';').map(|at| at + 1);
     let Some(length) = length else { return Err(("`&` does not start a reference".to_owned(), 1)) };
     let Some(name) = text.get(1..length - 1) else {
         return Err(("`&` does not start a reference".to_owned(), 1));

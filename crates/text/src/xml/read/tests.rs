@@ -96,8 +96,8 @@ fn characters_that_xml_has_not_are_reported() {
 fn depth_and_number_are_bounded() {
     let deep = "<a>".repeat(100_000);
     let (document, problems) = read(&Source::new("t.xml", deep));
-    assert_eq!(document.len(), DEEPEST);
-    assert_eq!(problems.len(), DEEPEST + 1);
+    assert_eq!(document.len(), MAX_DEPTH);
+    assert_eq!(problems.len(), MAX_DEPTH + 1);
     let wide = format!("<a>{}</a>", "<b/>".repeat(100_000));
     let (document, problems) = read(&Source::new("t.xml", wide));
     assert_eq!((document.len(), problems.len()), (MAX_ELEMENTS, 1));

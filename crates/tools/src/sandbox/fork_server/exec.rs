@@ -95,19 +95,19 @@ fn prepare(spec: &CommandSpec<'_>, descriptors: &Descriptors) -> Result<(), Exit
 
 /// Applies what confines a command in addition to what confines its supervisor. From here on this process can do no more than the command.
 fn hold(spec: &CommandSpec<'_>, descriptors: &Descriptors) -> Result<(), ExitReport> {
-    let fencing = match &spec.hold {
+    let confinement = match &spec.hold {
         DecodedConfinement::Unsandboxed => return Ok(()),
         DecodedConfinement::Namespaces(_) => {
             // PID 1 has kept one, which the command must not have.
             return namespaces::drop_capabilities()
                 .map_err(|error| ExitReport::not_confined(&SetupStep::Privileges.failed()(error)));
         }
-        DecodedConfinement::Landlock(fencing) => fencing,
+        DecodedConfinement::Landlock(confinement) => confinement,
     };
     let missing = || SetupStep::Fence.failed()(io::ErrorKind::NotFound.into());
     let ruleset = descriptors.ruleset.as_ref().ok_or_else(missing);
     ruleset
-        .and_then(|ruleset| sandbox::hold(fencing, ruleset.as_fd()))
+        .and_then(|ruleset| sandbox::hold(confinement, ruleset.as_fd()))
         .map_err(|fault| ExitReport::not_confined(&fault))
 }
 

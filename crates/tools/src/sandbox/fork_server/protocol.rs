@@ -79,9 +79,9 @@ pub(crate) enum SpecError {
 }
 
 const RUN: u8 = 0;
-const RUN_IN_ROOM: u8 = 1;
-const MAKE_ROOM: u8 = 2;
-const RUN_FENCED: u8 = 3;
+const RUN_IN_NAMESPACES: u8 = 1;
+const CREATE_NAMESPACES: u8 = 2;
+const RUN_WITH_LANDLOCK: u8 = 3;
 const BOUND: u8 = 4;
 
 const MADE: [CreatedPathAction; 5] = [
@@ -100,8 +100,8 @@ pub(crate) fn encode<'v>(
 ) -> Result<Vec<u8>, SpecError> {
     let mark = match way {
         EncodedConfinement::Unsandboxed => RUN,
-        EncodedConfinement::Namespaces(_) => RUN_IN_ROOM,
-        EncodedConfinement::Landlock { .. } => RUN_FENCED,
+        EncodedConfinement::Namespaces(_) => RUN_IN_NAMESPACES,
+        EncodedConfinement::Landlock { .. } => RUN_WITH_LANDLOCK,
     };
     let mut message = vec![mark];
     message.extend(allowance.encode());
@@ -169,8 +169,8 @@ fn push_paths(message: &mut Vec<u8>, paths: &[(&Path, CreatedPathAction)]) -> Re
 }
 
 /// Encodes a request for a namespace sandbox.
-pub(crate) fn encode_room(policy: &Policy) -> Result<Vec<u8>, SpecError> {
-    let mut message = vec![MAKE_ROOM];
+pub(crate) fn encode_create_namespaces(policy: &Policy) -> Result<Vec<u8>, SpecError> {
+    let mut message = vec![CREATE_NAMESPACES];
     serde_json::to_writer(&mut message, policy).map_err(|_| SpecError::NotText)?;
     if message.len() > MAX_MESSAGE { Err(SpecError::TooLong) } else { Ok(message) }
 }
@@ -183,7 +183,7 @@ pub(crate) fn encode_bounds(bounds: CgroupLimits) -> Vec<u8> {
 
 pub(crate) fn decode(message: &[u8]) -> Option<DecodedRequest<'_>> {
     let (mark, rest) = message.split_first()?;
-    if *mark == MAKE_ROOM {
+    if *mark == CREATE_NAMESPACES {
         return serde_json::from_slice(rest).ok().map(DecodedRequest::CreateNamespaces);
     }
     if *mark == BOUND {
@@ -195,7 +195,7 @@ pub(crate) fn decode(message: &[u8]) -> Option<DecodedRequest<'_>> {
     let (allowance, rest) = rest.split_first_chunk::<{ ResourceLimits::LENGTH }>()?;
     let (hold, words) = match *mark {
         RUN => (DecodedConfinement::Unsandboxed, strings(rest)?),
-        RUN_IN_ROOM => {
+        RUN_IN_NAMESPACES => {
             let (marks, rest) = ConfinementHeader::read(rest)?;
             let mut words = strings(rest)?;
             let directory = *words.first()?;
@@ -215,7 +215,7 @@ pub(crate) fn decode(message: &[u8]) -> Option<DecodedRequest<'_>> {
                 words,
             )
         }
-        RUN_FENCED => {
+        RUN_WITH_LANDLOCK => {
             let (marks, rest) = ConfinementHeader::read(rest)?;
             let mut words = strings(rest)?;
             let guarded = marks.paths(&mut words)?;

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
 /// Time limit of a sweep, for processes that cannot be killed (another user's, or stuck in the kernel).
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Result of a sweep: how many processes were killed and how many could not be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(crate) fn end_children(
     mut reaped: impl FnMut(Pid, WaitStatus),
 ) -> ReapResult {
     let mut swept = ReapResult::default();
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     let own_group = rustix::process::getpgid(None).ok();
     loop {
         let any = reap(|pid, status| {

@@ -64,11 +64,11 @@ pub(crate) fn supervise(
             run_command(spec, descriptors, watch, &unguarded, started, ProtectionReport::default, freed)
         }
         DecodedConfinement::Namespaces(entrance) => {
-            supervise_in_room(spec, entrance, descriptors, watch, started);
+            supervise_in_namespaces(spec, entrance, descriptors, watch, started);
             // This process is now in the sandbox's namespaces and cannot leave them.
             SupervisorState::No
         }
-        DecodedConfinement::Landlock(fencing) => match SettingsBackup::of(&fencing.guarded) {
+        DecodedConfinement::Landlock(confinement) => match SettingsBackup::of(&confinement.guarded) {
             Ok(kept) => run_command(spec, descriptors, watch, &unguarded, started, || kept.restore(), freed),
             Err(error) => {
                 let fault = SetupStep::Keep.failed()(error);
@@ -80,7 +80,7 @@ pub(crate) fn supervise(
 }
 
 /// Like [`supervise`], in a namespace sandbox: PID 1 of the command's PID namespace does the rest.
-fn supervise_in_room(
+fn supervise_in_namespaces(
     spec: &CommandSpec<'_>,
     entrance: &JoinRequest<'_>,
     descriptors: Descriptors,

@@ -23,17 +23,20 @@ pub(crate) struct LandlockConfinement<'m> {
 }
 
 /// Confines this process with privileges dropped, Landlock and seccomp. This cannot be undone.
-pub(crate) fn hold(fencing: &LandlockConfinement<'_>, ruleset: BorrowedFd<'_>) -> Result<(), SandboxError> {
-    give_up_privileges(fencing.owner).map_err(SetupStep::Privileges.failed())?;
+pub(crate) fn hold(
+    confinement: &LandlockConfinement<'_>,
+    ruleset: BorrowedFd<'_>,
+) -> Result<(), SandboxError> {
+    drop_privileges(confinement.owner).map_err(SetupStep::Privileges.failed())?;
     landlock::restrict(ruleset).map_err(SetupStep::Fence.failed())?;
-    let sockets = match fencing.network {
+    let sockets = match confinement.network {
         Network::Own | Network::Hosts => AllowedSockets::Pairs,
         Network::Machine => AllowedSockets::PairsAndNetwork,
     };
     namespaces::filter_calls(&seccomp::filter(sockets)).map_err(SetupStep::Filter.failed())
 }
 
-fn give_up_privileges(owner: Option<Owner>) -> io::Result<()> {
+fn drop_privileges(owner: Option<Owner>) -> io::Result<()> {
     // Dropping from the bounding set needs CAP_SETPCAP; without it, what follows is enough.
     match namespaces::bound_capabilities() {
         Err(error) if error.raw_os_error() != Some(libc::EPERM) => return Err(error),

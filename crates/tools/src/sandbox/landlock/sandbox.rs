@@ -22,7 +22,7 @@ use crate::sandbox::policy::{CreatedPathAction, Policy};
 use crate::sandbox::protected_paths::repository_watch::RepositoryWatch;
 
 pub(crate) use crate::sandbox::landlock::restrict::{LandlockConfinement, hold};
-pub(crate) use crate::sandbox::landlock::second_layer::around_room;
+pub(crate) use crate::sandbox::landlock::second_layer::namespace_ruleset;
 pub(crate) use crate::sandbox::landlock::settings_backup::SettingsBackup;
 
 /// Candidate parents of a run's private directories; the first writable one is used.

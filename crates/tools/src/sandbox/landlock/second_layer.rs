@@ -18,7 +18,7 @@ const OWN: [(&str, PathGrant); 3] =
 
 /// The ruleset for commands in a namespace sandbox; `None` if the kernel has no usable Landlock. Must be
 /// called inside the sandbox, because paths are resolved there.
-pub(crate) fn around_room(policy: &Policy) -> io::Result<Option<OwnedFd>> {
+pub(crate) fn namespace_ruleset(policy: &Policy) -> io::Result<Option<OwnedFd>> {
     let Ok(version) = usable_version() else { return Ok(None) };
     let scope = match policy.network {
         // The namespaces already confine signals and abstract sockets.

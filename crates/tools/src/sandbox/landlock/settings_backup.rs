@@ -23,7 +23,7 @@ const MAX_ENTRIES: usize = 4096;
 /// Files that git reads settings from, anywhere in a repository.
 const SETTINGS: [&str; 4] = ["config", "config.worktree", "commondir", "gitdir"];
 /// Directories of a repository that hold many files but neither settings nor hooks.
-const PASSED_BY: [&str; 6] = ["objects", "refs", "logs", "lfs", "info", "rebase-merge"];
+const SKIPPED_DIRS: [&str; 6] = ["objects", "refs", "logs", "lfs", "info", "rebase-merge"];
 const HOOKS: &str = "hooks";
 
 /// The protected paths as they were before a command.
@@ -85,7 +85,7 @@ impl SettingsBackup {
             self.hooks.push(path.to_owned());
         }
         for (name, kind) in directory.names()? {
-            if PASSED_BY.iter().any(|passed| name == *passed) {
+            if SKIPPED_DIRS.iter().any(|passed| name == *passed) {
                 continue;
             }
             self.entries += 1;

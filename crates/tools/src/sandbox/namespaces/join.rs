@@ -59,7 +59,7 @@ pub(crate) fn join(descriptors: &Descriptors, entrance: &JoinRequest<'_>) -> Res
             enter(network.as_fd(), LinkNameSpaceType::Network)?;
         }
         enter(handles.mounts.as_fd(), LinkNameSpaceType::Mount)?;
-        namespaces::unshare(NewNamespaces::OF_A_COMMAND)
+        namespaces::unshare(NewNamespaces::PER_COMMAND)
     };
     attempt().map_err(SetupStep::Join.failed())
 }
@@ -89,7 +89,7 @@ pub(crate) fn settle<'m>(
             return Err(fault);
         }
     }
-    give_up_privileges(entrance.owner).map_err(SetupStep::Privileges.failed())?;
+    drop_privileges(entrance.owner).map_err(SetupStep::Privileges.failed())?;
     if entrance.layers == ConfinementLayers::Both {
         let missing = || SetupStep::Fence.failed()(io::ErrorKind::NotFound.into());
         let ruleset = handles.and_then(|handles| handles.ruleset.as_ref()).ok_or_else(missing)?;
@@ -115,7 +115,7 @@ fn show_processes() -> io::Result<()> {
 
 /// Drops all privileges except one capability that is not in effect. It does nothing for this process, but the
 /// kernel then refuses scheduling calls on it by processes without it, and so by the command.
-fn give_up_privileges(owner: Option<Owner>) -> io::Result<()> {
+fn drop_privileges(owner: Option<Owner>) -> io::Result<()> {
     namespaces::bound_capabilities()?;
     // Otherwise a change of the user id would drop it.
     rustix::thread::set_keep_capabilities(true)?;

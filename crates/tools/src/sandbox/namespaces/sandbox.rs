@@ -167,7 +167,7 @@ async fn ask_for(
         let words = format!("the policy has more than {} protected paths", protocol::MAX_GUARDED);
         return Err(CommandFailure::NotConfined(words));
     }
-    let message = protocol::encode_room(policy)
+    let message = protocol::encode_create_namespaces(policy)
         .map_err(|error| CommandFailure::NotConfined(format!("the policy cannot be encoded: {error}")))?;
     let (answer, descriptors) = fork_server.ask(&message).await?;
     let (built, listener) = read_answer(policy, &answer, descriptors)?;
@@ -227,7 +227,7 @@ pub(crate) fn make(policy: &Policy, received: Vec<OwnedFd>) {
     let attempt = || -> Result<(BuiltSandbox, Option<OwnedFd>), SandboxError> {
         let (descriptors, users, listener) = namespaces::leave(policy.network)?;
         let absent = rootfs::build(policy)?;
-        let ruleset = sandbox::around_room(policy).map_err(SetupStep::Fence.failed())?;
+        let ruleset = sandbox::namespace_ruleset(policy).map_err(SetupStep::Fence.failed())?;
         let descriptors = NamespaceHandles { ruleset, ..descriptors };
         Ok((BuiltSandbox { descriptors, users, absent, proxy: None }, listener))
     };

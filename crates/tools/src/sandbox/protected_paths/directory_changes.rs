@@ -21,7 +21,7 @@ const MAX_WATCHED: usize = 16_384;
 const SHARE: usize = 4;
 
 /// Names that decide whether git takes a directory for a repository.
-pub(super) const TELLING_NAMES: [&str; 5] = ["HEAD", "objects", "refs", "commondir", ".git"];
+pub(super) const REPOSITORY_MARKERS: [&str; 5] = ["HEAD", "objects", "refs", "commondir", ".git"];
 
 /// Changed directories, each with the directories that are new in it.
 pub(super) type ChangedDirectories = BTreeMap<PathBuf, BTreeSet<OsString>>;
@@ -87,7 +87,7 @@ impl DirectoryChanges {
             } else if let (Some(path), Some(name)) = (self.paths.get(&event.wd()), event.file_name()) {
                 let name = OsStr::from_bytes(name.to_bytes());
                 let is_directory = what.contains(ReadFlags::ISDIR);
-                if !is_directory && !TELLING_NAMES.iter().any(|telling| name == *telling) {
+                if !is_directory && !REPOSITORY_MARKERS.iter().any(|telling| name == *telling) {
                     continue;
                 }
                 let new = changed.entry(path.clone()).or_default();

@@ -201,13 +201,13 @@ fn open_directory(path: &Path) -> Result<OwnedFd, Errno> {
     match rustix::fs::openat2(rustix::fs::CWD, path, DIRECTORY, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
         // Old kernels do not have the call, and our own filter and some containers refuse it; the walk also
         // makes inaccessible directories accessible, and tries again what a concurrent rename disturbed.
-        Err(Errno::NOSYS | Errno::PERM | Errno::ACCESS | Errno::AGAIN) => open_by_hand(path),
+        Err(Errno::NOSYS | Errno::PERM | Errno::ACCESS | Errno::AGAIN) => open_componentwise(path),
         result => result,
     }
 }
 
 /// Resolves one component after the other.
-fn open_by_hand(path: &Path) -> Result<OwnedFd, Errno> {
+fn open_componentwise(path: &Path) -> Result<OwnedFd, Errno> {
     let mut directory = rustix::fs::open("/", DIRECTORY, Mode::empty())?;
     let mut so_far = Path::new("/").to_owned();
     for component in path.components() {

@@ -2,7 +2,7 @@
 //! file.
 
 /// Settings that a repository created by a command may contain: none of them names a program or a file.
-const TAME: [(&str, &[&str]); 6] = [
+const SAFE_SETTINGS: [(&str, &[&str]); 6] = [
     (
         "core",
         &[
@@ -40,7 +40,7 @@ pub fn has_only_safe_settings(text: &[u8]) -> bool {
             };
             let name =
                 header.split(|byte| byte.is_ascii_whitespace() || *byte == b'.').next().unwrap_or_default();
-            section = TAME
+            section = SAFE_SETTINGS
                 .iter()
                 .find(|(tame, _)| tame.as_bytes().eq_ignore_ascii_case(name))
                 .map(|(_, names)| *names);

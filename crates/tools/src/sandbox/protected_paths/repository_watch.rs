@@ -40,7 +40,7 @@ const FEW: usize = 64;
 const FRESH_NS: i128 = 20_000_000;
 
 /// Directories of a repository that hold many files and no other repository.
-const PASSED_BY: [&str; 5] = ["objects", "refs", "logs", "lfs", "info"];
+const SKIPPED_DIRS: [&str; 5] = ["objects", "refs", "logs", "lfs", "info"];
 
 /// Watches for repositories in a workspace.
 #[derive(Debug)]
@@ -341,7 +341,7 @@ fn list(directory: BorrowedFd<'_>, is_root: bool) -> io::Result<Directory> {
     }
     listed.is_repository = head && (common || (objects && refs));
     if listed.is_repository {
-        listed.inner.retain(|name| !PASSED_BY.iter().any(|passed| name == *passed));
+        listed.inner.retain(|name| !SKIPPED_DIRS.iter().any(|passed| name == *passed));
     }
     Ok(listed)
 }

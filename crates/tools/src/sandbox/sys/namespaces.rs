@@ -20,7 +20,7 @@ impl NewNamespaces {
     /// System V IPC and POSIX message queues.
     pub(crate) const MESSAGES: Self = Self(libc::CLONE_NEWIPC);
     /// The namespaces that each command has of its own: PIDs, mounts (for its `/proc`) and the host name.
-    pub(crate) const OF_A_COMMAND: Self = Self(libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWUTS);
+    pub(crate) const PER_COMMAND: Self = Self(libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWUTS);
 }
 
 /// Moves this process to new namespaces.

@@ -191,12 +191,12 @@ pub(crate) fn close_number(number: c_int) {
 }
 
 /// Signals that would end the fork server or a supervisor too early. They end when their socket is closed.
-const DEAF_TO: [c_int; 6] =
+const IGNORED_SIGNALS: [c_int; 6] =
     [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE, libc::SIGTSTP];
 
 /// Ignores the signals that terminals and service managers send, and returns a signalfd for SIGCHLD.
 pub(crate) fn watch_children() -> io::Result<OwnedFd> {
-    for signal in DEAF_TO {
+    for signal in IGNORED_SIGNALS {
         set_disposition(signal, libc::SIG_IGN);
     }
     set_disposition(libc::SIGCHLD, libc::SIG_DFL);
@@ -237,14 +237,14 @@ pub(crate) fn ignore_sigxfsz() {
 }
 
 /// Resets every signal to its default action, whatever this process was started with. Called once in the fork
-/// server, so that only the signals in `DEAF_TO` have to be reset for a command.
+/// server, so that only the signals in `IGNORED_SIGNALS` have to be reset for a command.
 pub(crate) fn reset_signals() {
     (1..=64).for_each(set_default);
 }
 
 /// Restores the signal state that a program expects at its start.
 pub(crate) fn restore_signals() {
-    DEAF_TO.into_iter().for_each(set_default);
+    IGNORED_SIGNALS.into_iter().for_each(set_default);
     let set = signal_set(None);
     // SAFETY: the set is initialised, and a null old set is allowed.
     unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut()) };

@@ -19,7 +19,7 @@ pub(super) fn read(raw: &str) -> Result<Value, String> {
     let value = reader.value(0)?;
     reader.space();
     if reader.at < text.len() {
-        return Err(reader.missing_reason("unexpected text after the end"));
+        return Err(reader.error_at("unexpected text after the end"));
     }
     Ok(value)
 }
@@ -43,11 +43,11 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn value(&mut self, depth: usize) -> Result<Value, String> {
         if depth > DEPTH {
-            return Err(self.missing_reason("nested too deeply"));
+            return Err(self.error_at("nested too deeply"));
         }
         self.space();
         match self.peek() {
-            None => Err(self.missing_reason("it ends where a value should stand")),
+            None => Err(self.error_at("it ends where a value should stand")),
             Some('{') => self.object(depth),
             Some('[') => self.array(depth),
             Some(quote @ ('"' | '\'')) => self.string(quote).map(Value::String),
@@ -66,17 +66,17 @@ impl Reader<'_> {
                     return Ok(Value::Object(object));
                 }
                 Some(quote @ ('"' | '\'')) => self.string(quote)?,
-                None => return Err(self.missing_reason("it ends inside an object")),
-                Some(_) => return Err(self.missing_reason("a parameter name must stand in double quotes")),
+                None => return Err(self.error_at("it ends inside an object")),
+                Some(_) => return Err(self.error_at("a parameter name must stand in double quotes")),
             };
             self.space();
             if self.peek() != Some(':') {
-                return Err(self.missing_reason("a `:` is missing after the parameter name"));
+                return Err(self.error_at("a `:` is missing after the parameter name"));
             }
             self.at += 1;
             let value = self.value(depth + 1)?;
             if object.insert(key, value).is_some() {
-                return Err(self.missing_reason("a parameter is given twice"));
+                return Err(self.error_at("a parameter is given twice"));
             }
             self.separator('}')?;
         }
@@ -106,8 +106,8 @@ impl Reader<'_> {
                 Ok(())
             }
             Some(next) if next == close => Ok(()),
-            None => Err(self.missing_reason(&format!("it ends before the closing `{close}`"))),
-            Some(_) => Err(self.missing_reason(&format!("a `,` or `{close}` is missing"))),
+            None => Err(self.error_at(&format!("it ends before the closing `{close}`"))),
+            Some(_) => Err(self.error_at(&format!("a `,` or `{close}` is missing"))),
         }
     }
 
@@ -121,12 +121,12 @@ impl Reader<'_> {
                 _ if next != quote => out.push(next),
                 // An apostrophe inside single quotes is ambiguous: it could end the string or belong to it.
                 '\'' if !self.string_may_end() => {
-                    return Err(self.missing_reason("a single quote inside single quotes; use double quotes"));
+                    return Err(self.error_at("a single quote inside single quotes; use double quotes"));
                 }
                 _ => return Ok(out),
             }
         }
-        Err(self.missing_reason("it ends inside a string"))
+        Err(self.error_at("it ends inside a string"))
     }
 
     fn string_may_end(&self) -> bool {
@@ -135,7 +135,7 @@ impl Reader<'_> {
     }
 
     fn escape(&mut self, out: &mut String) -> Result<(), String> {
-        let Some(next) = self.peek() else { return Err(self.missing_reason("it ends inside a string")) };
+        let Some(next) = self.peek() else { return Err(self.error_at("it ends inside a string")) };
         self.at += next.len_utf8();
         match next {
             '"' | '\\' | '/' | '\'' => out.push(next),
@@ -162,13 +162,13 @@ impl Reader<'_> {
             self.at += 2;
             let low = self.four_hex()?;
             if !(0xDC00..0xE000).contains(&low) {
-                return Err(self.missing_reason("half a surrogate pair"));
+                return Err(self.error_at("half a surrogate pair"));
             }
             0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00)
         } else {
             unit
         };
-        char::from_u32(code).ok_or_else(|| self.missing_reason("half a surrogate pair"))
+        char::from_u32(code).ok_or_else(|| self.error_at("half a surrogate pair"))
     }
 
     fn four_hex(&mut self) -> Result<u32, String> {
@@ -177,7 +177,7 @@ impl Reader<'_> {
             .get(self.at..self.at + 4)
             .filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
             .and_then(|digits| u32::from_str_radix(digits, 16).ok())
-            .ok_or_else(|| self.missing_reason("four hex digits must follow `\\u`"))?;
+            .ok_or_else(|| self.error_at("four hex digits must follow `\\u`"))?;
         self.at += 4;
         Ok(unit)
     }
@@ -194,7 +194,7 @@ impl Reader<'_> {
             "null" | "None" => Value::Null,
             _ => match serde_json::from_str::<Number>(word.strip_prefix('+').unwrap_or(word)) {
                 Ok(number) => Value::Number(number),
-                Err(_) => return Err(self.missing_reason("text must stand in double quotes")),
+                Err(_) => return Err(self.error_at("text must stand in double quotes")),
             },
         };
         self.at += end;
@@ -210,7 +210,7 @@ impl Reader<'_> {
         self.text[self.at..].chars().next()
     }
 
-    fn missing_reason(&self, what: &str) -> String {
+    fn error_at(&self, what: &str) -> String {
         let before = &self.text[..self.at];
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().map_or(0, |last| last.chars().count()) + 1;

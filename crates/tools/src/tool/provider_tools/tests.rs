@@ -4,7 +4,7 @@ use super::*;
 use crate::test_support::TestWorkspace;
 
 fn ours(name: &str, arguments: Value) -> String {
-    match as_ours(name, &arguments.to_string()) {
+    match to_own_call(name, &arguments.to_string()) {
         Some((name, arguments)) => format!("{name} {arguments}"),
         None => "as it is".to_owned(),
     }
@@ -69,7 +69,7 @@ fn lines_are_put_where_they_were_asked_for() {
         trial.put("a", "one\ntwo\n");
         let arguments =
             json!({"command": "insert", "path": "a", "insert_line": line, "insert_text": "new\nempty\n\n"});
-        let (name, arguments) = as_ours("str_replace_based_edit_tool", &arguments.to_string()).unwrap();
+        let (name, arguments) = to_own_call("str_replace_based_edit_tool", &arguments.to_string()).unwrap();
         let output = trial.call(name, serde_json::from_str(&arguments).unwrap());
         assert!(output.ok, "{output:?}");
         assert_eq!(trial.content("a"), expected, "after line {line}");

@@ -27,9 +27,9 @@ pub(super) struct ReportedOutput {
 #[derive(Debug)]
 pub(super) struct Capture {
     head: Vec<u8>,
-    head_most: usize,
+    max_head: usize,
     tail: VecDeque<u8>,
-    tail_most: usize,
+    max_tail: usize,
     /// The line being written.
     line: Vec<u8>,
     state: State,
@@ -59,12 +59,12 @@ enum State {
 }
 
 impl Capture {
-    pub(super) fn new(head_most: usize, tail_most: usize) -> Self {
+    pub(super) fn new(max_head: usize, max_tail: usize) -> Self {
         Self {
             head: Vec::new(),
-            head_most,
+            max_head,
             tail: VecDeque::new(),
-            tail_most,
+            max_tail,
             line: Vec::new(),
             state: State::Text,
             carriage_return: false,
@@ -154,13 +154,13 @@ impl Capture {
         if let Some(spool) = &mut self.spool {
             spool.push(bytes);
         }
-        if self.head.len() < self.head_most && self.tail.is_empty() {
-            let room = (self.head_most - self.head.len()).min(bytes.len());
+        if self.head.len() < self.max_head && self.tail.is_empty() {
+            let room = (self.max_head - self.head.len()).min(bytes.len());
             self.head.extend_from_slice(&bytes[..room]);
             bytes = &bytes[room..];
         }
         self.tail.extend(bytes);
-        let over = self.tail.len().saturating_sub(self.tail_most);
+        let over = self.tail.len().saturating_sub(self.max_tail);
         for byte in self.tail.drain(..over) {
             self.dropped += 1;
             self.dropped_lines += u64::from(byte == b'\n');
@@ -186,7 +186,7 @@ impl Capture {
         }
         let head = whole_lines_before(&self.head);
         // The unfinished line counts as well.
-        let tail = whole_lines_after(&end[end.len().saturating_sub(self.tail_most)..]);
+        let tail = whole_lines_after(&end[end.len().saturating_sub(self.max_tail)..]);
         let cut = self.dropped + (self.head.len() - head.len() + end.len() - tail.len()) as u64;
         let count = |bytes: &[u8]| memchr::memchr_iter(b'\n', bytes).count() as u64;
         let lines =

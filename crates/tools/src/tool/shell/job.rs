@@ -265,7 +265,7 @@ impl Tool for JobTool {
 
     /// Jobs do not outlive this process: after a crash, a repeated call only reports that the job is gone.
     fn repeat(&self) -> RetrySafety {
-        RetrySafety::Harmless
+        RetrySafety::Idempotent
     }
 
     fn prepare<'a>(

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{is_harmless, read, read_text};
+use super::{is_bounded_file, read, read_text};
 
 #[test]
 fn only_regular_files_of_a_bounded_size_are_read() {
@@ -23,6 +23,7 @@ fn only_regular_files_of_a_bounded_size_are_read() {
     assert_eq!(told(place.path()), Err("it is not a regular file".to_owned()));
     assert_eq!(told(&at("huge")), Err("it is larger than 2 KiB".to_owned()));
     assert_eq!(read(&at("none"), 1).unwrap_err().kind(), std::io::ErrorKind::NotFound);
-    let harmless = ["plain", "link", "none", "zero", "pipe", "huge"].map(|name| is_harmless(&at(name), 2048));
+    let harmless =
+        ["plain", "link", "none", "zero", "pipe", "huge"].map(|name| is_bounded_file(&at(name), 2048));
     assert_eq!(harmless, [true, true, true, false, false, false]);
 }

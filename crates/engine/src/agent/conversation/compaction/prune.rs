@@ -17,7 +17,7 @@ const READ_AGAIN: &str = "[Read again later in this conversation; the newer text
 const REPLANNED: &str = "[Replaced by a later plan.]";
 
 /// Replaces the images of a result.
-const UNSEEN: &str = "[Its images are left out to save context.]";
+const IMAGES_OMITTED: &str = "[Its images are left out to save context.]";
 
 /// Bytes kept of a long result. The tail gets more because it shows the outcome.
 pub(super) const HEAD: usize = 400;
@@ -27,7 +27,7 @@ pub(super) const TAIL: usize = 600;
 pub(super) const WHOLE: usize = 1_600;
 
 /// A shorter text may be a refusal to read again, so it does not supersede a longer one.
-const SURELY_A_TEXT: usize = 512;
+const MIN_TEXT: usize = 512;
 
 /// Results before the window that need special treatment.
 pub(super) struct PriorContent {
@@ -57,7 +57,7 @@ impl PriorContent {
             }
             let Some(key) = ReadKey::of(kind, exchange) else { continue };
             match newest.get(&key) {
-                Some(newer) if stands_for(&outline.exchanges[*newer], exchange, kind) => {
+                Some(newer) if supersedes(&outline.exchanges[*newer], exchange, kind) => {
                     prior.repeated.push(index);
                 }
                 Some(_) => {}
@@ -77,7 +77,7 @@ impl PriorContent {
 }
 
 /// Whether the newer of two reads of the same thing supersedes the older one.
-fn stands_for(newer: &CallExchange<'_>, older: &CallExchange<'_>, kind: CallKind) -> bool {
+fn supersedes(newer: &CallExchange<'_>, older: &CallExchange<'_>, kind: CallKind) -> bool {
     // The second of two equal calls in one reply only refers to the first.
     if newer.turn == older.turn || newer.images < older.images {
         return false;
@@ -85,7 +85,7 @@ fn stands_for(newer: &CallExchange<'_>, older: &CallExchange<'_>, kind: CallKind
     match kind {
         // The files share one size limit: a file that grew may have truncated another.
         CallKind::ReadFiles => newer.content == older.content,
-        _ => newer.content.len() >= SURELY_A_TEXT.min(older.content.len()),
+        _ => newer.content.len() >= MIN_TEXT.min(older.content.len()),
     }
 }
 
@@ -121,7 +121,7 @@ pub(super) fn prune(
         if now.text().len() > WHOLE {
             draft.shorten(exchange.at, ends(exchange.content, HEAD, TAIL));
         } else if !now.images().is_empty() {
-            draft.shorten(exchange.at, format!("{}\n{UNSEEN}", exchange.content));
+            draft.shorten(exchange.at, format!("{}\n{IMAGES_OMITTED}", exchange.content));
         }
     }
 }

@@ -39,16 +39,16 @@ fn a_repeated_read_refers_to_the_text_only_while_the_request_contains_it() {
 fn a_file_is_whole_after_a_read_without_a_range() {
     let mut files = KnownFiles::default();
     files.dedup_read(&call("c1", r#"{"path":"a.txt","limit":1}"#), &mut text("one"), &[]);
-    assert!(!files.is_whole_in("a.txt", &[result("c1", "one")]));
+    assert!(!files.is_full_text_in("a.txt", &[result("c1", "one")]));
     files.dedup_read(&call("c2", r#"{"path":"a.txt"}"#), &mut text("all"), &[]);
-    assert!(files.is_whole_in("a.txt", &[result("c2", "all")]));
-    assert!(!files.is_whole_in("a.txt", &[]));
+    assert!(files.is_full_text_in("a.txt", &[result("c2", "all")]));
+    assert!(!files.is_full_text_in("a.txt", &[]));
 }
 
 #[test]
 fn sizes_count_only_for_listed_files() {
     let mut files = KnownFiles::default();
-    assert!(!files.are_at_most(u64::MAX));
+    assert!(!files.all_smaller_than(u64::MAX));
     files.listed = Some(vec![WorkspaceFile { path: "a".to_owned(), bytes: 10 }]);
-    assert!(files.are_at_most(10) && !files.are_at_most(9));
+    assert!(files.all_smaller_than(10) && !files.all_smaller_than(9));
 }

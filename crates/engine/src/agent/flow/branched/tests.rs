@@ -1,6 +1,6 @@
 //! Detection of read-only tasks in a plan.
 
-use super::is_read_only_command;
+use super::read_only_verb;
 
 #[test]
 fn tasks_that_only_look_are_known_by_their_verbs() {
@@ -12,6 +12,6 @@ fn tasks_that_only_look_are_known_by_their_verbs() {
         ("Make it work", None),
         ("", None),
     ] {
-        assert_eq!(is_read_only_command(task), verb, "{task}");
+        assert_eq!(read_only_verb(task), verb, "{task}");
     }
 }

@@ -69,8 +69,8 @@ proptest! {
         let way = EncodedConfinement::Landlock { network, owner, guarded: &guarded };
         let message = encode(way, &ResourceLimits { cpu_s: 7, ..ResourceLimits::default() }, OsStr::new("true"), [(OsStr::new("A"), OsStr::new("b"))].into_iter()).unwrap();
         let Some(DecodedRequest::Run(spec)) = decode(&message) else { panic!("not a command") };
-        let DecodedConfinement::Landlock(fencing) = &spec.hold else { panic!("not behind a fence") };
-        prop_assert_eq!((fencing.network, fencing.owner, &fencing.guarded), (network, owner, &guarded));
+        let DecodedConfinement::Landlock(confinement) = &spec.hold else { panic!("not behind a fence") };
+        prop_assert_eq!((confinement.network, confinement.owner, &confinement.guarded), (network, owner, &guarded));
         prop_assert_eq!((spec.allowance.cpu_s, spec.command.to_str().unwrap()), (7, "true"));
         prop_assert_eq!(environment_of(&spec), ["A=b"]);
     }
@@ -102,7 +102,7 @@ proptest! {
 #[test]
 fn a_policy_survives_the_way() {
     let policy = Policy { read: vec!["/usr".into()], network: Network::Machine, ..Policy::default() };
-    let message = encode_room(&policy).unwrap();
+    let message = encode_create_namespaces(&policy).unwrap();
     let Some(DecodedRequest::CreateNamespaces(received)) = decode(&message) else { panic!("not a room") };
     assert_eq!(received, policy);
 }
@@ -136,5 +136,5 @@ fn what_cannot_be_sent_is_refused() {
         Err(SpecError::TooLong)
     );
     let odd = Policy { read: vec![OsStr::from_bytes(b"/\xff").into()], ..Policy::default() };
-    assert_eq!(encode_room(&odd), Err(SpecError::NotText));
+    assert_eq!(encode_create_namespaces(&odd), Err(SpecError::NotText));
 }

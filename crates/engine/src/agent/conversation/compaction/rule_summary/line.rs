@@ -132,9 +132,9 @@ fn entries(items: &[String]) -> Option<String> {
     }
 }
 
-fn describe(deed: String, ok: bool) -> String {
-    let deed = deed.trim_end();
-    if ok { deed.to_owned() } else { format!("{deed} (failed)") }
+fn describe(effect: String, ok: bool) -> String {
+    let effect = effect.trim_end();
+    if ok { effect.to_owned() } else { format!("{effect} (failed)") }
 }
 
 /// The files that a call names.
@@ -151,10 +151,10 @@ fn job(arguments: &CallArguments, exchange: &CallExchange<'_>) -> String {
     ended(format!("{} {}", exchange.name, arguments.job().unwrap_or_default()), exchange)
 }
 
-fn ended(deed: String, exchange: &CallExchange<'_>) -> String {
+fn ended(effect: String, exchange: &CallExchange<'_>) -> String {
     match closing_words(exchange.content) {
-        Some(words) => format!("{} ({words})", deed.trim_end()),
-        None => describe(deed, exchange.ok),
+        Some(words) => format!("{} ({words})", effect.trim_end()),
+        None => describe(effect, exchange.ok),
     }
 }
 
