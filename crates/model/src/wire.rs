@@ -120,7 +120,7 @@ impl Dialect {
     }
 
     /// Encodes one message. Content that must follow the last of several tool results is added to `owed`; the
-    /// next message of another kind, or the end of a request ([`owed`](Self::write_owed)), writes it.
+    /// next message of another kind, or the end of a request ([`Self::write_deferred`]), writes it.
     pub(crate) fn message(
         self,
         out: &mut BytesMut,
