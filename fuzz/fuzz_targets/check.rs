@@ -17,6 +17,6 @@ fuzz_target!(|text: &str| {
         assert!(!problem.message.is_empty());
     }
     if let Some(program) = compiled.program {
-        assert!(program.calls().all(|call| text.get(call.place.span.range()).is_some()));
+        assert!(program.calls().all(|call| text.get(call.location.span.range()).is_some()));
     }
 });
