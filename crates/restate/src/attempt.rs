@@ -90,6 +90,10 @@ impl Drop for Work {
 impl Attempt {
     pub(crate) fn new(worker: Arc<WorkerParts>, key: &str, order: RunOrder) -> Result<Self, AttemptError> {
         let run: RunId = key.parse().map_err(AttemptError::Never)?;
+        if !order.spec.hooks.is_empty() {
+            // Hooks run outside the sandbox, and a client must not choose programs for the worker's machine.
+            return Err(AttemptError::Never("hooks of a client do not run on a worker".to_owned()));
+        }
         let files = order.files.clone();
         Ok(Self { worker, run, order, files, state: AttemptState::Empty })
     }

@@ -80,6 +80,11 @@ impl OpenEngine {
         spec: RunSpec,
         run: Option<RunId>,
     ) -> Result<StartedRun, CliError> {
+        if !spec.hooks.is_empty() {
+            // They would run on the worker, outside its sandbox. A worker refuses them as well.
+            return Err(CliError::usage("hooks cannot be used with --engine")
+                .help("remove the hooks, or run without --engine"));
+        }
         let run = run.map_or_else(system::new_run_id, Ok).map_err(CliError::failed)?;
         let remote = self.remote(&run);
         let files = remote.store(&spec.workspace).await?;
