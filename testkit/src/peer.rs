@@ -107,7 +107,7 @@ impl Peer {
         self.taken += end + 1;
     }
 
-    /// The process.
+    /// Handle for signals and for waiting.
     pub fn process(&mut self) -> &mut Running {
         &mut self.running
     }

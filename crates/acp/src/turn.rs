@@ -23,7 +23,7 @@ pub(crate) struct RunInProgress {
     mapper: UpdateMapper,
 }
 
-/// How a turn ended.
+/// Why the agent stopped answering a prompt.
 pub(crate) enum TurnEnd {
     /// The run has ended.
     Ended(Box<Result<PromptResponse, Error>>),

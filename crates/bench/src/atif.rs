@@ -16,7 +16,7 @@ use crate::usage::for_each_event;
 /// Version of the format.
 const SCHEMA: &str = "ATIF-v1.8";
 
-/// A trajectory.
+/// One trial as an ATIF-v1.8 document.
 #[derive(Debug, Serialize)]
 pub struct Trajectory {
     schema_version: &'static str,

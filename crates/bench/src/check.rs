@@ -13,7 +13,7 @@ use crate::working_copy::WorkingCopy;
 /// What a check found out about a case.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CheckedCase {
-    /// The case.
+    /// Folder name of the checked case.
     pub case: String,
     /// Verdict on it.
     #[serde(flatten)]

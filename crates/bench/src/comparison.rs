@@ -47,15 +47,15 @@ pub struct Comparison {
 /// A case with different results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Flip {
-    /// The case.
+    /// Folder name of the case that flipped.
     pub case: String,
     /// Result of A: passed or not, or the pass rate with several attempts.
     pub a: Value,
     /// Result of B.
     pub b: Value,
-    /// Runs of A.
+    /// Run ids of the case's attempts in the first job.
     pub a_runs: Vec<String>,
-    /// Runs of B.
+    /// Run ids of the case's attempts in the second job.
     pub b_runs: Vec<String>,
 }
 

@@ -72,14 +72,14 @@ pub enum JobEvent<'e> {
     },
     /// A trial has its result.
     Finished {
-        /// Its name.
+        /// Case, attempt and variant.
         name: &'e str,
-        /// Its result.
+        /// Grade and cost, as written to `results.jsonl`.
         result: &'e TrialResult,
     },
 }
 
-/// How a job ended.
+/// Whether every trial was done, or what stopped the job before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobEnd {
     /// Every trial has a result.

@@ -19,7 +19,7 @@ pub type TestCommands = BTreeMap<String, String>;
 
 impl Language {
     /// Recognises the language by the extension of a solution file.
-    pub(crate) fn of(file: &Path) -> Option<Self> {
+    pub(crate) fn from_path(file: &Path) -> Option<Self> {
         match file.extension()?.to_str()? {
             "cpp" | "cc" | "h" | "hpp" => Some(Self::Cpp),
             "go" => Some(Self::Go),

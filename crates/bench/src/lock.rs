@@ -79,7 +79,7 @@ pub struct Variant {
 /// A case of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockedCase {
-    /// Name.
+    /// Name as given on the command line or in the suite.
     pub name: String,
     /// Hash of everything that defines the case.
     pub hash: String,

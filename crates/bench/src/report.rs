@@ -17,7 +17,7 @@ const STYLE: &str = include_str!("report/style.css");
 pub struct ReportInput {
     /// Name, such as the folder.
     pub name: String,
-    /// Its results.
+    /// One entry per trial, in the order in which they ended.
     pub results: Vec<TrialResult>,
 }
 

@@ -49,10 +49,10 @@ pub struct TrialResult {
     /// Runs of all tries, in order.
     #[serde(default)]
     pub runs: Vec<String>,
-    /// Output tokens of `tokens`.
+    /// Part of `tokens` that the model wrote.
     #[serde(default)]
     pub output_tokens: u64,
-    /// Tool calls.
+    /// Calls that the model requested, including refused ones.
     #[serde(default)]
     pub tool_calls: u32,
     /// Failed tool calls by tool.
@@ -64,7 +64,7 @@ pub struct TrialResult {
     /// Tool calls whose arguments could not be read.
     #[serde(default)]
     pub malformed_calls: u32,
-    /// Questions to the user, whom nobody answered.
+    /// Questions to the user, all of them unanswered.
     #[serde(default)]
     pub user_asks: u32,
     /// Comments in the changes that stand for code that was left out.

@@ -11,7 +11,7 @@ use fusee::undo::UndoPlan;
 use crate::patch::file_patch;
 
 /// The patch of a run, from its journal and its directory. Files that something else has changed since are left out.
-pub fn of(journal: &Journal, run: &RunId) -> Result<String, String> {
+pub fn render(journal: &Journal, run: &RunId) -> Result<String, String> {
     let settings = settings_of(journal, run).map_err(|error| error.to_string())?;
     let workspace = Workspace::open(&settings.workspace).map_err(|error| {
         format!("{error}: the changes of a run are read from its directory; those of a trial are in its folder, in patch.diff")

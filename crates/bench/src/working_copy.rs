@@ -104,7 +104,7 @@ fn put(case: &Case, file: &CaseFile, directory: &Path) -> io::Result<()> {
     remove_obstructions(directory, &file.path)?;
     make_parent(&target)?;
     remove(&target)?;
-    let language = Language::of(&file.path).filter(|_| case.is_test(&file.path));
+    let language = Language::from_path(&file.path).filter(|_| case.is_test(&file.path));
     match language {
         Some(language) => {
             let named = |error: io::Error| {

@@ -88,7 +88,7 @@ fn provider_with_key(
     let has_key = |provider: &&Provider| {
         provider.key_variable.is_some_and(|variable| environment.variable(variable).is_some())
     };
-    let lists = |provider: &&Provider| prices.of(Some(provider.name), name).is_some();
+    let lists = |provider: &&Provider| prices.find(Some(provider.name), name).is_some();
     let mut fitting = PROVIDERS.iter().filter(has_key).filter(lists);
     match (fitting.next(), fitting.next()) {
         (Some(only), None) => Some(only),

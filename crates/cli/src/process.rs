@@ -35,7 +35,7 @@ impl Process {
     pub(crate) fn new(environment: Environment, fork_server: Option<ForkServer>) -> Self {
         let (journals, models) = (OpenJournals::default(), OpenModels::default());
         #[cfg(feature = "telemetry")]
-        let telemetry = telemetry::Telemetry::of(&environment);
+        let telemetry = telemetry::Telemetry::from_environment(&environment);
         Self {
             environment,
             fork_server,

@@ -1,9 +1,9 @@
 //! Approval of calls. The policy is data; asking the user is a trait with one implementation per user
 //! interface. The answer is a journal step (`question`), so it survives a restart.
 
-mod question;
 pub mod rules;
 mod shell_words;
+mod user_wait;
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use serde_json::Value;
 use self::rules::{ApprovalRules, RuleDecision};
 use crate::hook::HookOutcome;
 
-pub(crate) use question::{AFTER_STOP, ASK_USER, NoAnswer, UNANSWERED_ADVICE, UserWait};
-pub use question::{OutsideAnswer, signal_name};
+pub(crate) use user_wait::{AFTER_STOP, ASK_USER, NoAnswer, UNANSWERED_ADVICE, UserWait};
+pub use user_wait::{OutsideAnswer, signal_name};
 
 /// When to ask for approval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -177,9 +177,9 @@ pub struct ApprovalPolicy {
 /// Decision about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ApprovalDecision {
-    Open,
+    Allow,
     Ask(String),
-    Shut(String),
+    Deny(String),
 }
 
 impl ApprovalDecision {
@@ -187,19 +187,21 @@ impl ApprovalDecision {
     /// one that a rule demands.
     pub(crate) fn allowed_by_hook(self, decision: HookDecision) -> Self {
         match self {
-            Self::Ask(_) if decision == HookDecision::Allow => Self::Open,
+            Self::Ask(_) if decision == HookDecision::Allow => Self::Allow,
             other => other,
         }
     }
 
     /// Applies a hook's wish to ask the user.
     pub(crate) fn asked_by_hook(self, hooks: &HookOutcome, approve: ApprovalMode) -> Self {
-        if self != Self::Open || hooks.decision != HookDecision::Ask {
+        if self != Self::Allow || hooks.decision != HookDecision::Ask {
             return self;
         }
         let why = if hooks.reason.is_empty() { String::new() } else { format!(": {}", hooks.reason) };
         match approve {
-            ApprovalMode::Never => Self::Shut(format!("a hook asks about it, and this run may not ask{why}")),
+            ApprovalMode::Never => {
+                Self::Deny(format!("a hook requires approval, and this run cannot ask{why}"))
+            }
             ApprovalMode::Auto | ApprovalMode::Ask => Self::Ask(format!("a hook requires approval{why}")),
         }
     }
@@ -208,10 +210,10 @@ impl ApprovalDecision {
     pub(crate) fn with_rules(self, decision: Option<RuleDecision>, approve: ApprovalMode) -> Self {
         match decision {
             None => self,
-            Some(RuleDecision::Allow) => Self::Open,
-            Some(RuleDecision::Deny) => Self::Shut("a rule of the user's refuses it".to_owned()),
+            Some(RuleDecision::Allow) => Self::Allow,
+            Some(RuleDecision::Deny) => Self::Deny("denied by a user rule".to_owned()),
             Some(RuleDecision::Ask) if approve == ApprovalMode::Never => {
-                Self::Shut("a rule of the user's asks about it, and this run may not ask".to_owned())
+                Self::Deny("a user rule requires approval, and this run cannot ask".to_owned())
             }
             Some(RuleDecision::Ask) => Self::Ask("a user rule requires approval".to_owned()),
         }
@@ -220,20 +222,20 @@ impl ApprovalDecision {
 
 impl ApprovalPolicy {
     /// Decides about a call by the approval mode. `unconfined` is a command that no sandbox confines.
-    pub(crate) fn judge(mode: ApprovalMode, category: Access, unconfined: bool) -> ApprovalDecision {
+    pub(crate) fn decide(mode: ApprovalMode, category: Access, unconfined: bool) -> ApprovalDecision {
         if category != Access::Write {
-            return ApprovalDecision::Open;
+            return ApprovalDecision::Allow;
         }
         match mode {
             ApprovalMode::Auto if unconfined => {
                 ApprovalDecision::Ask("commands run without a sandbox".to_owned())
             }
-            ApprovalMode::Auto => ApprovalDecision::Open,
+            ApprovalMode::Auto => ApprovalDecision::Allow,
             ApprovalMode::Ask => ApprovalDecision::Ask("this run asks before anything is changed".to_owned()),
-            ApprovalMode::Never if unconfined => {
-                ApprovalDecision::Shut("no sandbox holds commands here, and this run may not ask".to_owned())
-            }
-            ApprovalMode::Never => ApprovalDecision::Open,
+            ApprovalMode::Never if unconfined => ApprovalDecision::Deny(
+                "commands are not sandboxed, and this run cannot ask for approval".to_owned(),
+            ),
+            ApprovalMode::Never => ApprovalDecision::Allow,
         }
     }
 }

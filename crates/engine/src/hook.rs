@@ -128,7 +128,7 @@ pub struct HookSpec {
 }
 
 impl HookSpec {
-    /// Checks a matcher.
+    /// Reports a regular expression that does not compile.
     pub fn check_matcher(matcher: &str) -> Result<(), MatcherError> {
         HookMatcher::new(Some(matcher)).map(|_| ())
     }

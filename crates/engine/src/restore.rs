@@ -127,13 +127,13 @@ impl PlannedFile {
 }
 
 /// A path that is not in the planned state.
-struct OpenFile<'p> {
+struct PendingFile<'p> {
     file: &'p PlannedFile,
     now: DiskState,
     content: Option<Vec<u8>>,
 }
 
-impl OpenFile<'_> {
+impl PendingFile<'_> {
     /// Whether what is there now would be lost.
     fn needs_aside(&self) -> bool {
         match &self.now {
@@ -178,7 +178,7 @@ impl RestorePlan {
         let gone: Vec<RestoreStep> = open
             .iter()
             .filter(|file| file.content.is_none() && !file.is_in_the_way())
-            .map(OpenFile::step)
+            .map(PendingFile::step)
             .collect();
         workspace.restore(&gone, token, MAX_BYTES)?;
         let mut removed = self.removed.clone();
@@ -199,7 +199,7 @@ impl RestorePlan {
         if let Some(file) = open.iter().find(|file| is_behind_link(workspace, &file.file.path)) {
             return Err(format!("`{}` cannot be restored: its directory is a symlink now", file.file.path));
         }
-        workspace.restore(&open.iter().map(OpenFile::step).collect::<Vec<_>>(), token, MAX_BYTES)?;
+        workspace.restore(&open.iter().map(PendingFile::step).collect::<Vec<_>>(), token, MAX_BYTES)?;
         for path in &self.made {
             if !workspace.make_directory(path) {
                 return Err(format!("cannot create the directory `{path}`"));
@@ -209,12 +209,12 @@ impl RestorePlan {
     }
 
     /// The files that are not in the planned state, with the content to write.
-    fn open_files(&self, workspace: &Workspace) -> Result<Vec<OpenFile<'_>>, String> {
+    fn open_files(&self, workspace: &Workspace) -> Result<Vec<PendingFile<'_>>, String> {
         let mut open = Vec::new();
         for file in &self.files {
             let now = workspace.disk_state(&file.path, MAX_BYTES)?;
             if !file.is_at(&now) {
-                open.push(OpenFile { file, now, content: None });
+                open.push(PendingFile { file, now, content: None });
             }
         }
         let wanted = open.iter().filter_map(|file| match &file.file.target.as_ref()?.content {
@@ -251,15 +251,15 @@ pub async fn conclude_restore(
     match engine.once(request, intend, step_body(async {})).await? {
         OnceOutcome::Done(recorded) => recorded.read(),
         OnceOutcome::Interrupted { key, intent } => {
-            let unreadable = |error: String| RunAborted::Unreadable(error);
-            let plan = RestorePlan::deserialize(&intent).map_err(|error| unreadable(error.to_string()))?;
+            let plan = RestorePlan::deserialize(&intent)
+                .map_err(|error| RunAborted::Unreadable(error.to_string()))?;
             let (workspace, aside) = (Arc::clone(workspace), aside.to_owned());
             let token = format!("rewind-{}", engine.run());
             let work = tokio::task::spawn_blocking(move || plan.apply(&workspace, &aside, &token));
             let report = work
                 .await
-                .map_err(|error| unreadable(error.to_string()))?
-                .map_err(|problem| unreadable(format!("the files could not be restored: {problem}")))?;
+                .map_err(|error| RunAborted::NotRestored(error.to_string()))?
+                .map_err(|problem| RunAborted::NotRestored(problem.to_string()))?;
             let concluded = engine.conclude(key, step_body(async { report })).await?.read();
             engine.flush().await?;
             concluded

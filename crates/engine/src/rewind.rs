@@ -9,7 +9,7 @@ mod comparison;
 mod family;
 mod file_history;
 mod fork;
-mod restore_files;
+mod restore_plan;
 mod turns;
 
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ pub enum RewindError {
     /// The run has fewer turns.
     #[error("run {run} has no turn {turn}: its turns are 0 (before the run) to {last}")]
     NoSuchTurn {
-        /// The run.
+        /// Run that was named.
         run: RunId,
         /// The turn that was asked for.
         turn: u32,
@@ -45,13 +45,13 @@ pub enum RewindError {
     /// A run that works on the same files is in progress.
     #[error("run {run} is in progress: another process may be changing its files")]
     InProgress {
-        /// The run.
+        /// Run that was named.
         run: RunId,
     },
     /// The run does not work in a copy of a workspace.
     #[error("run {run} is no fork with a worktree: its changes are in its workspace already")]
     NoFork {
-        /// The run.
+        /// Run that was named.
         run: RunId,
     },
     /// The files could not be restored.
@@ -80,7 +80,7 @@ pub struct RewindParts {
 /// A planned rewind. Nothing has changed yet.
 #[derive(Debug)]
 pub struct Rewind {
-    /// The run whose turn it is: the one that was asked for, or one that it goes back to itself.
+    /// The run that contains the target turn: the requested run or one of its ancestors.
     pub run: RunId,
     /// Number of its turns that are kept.
     pub turn: u32,
@@ -109,7 +109,7 @@ pub enum FileAction {
     Restored,
     /// It is created again.
     Recreated,
-    /// It is removed.
+    /// The path exists now and did not exist then.
     Removed,
 }
 
@@ -132,7 +132,7 @@ pub fn turn_count(journal: &Journal, run: &RunId) -> Result<u32, RewindError> {
 impl Rewind {
     /// Determines what a rewind of `run` to `turn` does.
     pub fn plan(journal: &Journal, run: &RunId, turn: u32, parts: RewindParts) -> Result<Self, RewindError> {
-        let family = Family::of(journal, run)?;
+        let family = Family::load(journal, run)?;
         let member = find_turn(journal, &family, run, turn)?;
         let asked = family.member(run).unwrap_or(member);
         let directory = asked.spec.workspace.clone();
@@ -144,7 +144,7 @@ impl Rewind {
                 return Err(RewindError::InProgress { run: busy.id.clone() });
             }
             let workspace = open(&directory)?;
-            restore_files::plan(&mut rewind, &family, member, &workspace)?;
+            restore_plan::plan(&mut rewind, &family, member, &workspace)?;
             rewind.commands = commands_since(&family, member, turn, &directory);
         }
         Ok(rewind)
@@ -249,12 +249,12 @@ impl StartedRewind {
                 .await
                 .map_err(|error| RewindError::Files(error.to_string()))?;
         }
-        self.tell().await?;
+        self.record_rewind_event().await?;
         Ok(report)
     }
 
     /// Records the event that tells of it.
-    async fn tell(&self) -> Result<(), RewindError> {
+    async fn record_rewind_event(&self) -> Result<(), RewindError> {
         self.embedded.note(&Branch::main(), self.origin.event());
         Ok(self.embedded.flush().await?)
     }

@@ -119,13 +119,13 @@ impl UndoPlan {
     /// command or something later changed them.
     fn leave_unknown(&mut self, found: &RecordedChanges, workspace: &Workspace, look: std::path::PathBuf) {
         workspace.load_snapshot(look);
-        let told = found.trails.iter().map(|(path, trail)| FileChange {
+        let changes = found.trails.iter().map(|(path, trail)| FileChange {
             path: path.clone(),
             before: trail.before,
             after: trail.after,
             mode: None,
         });
-        workspace.record_output(&ToolOutput { changed: told.collect(), ..ToolOutput::default() });
+        workspace.record_output(&ToolOutput { changed: changes.collect(), ..ToolOutput::default() });
         for change in workspace.scan_changes() {
             if !found.trails.contains_key(&change.path) {
                 let why = "changed during or after an interrupted command".to_owned();
@@ -142,9 +142,8 @@ impl UndoPlan {
         kept: &[Backup],
         workspace: &Workspace,
     ) -> Option<(Option<FileState>, RestoreSource)> {
-        let known = |standing: &FileState| {
-            [trail.before, trail.after].into_iter().flatten().any(|name| standing.is(name))
-        };
+        let known =
+            |state: &FileState| [trail.before, trail.after].into_iter().flatten().any(|name| state.is(name));
         let now = match workspace.file_state(path, MAX_BYTES) {
             // Tools write through symlinks, so the content is at the target.
             Ok(Some(link @ FileState::Link(_))) if !known(&link) => {
@@ -323,9 +322,10 @@ impl RecordedChanges {
 
 impl RecordedChanges {
     /// The first change of a directory tells whether it existed before.
-    fn note_directories(&mut self, told: Option<Value>) {
-        let told = told.and_then(|told| serde_json::from_value::<Vec<DirectoryChange>>(told).ok());
-        for change in told.into_iter().flatten() {
+    fn note_directories(&mut self, changes: Option<Value>) {
+        let changes =
+            changes.and_then(|changes| serde_json::from_value::<Vec<DirectoryChange>>(changes).ok());
+        for change in changes.into_iter().flatten() {
             let (path, before) = match change {
                 DirectoryChange::Made(path) => (path, DirectoryBefore::Absent),
                 DirectoryChange::Removed(path) => (path, DirectoryBefore::There),

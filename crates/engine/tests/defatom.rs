@@ -92,8 +92,8 @@ async fn the_request_is_the_filled_in_instructions_and_subtasks_are_not_offered(
       (instructions \"Choose: {{answers}}{{hint}} {{{{x}}\") (output_format ((type \"json\") (schema \"number\"))))
       (judge (answers \"{{a}}\") (hint nil))";
     let done = ran(text, &["```json\n2\n```"], &[]).await;
-    let told = "Answer with a JSON number and nothing else: no words around it, no code fence.";
-    assert_eq!(done.asked, [format!("Choose: {{{{a}}}} {{{{x}}}}\n\n{told}")]);
+    let output = "Answer with a JSON number and nothing else: no words around it, no code fence.";
+    assert_eq!(done.asked, [format!("Choose: {{{{a}}}} {{{{x}}}}\n\n{output}")]);
     assert_eq!(done.result["parsedContent"], 2);
     assert_eq!(done.result["notes"]["template_used"], "judge");
     assert!(!done.tools.is_empty() && !done.tools.contains(&json!("spawn_subtask")), "{:?}", done.tools);

@@ -87,7 +87,7 @@ impl Agent {
     pub fn task(&self, task: impl Into<Task>) -> Result<AgentTask, Error> {
         let task = task.into();
         let id = task.run_id.clone().map_or_else(new_run_id, Ok).map_err(Error::RunId)?;
-        Ok(AgentTask::of(Session::new(self.clone()), id, task, EventEmitter::new()))
+        Ok(AgentTask::from_parts(Session::new(self.clone()), id, task, EventEmitter::new()))
     }
 
     /// What the turns of the agent's tasks are asked with.

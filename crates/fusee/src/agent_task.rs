@@ -92,10 +92,10 @@ impl AgentTask {
     ) -> Self {
         let task = Task::conversation(input);
         let task = if review_mode { task.review() } else { task };
-        Self::of(session, submission_id, task, events)
+        Self::from_parts(session, submission_id, task, events)
     }
 
-    pub(crate) fn of(session: Session, id: RunId, task: Task, events: EventEmitter) -> Self {
+    pub(crate) fn from_parts(session: Session, id: RunId, task: Task, events: EventEmitter) -> Self {
         Self {
             session,
             id,

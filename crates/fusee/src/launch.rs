@@ -85,7 +85,7 @@ pub struct LaunchRequest {
     pub verify: Option<String>,
     /// When to ask for approval.
     pub approve: Option<ApprovalMode>,
-    /// Limits.
+    /// Overrides of the configured limits.
     pub limits: LaunchLimits,
     /// The ended run whose conversation this one continues.
     pub continues: Option<RunId>,
@@ -123,7 +123,7 @@ pub enum LaunchMcpTransport {
     },
     /// A URL, over streamable HTTP with these headers.
     Address {
-        /// The URL.
+        /// Server address as the client sent it.
         url: String,
         /// Headers of every request.
         headers: Vec<(String, String)>,
@@ -137,9 +137,9 @@ pub enum LaunchWork {
     Request(String),
     /// A template or a registered workflow by name.
     Named {
-        /// Its name.
+        /// Template or workflow as listed by [`NamedTask::name`].
         name: String,
-        /// Its inputs.
+        /// Values by parameter; checked against the declared types.
         inputs: Map<String, Value>,
     },
     /// A workflow as text.
@@ -184,7 +184,7 @@ pub struct LaunchLimits {
 /// A template or workflow that can be started by name.
 #[derive(Clone, Debug)]
 pub struct NamedTask {
-    /// Name.
+    /// Identifier that a request uses to start it.
     pub name: String,
     /// Which of the two it is.
     pub kind: NamedTaskKind,
@@ -198,13 +198,13 @@ pub struct NamedTask {
     pub text: String,
 }
 
-/// Kind of a named task.
+/// Where a named task is defined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NamedTaskKind {
     /// An XML template.
     Template,
-    /// A workflow.
+    /// An S-expression program with declared parameters.
     Workflow,
 }
 
@@ -219,7 +219,7 @@ pub struct LaunchError {
     pub help: Option<String>,
 }
 
-/// Kind of a [`LaunchError`].
+/// Decides the exit code, HTTP status or JSON-RPC code of a [`LaunchError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaunchErrorKind {
     /// The request or the configuration is wrong.

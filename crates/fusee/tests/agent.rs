@@ -189,18 +189,18 @@ fn interrupted(effects: Effects) -> (usize, String) {
     });
     runtime.shutdown_timeout(Duration::from_secs(10));
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let told = runtime.block_on(async {
+    let output = runtime.block_on(async {
         let mut run = agent().resume(&id).await.unwrap();
-        let mut told = String::new();
+        let mut output = String::new();
         while let Some(event) = run.next().await {
             if let Event::ToolResult(result) = event {
-                told = result.content;
+                output = result.content;
             }
         }
         assert_eq!(run.outcome().await.unwrap().answer, "Done.");
-        told
+        output
     });
-    (calls.load(Ordering::Relaxed), told)
+    (calls.load(Ordering::Relaxed), output)
 }
 
 #[test]
@@ -208,9 +208,9 @@ fn after_a_crash_a_tool_is_called_again_only_if_that_is_safe() {
     for effects in [Effects::ReadOnly, Effects::Idempotent] {
         assert_eq!(interrupted(effects), (2, "3".to_owned()), "{effects:?}");
     }
-    let (calls, told) = interrupted(Effects::Once);
+    let (calls, output) = interrupted(Effects::Once);
     assert_eq!(calls, 1);
-    assert!(told.contains("unknown"), "{told}");
+    assert!(output.contains("unknown"), "{output}");
 }
 
 /// A customer inquiry.

@@ -14,7 +14,7 @@ pub(crate) fn request_checksum(
     args: &str,
     intent: Option<&str>,
 ) -> i64 {
-    let mut sum = Checksum::of(run);
+    let mut sum = Checksum::new(run);
     sum.text(key.branch.as_str()).number(key.n.cast_signed()).text(kind).text(callee).text(args);
     if let Some(intent) = intent {
         sum.text(intent);
@@ -24,7 +24,7 @@ pub(crate) fn request_checksum(
 
 /// Checksum of a step's result.
 pub(crate) fn done(run: i64, key: &StepKey, result: &str, at_ms: i64, duration_ms: u64) -> i64 {
-    let mut sum = Checksum::of(run);
+    let mut sum = Checksum::new(run);
     sum.text(key.branch.as_str()).number(key.n.cast_signed()).text(result);
     sum.number(at_ms).number(duration_ms.cast_signed());
     sum.end()
@@ -32,7 +32,7 @@ pub(crate) fn done(run: i64, key: &StepKey, result: &str, at_ms: i64, duration_m
 
 /// Checksum of an event.
 pub(crate) fn event(run: i64, seq: u64, task: &str, k: Option<u64>, ts_ms: i64, body: &str) -> i64 {
-    let mut sum = Checksum::of(run);
+    let mut sum = Checksum::new(run);
     sum.number(seq.cast_signed()).text(task).number(k.map_or(-1, u64::cast_signed)).number(ts_ms).text(body);
     sum.end()
 }
@@ -40,7 +40,7 @@ pub(crate) fn event(run: i64, seq: u64, task: &str, k: Option<u64>, ts_ms: i64, 
 struct Checksum(Hasher);
 
 impl Checksum {
-    fn of(run: i64) -> Self {
+    fn new(run: i64) -> Self {
         let mut sum = Self(Hasher::new());
         sum.number(run);
         sum

@@ -257,6 +257,9 @@ pub enum RunAborted {
     /// A recorded result cannot be deserialized by this program.
     #[error("a recorded step cannot be read back: {0}")]
     Unreadable(String),
+    /// Files of the workspace are not in the state that the journal asks for; a resume tries again.
+    #[error("the files could not be restored: {0}")]
+    NotRestored(String),
     /// Reading or writing the journal failed.
     #[error(transparent)]
     Journal(#[from] JournalError),

@@ -56,17 +56,18 @@ pub enum JournalError {
         /// The file.
         path: PathBuf,
     },
-    /// The file was written by a newer version.
+    /// The file was written by another version of fusee.
     #[error(
-        "the journal {} has format {found}, but this fusee supports formats up to {known}; use a newer fusee",
-        path.display()
+        "the journal {} has format {found}, but this fusee supports format {known} only; {}",
+        path.display(),
+        other_format_advice(*found, *known)
     )]
-    Newer {
+    UnsupportedFormat {
         /// The journal file.
         path: PathBuf,
         /// Format of the file.
         found: i64,
-        /// Newest supported format.
+        /// The supported format.
         known: i64,
     },
     /// Another process holds the run's lock.
@@ -102,6 +103,14 @@ pub enum JournalError {
         /// SQLite's error text.
         cause: String,
     },
+}
+
+fn other_format_advice(found: i64, known: i64) -> &'static str {
+    if found > known {
+        "use a newer fusee"
+    } else {
+        "move it away to start a new one, or read it with the fusee that wrote it"
+    }
 }
 
 fn holder(pid: Option<u32>) -> String {

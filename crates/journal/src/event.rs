@@ -549,7 +549,7 @@ pub struct ReadCache {
 
 impl ReadCache {
     /// Computes the hit rate, rounded to three decimals.
-    pub fn of(reads: u32, hits: u32) -> Self {
+    pub fn new(reads: u32, hits: u32) -> Self {
         let share = f64::from(hits) / f64::from(reads.max(1));
         Self { reads, hits, hit_rate: (share * 1000.0).round() / 1000.0 }
     }

@@ -413,7 +413,7 @@ impl Journal {
                     }
                     rows.iter().try_for_each(|row| ops::write(connection, run, row))
                 })?;
-                run.iter().for_each(|run| marks.set(*run, Mark::of(&rows)));
+                run.iter().for_each(|run| marks.set(*run, Mark::from_rows(&rows)));
                 schema::settle(connection, durability)?;
                 Ok(run)
             })

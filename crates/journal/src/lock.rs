@@ -26,8 +26,8 @@ impl RunLock {
     pub(crate) fn take(journal: &Path, run: &RunId) -> Result<Self, JournalError> {
         let path = path_of(journal, run);
         let fail = |error: io::Error| {
-            let told = io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-            JournalError::from_io(journal, &told)
+            let error_with_path = io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+            JournalError::from_io(journal, &error_with_path)
         };
         std::fs::create_dir_all(journal.with_file_name("locks")).map_err(fail)?;
         let mut attempts = ATTEMPTS;

@@ -28,7 +28,7 @@ pub(crate) struct Mark {
 
 impl Mark {
     /// Length of a run that consists of these rows.
-    pub(crate) fn of(rows: &[WriteOp]) -> Self {
+    pub(crate) fn from_rows(rows: &[WriteOp]) -> Self {
         let mut mark = Self::default();
         rows.iter().for_each(|row| mark.add(row));
         mark

@@ -1,4 +1,4 @@
-//! The database file: schema, creation and opening. `rows.rs`, `reader.rs` and `gc.rs` hold the
+//! The database file: schema, creation and opening. `ops.rs`, `reader.rs` and `gc.rs` hold the
 //! statements.
 
 use std::fs::{File, OpenOptions};
@@ -96,7 +96,7 @@ pub(crate) fn open_to_write(
     }
     writable(path, &connection)?;
     configure(&connection, durability).map_err(fail)?;
-    migrate(path, &mut connection)?;
+    create_tables(path, &mut connection)?;
     // A trigger in a journal that someone else made would add rows to the user's runs.
     let foreign = "SELECT COUNT(*) FROM sqlite_schema WHERE type IN ('trigger', 'view')";
     if connection.query_row(foreign, [], |row| row.get::<_, i64>(0)).map_err(fail)? > 0 {
@@ -339,7 +339,7 @@ fn configure(connection: &Connection, durability: Durability) -> rusqlite::Resul
     Ok(())
 }
 
-fn migrate(path: &Path, connection: &mut Connection) -> Result<(), JournalError> {
+fn create_tables(path: &Path, connection: &mut Connection) -> Result<(), JournalError> {
     if format(path, connection)? == Some(FORMAT) {
         return Ok(());
     }
@@ -358,7 +358,7 @@ fn migrate(path: &Path, connection: &mut Connection) -> Result<(), JournalError>
 /// Format of the file; `None` if nothing was written to it yet.
 fn format(path: &Path, connection: &Connection) -> Result<Option<i64>, JournalError> {
     // One transaction for a consistent view: another process may be creating the schema right now.
-    let _moment = connection
+    let _read_transaction = connection
         .is_autocommit()
         .then(|| connection.unchecked_transaction())
         .transpose()
@@ -372,7 +372,7 @@ fn format(path: &Path, connection: &Connection) -> Result<Option<i64>, JournalEr
     if number("PRAGMA application_id")? == APPLICATION {
         return match found {
             FORMAT => Ok(Some(found)),
-            found => Err(JournalError::Newer { path: path.to_owned(), found, known: FORMAT }),
+            found => Err(JournalError::UnsupportedFormat { path: path.to_owned(), found, known: FORMAT }),
         };
     }
     if found == 0 && number("SELECT COUNT(*) FROM sqlite_schema")? == 0 {

@@ -200,22 +200,28 @@ pub(crate) enum ErrorHandling {
 impl UnlocatedError {
     /// An error in the program.
     pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Self {
-        Self::of("TASK_FAILURE", "unexpected_error", code, message.into(), ErrorHandling::Raise)
+        Self::with_kind("TASK_FAILURE", "unexpected_error", code, message.into(), ErrorHandling::Raise)
     }
 
     /// An input that does not match its declaration.
     pub(crate) fn invalid(code: &'static str, message: impl Into<String>) -> Self {
-        Self::of("VALIDATION_ERROR", "input_validation_failure", code, message.into(), ErrorHandling::Raise)
+        Self::with_kind(
+            "VALIDATION_ERROR",
+            "input_validation_failure",
+            code,
+            message.into(),
+            ErrorHandling::Raise,
+        )
     }
 
     /// A limit was reached.
     pub(crate) fn exhausted(reason: &'static str, message: impl Into<String>) -> Self {
-        Self::of("RESOURCE_EXHAUSTION", reason, "limit-reached", message.into(), ErrorHandling::Raise)
+        Self::with_kind("RESOURCE_EXHAUSTION", reason, "limit-reached", message.into(), ErrorHandling::Raise)
     }
 
     /// The allocation may exceed the memory limit; live memory must be measured.
     pub(crate) fn need_memory(bytes: usize) -> Self {
-        Self::of(
+        Self::with_kind(
             "RESOURCE_EXHAUSTION",
             "memory",
             "limit-reached",
@@ -225,7 +231,13 @@ impl UnlocatedError {
     }
 
     pub(crate) fn out_of_steps() -> Self {
-        Self::of("RESOURCE_EXHAUSTION", "steps", "limit-reached", String::new(), ErrorHandling::OutOfSteps)
+        Self::with_kind(
+            "RESOURCE_EXHAUSTION",
+            "steps",
+            "limit-reached",
+            String::new(),
+            ErrorHandling::OutOfSteps,
+        )
     }
 
     /// The error raised by `raise`.
@@ -244,7 +256,7 @@ impl UnlocatedError {
         *self.0
     }
 
-    fn of(kind: &str, reason: &str, code: &'static str, message: String, how: ErrorHandling) -> Self {
+    fn with_kind(kind: &str, reason: &str, code: &'static str, message: String, how: ErrorHandling) -> Self {
         let (kind, reason) = (Text::from(kind), Some(Text::from(reason)));
         Self(Box::new(ErrorReport { kind, reason, code, message, value: Value::Nil, how }))
     }
@@ -258,6 +270,12 @@ impl From<ErrorReport> for UnlocatedError {
 
 impl From<Box<RuntimeError>> for UnlocatedError {
     fn from(fault: Box<RuntimeError>) -> Self {
-        Self::of("TASK_FAILURE", "unexpected_error", fault.code, String::new(), ErrorHandling::Whole(fault))
+        Self::with_kind(
+            "TASK_FAILURE",
+            "unexpected_error",
+            fault.code,
+            String::new(),
+            ErrorHandling::Whole(fault),
+        )
     }
 }

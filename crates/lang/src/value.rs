@@ -96,12 +96,12 @@ impl Value {
         Value::Text(text.into())
     }
 
-    /// Creates a symbol.
+    /// A symbol with this name.
     pub fn symbol(name: impl Into<Text>) -> Self {
         Value::Symbol(name.into())
     }
 
-    /// Creates a list.
+    /// A list of these items, in order.
     pub fn list(items: impl Into<Vec<Value>>) -> Self {
         Value::List(List::from(items.into()))
     }

@@ -40,7 +40,7 @@ pub(crate) struct OpenQuestion {
 pub(crate) enum QuestionKind {
     /// Whether a call may run.
     Approval,
-    /// A text.
+    /// Free text, sent to the client as a string field.
     Text,
 }
 

@@ -10,7 +10,7 @@ use crate::question::{OpenQuestion, shown};
 /// Changed files that are listed.
 const MAX_FILES: usize = 200;
 
-/// State of a run.
+/// Result of `fusee_run`, `fusee_wait` and `fusee_status`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct RunState {
     /// Id of the run

@@ -69,7 +69,7 @@ pub(crate) struct RunList {
     pub(crate) runs: Vec<ListedRun>,
 }
 
-/// A run in a list.
+/// One entry of `fusee_runs`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ListedRun {
     /// Id of the run

@@ -203,10 +203,10 @@ impl ResolvedModel {
         if let Some((file, text)) = &overrides.prices {
             prices.add(file, text)?;
         }
-        self.profile = profiles.of(provider, model);
+        self.profile = profiles.resolve(provider, model);
         self.connection.traits = self.profile.traits();
         self.context_tokens = self.profile.context_tokens;
-        self.price = prices.of(provider, model);
+        self.price = prices.find(provider, model);
         Ok(())
     }
 }

@@ -42,7 +42,7 @@ const MAX_THREADS: usize = 16;
 pub(crate) struct LocalModel {
     name: String,
     dialect: Dialect,
-    asking: Arc<SyncSender<Job>>,
+    jobs: Arc<SyncSender<Job>>,
 }
 
 impl LocalModel {
@@ -60,9 +60,9 @@ impl LocalModel {
             context_tokens: settings.context_tokens,
             threads: settings.threads.unwrap_or(cores).clamp(1, MAX_THREADS),
         };
-        let asking = in_memory(held)
+        let jobs = in_memory(held)
             .map_err(|error| OpenError::Settings(format!("cannot start a thread for the model: {error}")))?;
-        Ok(LocalModel { name: name.to_owned(), dialect, asking })
+        Ok(LocalModel { name: name.to_owned(), dialect, jobs })
     }
 
     async fn request(
@@ -73,9 +73,9 @@ impl LocalModel {
         sink: &mut DeltaSink<'_>,
     ) -> Result<Reply, ModelError> {
         let asked = LocalRequest::read(&conversation.body_with(more, &self.name, options).to_vec())?;
-        let (telling, mut pieces) = mpsc::channel(AHEAD);
-        self.align_fields(Job::Ask(Box::new(asked), telling))?;
-        let mut told = ReplyProgress::default();
+        let (sender, mut pieces) = mpsc::channel(AHEAD);
+        self.send(Job::Ask(Box::new(asked), sender))?;
+        let mut progress = ReplyProgress::default();
         let mut thinking = ReasoningSplitter::new(false);
         while let Some(piece) = pieces.recv().await {
             match piece {
@@ -83,19 +83,19 @@ impl LocalModel {
                     sink(ReplyDelta::Started);
                     thinking = ReasoningSplitter::new(thinks);
                 }
-                Piece::Text(more) => thinking.take(&more, &mut |part| told.take(part, sink)),
+                Piece::Text(more) => thinking.take(&more, &mut |part| progress.take(part, sink)),
                 Piece::End(ended) => {
                     let ReplyEnd { stop, usage } = ended?;
-                    thinking.end(&mut |part| told.take(part, sink));
-                    return Ok(told.reply(stop, usage));
+                    thinking.end(&mut |part| progress.take(part, sink));
+                    return Ok(progress.reply(stop, usage));
                 }
             }
         }
         Err(worker_ended())
     }
 
-    fn align_fields(&self, job: Job) -> Result<(), ModelError> {
-        self.asking.try_send(job).map_err(|error| match error {
+    fn send(&self, job: Job) -> Result<(), ModelError> {
+        self.jobs.try_send(job).map_err(|error| match error {
             TrySendError::Full(_) => {
                 ModelError::new(ErrorKind::RateLimited, "too many requests are queued for the local model")
             }
@@ -170,9 +170,9 @@ impl Model for LocalModel {
 
     fn context_tokens<'a>(&'a self) -> BoxFuture<'a, Option<u64>> {
         Box::pin(async {
-            let (telling, told) = oneshot::channel();
-            self.align_fields(Job::Context(telling)).ok()?;
-            told.await.ok().flatten()
+            let (sender, receiver) = oneshot::channel();
+            self.send(Job::Context(sender)).ok()?;
+            receiver.await.ok().flatten()
         })
     }
 }
@@ -199,18 +199,18 @@ struct LoadedModels {
 fn in_memory(held: ModelHandle) -> std::io::Result<Arc<SyncSender<Job>>> {
     static MODELS: Mutex<LoadedModels> = Mutex::new(LoadedModels { last: None, all: Vec::new() });
     let mut models = MODELS.lock();
-    models.all.retain(|(_, asking)| asking.strong_count() > 0);
-    let known = models.all.iter().find(|(known, _)| *known == held).and_then(|(_, asking)| asking.upgrade());
-    let asking = match known {
-        Some(asking) => asking,
+    models.all.retain(|(_, jobs)| jobs.strong_count() > 0);
+    let known = models.all.iter().find(|(known, _)| *known == held).and_then(|(_, jobs)| jobs.upgrade());
+    let jobs = match known {
+        Some(jobs) => jobs,
         None => {
-            let asking = Arc::new(worker::start(held.clone())?);
-            models.all.push((held, Arc::downgrade(&asking)));
-            asking
+            let jobs = Arc::new(worker::start(held.clone())?);
+            models.all.push((held, Arc::downgrade(&jobs)));
+            jobs
         }
     };
-    models.last = Some(asking.clone());
-    Ok(asking)
+    models.last = Some(jobs.clone());
+    Ok(jobs)
 }
 
 #[cfg(test)]

@@ -76,7 +76,7 @@ impl Prices {
     }
 
     /// Price of a model, if known.
-    pub fn of(&self, provider: Option<&str>, model: &str) -> Option<Price> {
+    pub fn find(&self, provider: Option<&str>, model: &str) -> Option<Price> {
         self.entries.iter().rfind(|(names, _)| names.applies_to(provider, model)).map(|(_, price)| *price)
     }
 }

@@ -321,7 +321,7 @@ impl Profiles {
     }
 
     /// The profile of a model: all matching entries merged, later ones overriding earlier ones.
-    pub fn of(&self, provider: Option<&str>, model: &str) -> Profile {
+    pub fn resolve(&self, provider: Option<&str>, model: &str) -> Profile {
         let fitting = self.entries.iter().filter(|(names, _)| names.applies_to(provider, model));
         let mut profile = fitting.fold(Profile::default(), |below, (_, profile)| profile.clone().over(below));
         profile.small = profile.small.or_else(|| Some(parameters(model)? <= SMALL_PARAMETERS));

@@ -56,7 +56,7 @@ pub(crate) async fn ask(
     options: &RequestOptions,
     sink: &mut DeltaSink<'_>,
 ) -> Result<Reply, ModelError> {
-    let open = header_schema::HeaderSchema::of(conversation, options);
+    let open = header_schema::HeaderSchema::new(conversation, options);
     if open.is_empty() {
         // No tools are open: an ordinary request.
         return server.exchange(conversation, None, options, sink).await;
@@ -83,7 +83,7 @@ pub(crate) async fn ask(
         sink(ReplyDelta::Reasoning(&header.thought));
     }
     sink(ReplyDelta::ToolCall { index: 0, name: &header.tool });
-    match CallBody::of(&header.tool) {
+    match CallBody::from_tool(&header.tool) {
         None => {
             let arguments = Value::Object(header.arguments.clone()).to_string();
             sink(ReplyDelta::ToolArguments { index: 0, fragment: &arguments });

@@ -183,7 +183,7 @@ pub(crate) enum DecodeState {
 }
 
 impl DecodeState {
-    pub(crate) fn of(wire: Wire) -> Self {
+    pub(crate) fn new(wire: Wire) -> Self {
         match wire {
             Wire::Chat => DecodeState::Chat,
             Wire::Responses => DecodeState::Responses(openai_responses::decode::Items::default()),

@@ -29,7 +29,7 @@ impl BlobHash {
     }
 }
 
-/// A store of blobs.
+/// Content-addressed files shared by the workers and clients of an engine.
 #[derive(Clone)]
 pub struct BlobStore {
     store: Arc<dyn ObjectStore>,

@@ -18,7 +18,7 @@ use crate::{BlobHash, BlobStore, Engine, EngineError, RunOrder};
 /// A run on the engine.
 #[derive(Clone)]
 pub struct RemoteRun {
-    /// The engine.
+    /// Connection to the Restate server.
     pub engine: Engine,
     /// The blob store that all workers and clients share.
     pub blobs: BlobStore,

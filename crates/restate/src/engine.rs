@@ -288,8 +288,8 @@ impl Engine {
             return Err(EngineError::NoWorker { url: self.admin.clone() });
         }
         if !status.is_success() {
-            let told = serde_json::from_str::<Told>(&text).map(|told| told.message);
-            let message = told.unwrap_or_else(|_| text.chars().take(500).collect());
+            let body = serde_json::from_str::<ErrorBody>(&text).map(|body| body.message);
+            let message = body.unwrap_or_else(|_| text.chars().take(500).collect());
             return Err(EngineError::Refused { url: url.to_owned(), status: status.as_u16(), message });
         }
         let text = if text.is_empty() { "null" } else { &text };
@@ -319,7 +319,7 @@ struct Sent {
 }
 
 #[derive(Deserialize)]
-struct Told {
+struct ErrorBody {
     message: String,
 }
 

@@ -8,7 +8,7 @@ pub enum EngineError {
     Unreachable {
         /// URL of the request.
         url: String,
-        /// The cause.
+        /// Message of the HTTP client or server.
         cause: String,
     },
     /// What answers is not the admin API of a Restate server.
@@ -65,7 +65,7 @@ pub enum EngineError {
     Blob {
         /// The store.
         place: String,
-        /// The cause.
+        /// Message of the operating system.
         cause: String,
     },
     /// A file of a workspace cannot be read or written.
@@ -73,7 +73,7 @@ pub enum EngineError {
     File {
         /// The file.
         path: String,
-        /// The cause.
+        /// Message of the operating system.
         cause: String,
     },
     /// A workspace is too large to be moved.
@@ -81,7 +81,7 @@ pub enum EngineError {
     TooLarge {
         /// The workspace.
         path: String,
-        /// The limit.
+        /// Which bound was exceeded, with its value.
         limit: String,
     },
     /// What another fusee wrote cannot be read.
@@ -93,9 +93,9 @@ pub enum EngineError {
     /// The worker cannot listen.
     #[error("cannot listen on {address}: {cause}")]
     Listen {
-        /// The address.
+        /// Socket address of `--listen`.
         address: String,
-        /// The cause.
+        /// Message of the operating system.
         cause: String,
     },
 }

@@ -33,14 +33,14 @@ pub(crate) struct TreePath(String);
 pub(crate) enum TreeEntry {
     /// A regular file.
     File {
-        /// Its content.
+        /// Blob that holds the bytes of the file.
         content: BlobHash,
         /// Permission bits.
         mode: u32,
     },
     /// A symbolic link, with its target.
     Link(TreePath),
-    /// A directory.
+    /// A directory, recorded for its permission bits.
     Directory {
         /// Permission bits.
         mode: u32,

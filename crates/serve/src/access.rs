@@ -100,14 +100,14 @@ impl Access {
             let token = given.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
             return match token.is_some_and(|(_, token)| self.is_token(token.trim())) {
                 true => Ok(()),
-                false => Err(unauthorized("the token is not that of this server")),
+                false => Err(unauthorized("invalid token")),
             };
         }
         let cookies = request.headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
         let ours = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
         let mut given = ours.filter(|(name, _)| *name == self.cookie_name).peekable();
         if given.peek().is_none() {
-            return Err(unauthorized("a token is needed"));
+            return Err(unauthorized("missing token"));
         }
         // Hashes are compared in constant time.
         let expected = blake3::hash(self.cookie_value.as_bytes());

@@ -21,7 +21,7 @@ const MAX_ENTRIES: usize = 1_000;
 /// Maximum number of bytes of a results file.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// A trial.
+/// One line of a job's `results.jsonl`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Trial {
     /// Name of the case.
@@ -32,25 +32,25 @@ pub(crate) struct Trial {
     /// Tries used.
     #[serde(default)]
     pub(crate) tries: u32,
-    /// Whether it passed.
+    /// Whether the tests accepted the final state.
     #[serde(default)]
     pub(crate) passed: bool,
-    /// Reward.
+    /// Grade from 0 to 1.
     #[serde(default)]
     pub(crate) reward: f64,
     /// Failure class.
     #[serde(default)]
     pub(crate) cause: Option<String>,
-    /// Model.
+    /// Model name as given to `bench run`.
     #[serde(default)]
     pub(crate) model: String,
-    /// Flow.
+    /// Flow as given to `bench run`.
     #[serde(default)]
     pub(crate) flow: Option<String>,
     /// Model replies.
     #[serde(default)]
     pub(crate) turns: Option<f64>,
-    /// Tokens.
+    /// Input and output tokens of the whole trial.
     #[serde(default)]
     pub(crate) tokens: Option<f64>,
     /// Cost in US dollars.

@@ -11,17 +11,17 @@ const EDITS: &[&str] = &["apply_patch", "edit_file", "write_file"];
 /// Tools that run commands.
 const COMMANDS: &[&str] = &["shell", "shell_kill", "shell_poll"];
 
-/// A kind of events.
+/// Which events the page asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum EventKind {
     /// All events.
     #[default]
     All,
-    /// What failed.
+    /// Events that report a failure.
     Failed,
     /// Changes of files.
     Edits,
-    /// Commands.
+    /// Calls that run a program, and their output.
     Commands,
     /// Messages and answers.
     Messages,

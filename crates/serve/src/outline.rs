@@ -54,7 +54,7 @@ pub(crate) struct RunStart {
     pub(crate) continues: Option<String>,
 }
 
-/// How a run ended.
+/// Final status of a run, as its last event states it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct RunEnd {
     /// Outcome of the main task: `completed`, `failed` or `cancelled`.
@@ -104,7 +104,7 @@ pub(crate) struct Totals {
 /// Counts of one tool.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct ToolTotals {
-    /// Calls.
+    /// Tool calls that the turn requested.
     pub(crate) calls: u32,
     /// Calls that failed.
     pub(crate) errors: u32,

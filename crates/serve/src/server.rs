@@ -39,7 +39,7 @@ pub enum ServeError {
     /// The address cannot be used.
     #[error("cannot listen on {address}: {cause}")]
     Bind {
-        /// The address.
+        /// Address that the listener is bound to.
         address: SocketAddr,
         /// Error text of the system.
         cause: std::io::Error,

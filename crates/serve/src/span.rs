@@ -44,7 +44,7 @@ pub(crate) struct Span {
     pub(crate) seq: u64,
     /// Tool, stage or turn.
     pub(crate) label: String,
-    /// Whether it failed.
+    /// Whether it ended with an error.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) failed: bool,
     /// How many spans were merged into this one.

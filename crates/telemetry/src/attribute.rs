@@ -1,13 +1,13 @@
 //! Attributes, and the names that the GenAI conventions give them.
 
-/// The value of an attribute.
+/// The value types of OTLP that Fusee sends.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AttributeValue {
-    /// Text.
+    /// `stringValue`.
     Text(String),
     /// A whole number.
     Whole(i64),
-    /// A number.
+    /// `doubleValue`.
     Number(f64),
     /// True or false.
     Flag(bool),

@@ -65,7 +65,7 @@ impl Exporter {
         Self { settings, messages, runs: Arc::default() }
     }
 
-    /// The settings.
+    /// The endpoints and headers in use.
     #[must_use]
     pub fn settings(&self) -> &TelemetrySettings {
         &self.settings

@@ -2,18 +2,18 @@
 
 use std::fmt;
 
-/// Id of a trace.
+/// 16 bytes, as in the W3C trace context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceId(pub [u8; 16]);
 
-/// Id of a span.
+/// 8 bytes, as in the W3C trace context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SpanId(pub [u8; 8]);
 
 /// The trace that a run belongs to, and the span that started it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceContext {
-    /// The trace.
+    /// Trace that new spans belong to.
     pub trace: TraceId,
     /// The span under which new ones appear; `None` at the root.
     pub parent: Option<SpanId>,
@@ -50,7 +50,7 @@ impl TraceContext {
 impl SpanId {
     /// The id of a span of a run, by what identifies it there.
     #[must_use]
-    pub fn of(run: &str, parts: &[&str]) -> Self {
+    pub fn derive(run: &str, parts: &[&str]) -> Self {
         let mut all = vec!["span", run];
         all.extend(parts);
         Self(digest(&all))
@@ -121,8 +121,8 @@ mod tests {
 
     #[test]
     fn ids_differ_by_run_and_place() {
-        assert_eq!(SpanId::of("r", &["a", "b"]), SpanId::of("r", &["a", "b"]));
-        assert_ne!(SpanId::of("r", &["a", "b"]), SpanId::of("r", &["ab"]));
-        assert_ne!(SpanId::of("r", &["a"]), SpanId::of("s", &["a"]));
+        assert_eq!(SpanId::derive("r", &["a", "b"]), SpanId::derive("r", &["a", "b"]));
+        assert_ne!(SpanId::derive("r", &["a", "b"]), SpanId::derive("r", &["ab"]));
+        assert_ne!(SpanId::derive("r", &["a"]), SpanId::derive("s", &["a"]));
     }
 }

@@ -3,7 +3,7 @@
 use crate::attribute::Attribute;
 use crate::id::{SpanId, TraceId};
 
-/// Kind of a span.
+/// The OTLP span kinds that Fusee uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpanKind {
     /// Work inside the process.
@@ -15,15 +15,15 @@ pub enum SpanKind {
 /// A finished span.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceSpan {
-    /// Its trace.
+    /// Trace that the span belongs to.
     pub trace: TraceId,
-    /// Its id.
+    /// Unique within the trace.
     pub id: SpanId,
     /// The span it belongs to.
     pub parent: Option<SpanId>,
-    /// Its name.
+    /// Operation and its object, as in `chat MODEL`.
     pub name: String,
-    /// Its kind.
+    /// Client for model requests, internal for everything else.
     pub kind: SpanKind,
     /// Start in milliseconds since the Unix epoch.
     pub start_ms: i64,

@@ -90,7 +90,7 @@ impl RunTrace {
     /// The span under which the commands of the run appear.
     #[must_use]
     pub fn agent_span(run: &str) -> SpanId {
-        SpanId::of(run, &["task", "main"])
+        SpanId::derive(run, &["task", "main"])
     }
 
     /// Takes in what the journal holds of the run; returns the spans that have ended.
@@ -232,7 +232,7 @@ impl RunTrace {
         attributes.extend(failure.map(|failure| (ERROR_TYPE, failure.into())));
         Some(TraceSpan {
             trace: self.context.trace,
-            id: SpanId::of(&self.run.run, &["call", &result.call_id]),
+            id: SpanId::derive(&self.run.run, &["call", &result.call_id]),
             parent: Some(self.task_span(&call.task)),
             name: format!("execute_tool {}", call.name),
             kind: SpanKind::Internal,
@@ -278,7 +278,7 @@ impl RunTrace {
         attributes.extend(failure.map(|failure| (ERROR_TYPE, failure.into())));
         Some(TraceSpan {
             trace: self.context.trace,
-            id: SpanId::of(&self.run.run, &["chat", task.as_str(), &chat.turn]),
+            id: SpanId::derive(&self.run.run, &["chat", task.as_str(), &chat.turn]),
             parent: Some(self.task_span(task)),
             name: format!("chat {name}"),
             kind: SpanKind::Client,
@@ -374,11 +374,11 @@ impl RunTrace {
     }
 
     fn task_span(&self, task: &Branch) -> SpanId {
-        SpanId::of(&self.run.run, &["task", task.as_str()])
+        SpanId::derive(&self.run.run, &["task", task.as_str()])
     }
 
     fn workflow_span(&self) -> SpanId {
-        SpanId::of(&self.run.run, &["workflow"])
+        SpanId::derive(&self.run.run, &["workflow"])
     }
 }
 

@@ -113,7 +113,7 @@ pub trait Tool: Send + Sync {
     fn definition(&self) -> &ToolDefinition;
 
     /// Further aliases that are only known at run time.
-    fn more_names(&self) -> Vec<String> {
+    fn extra_aliases(&self) -> Vec<String> {
         Vec::new()
     }
 

@@ -78,7 +78,7 @@ impl Toolbox {
         let position = self.tools.len();
         // A tool's own name takes precedence over another tool's alias.
         self.index.insert(definition.name.to_string(), position);
-        let more = tool.more_names();
+        let more = tool.extra_aliases();
         for alias in definition.aliases.iter().map(|alias| (*alias).to_owned()).chain(more) {
             self.index.entry(alias).or_insert(position);
         }

@@ -220,7 +220,7 @@ impl Workspace {
         size: u64,
         most: u64,
     ) -> io::Result<Option<CachedContent>> {
-        let stamp = CacheStamp::of(&file);
+        let stamp = CacheStamp::read(&file);
         let mut remembered = self.remembered.lock();
         if let Some(known) = stamp.and_then(|stamp| remembered.find(path.as_str(), &stamp)) {
             return Ok(Some(known));

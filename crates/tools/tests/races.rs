@@ -174,8 +174,8 @@ fn finding_does_not_tell_whether_a_name_exists_outside() {
     Race::new().run(|race, round| {
         let pattern = ["the-secret*", "file"][round % 2];
         let output = race.call("find_files", &json!({"pattern": pattern, "path": "folder"}));
-        let (found, told) = (output.content.contains("file\n"), output.content.contains(" shown"));
-        assert!(!told, "it tells of results that it does not show: {}", output.content);
+        let (found, message) = (output.content.contains("file\n"), output.content.contains(" shown"));
+        assert!(!message, "it tells of results that it does not show: {}", output.content);
         ToolOutput { ok: found && pattern == "file", ..output }
     });
 }

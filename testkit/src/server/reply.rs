@@ -60,17 +60,17 @@ impl Reply {
     /// A stream of server-sent events, each given as the text after `data: `.
     pub fn events(data: impl IntoIterator<Item = String>) -> Self {
         let parts = data.into_iter().map(|data| format!("data: {data}\n\n").into_bytes()).collect();
-        Self::of(200, "text/event-stream", Framing::Chunked, parts)
+        Self::new(200, "text/event-stream", Framing::Chunked, parts)
     }
 
     /// A single JSON document.
     pub fn json(status: u16, body: &serde_json::Value) -> Self {
-        Self::of(status, "application/json", Framing::Length, vec![body.to_string().into_bytes()])
+        Self::new(status, "application/json", Framing::Length, vec![body.to_string().into_bytes()])
     }
 
     /// Arbitrary bytes with any content type.
     pub fn raw(status: u16, content_type: &str, body: impl Into<Vec<u8>>) -> Self {
-        Self::of(status, content_type, Framing::Length, vec![body.into()])
+        Self::new(status, content_type, Framing::Length, vec![body.into()])
     }
 
     /// An error in the format of chat-completions servers.
@@ -84,7 +84,7 @@ impl Reply {
         Self::events([]).hanging(ReplyPosition::Head(0))
     }
 
-    fn of(status: u16, content_type: &str, framing: Framing, parts: Vec<Vec<u8>>) -> Self {
+    fn new(status: u16, content_type: &str, framing: Framing, parts: Vec<Vec<u8>>) -> Self {
         Self {
             status,
             headers: vec![("content-type".to_owned(), content_type.to_owned())],

@@ -36,8 +36,9 @@ pub(super) fn read(folder: &Path, commands: &TestCommands) -> Result<Case, Suite
         .map_err(|error| SuiteProblem { line: Some(error.line()), ..problem(&path, error.to_string()) })?;
     let Files { solution, test, example } = config.files;
     // Manifests are listed as solution files in some tracks, where an exercise may need a dependency.
-    let solution: Vec<PathBuf> = solution.into_iter().filter(|file| Language::of(file).is_some()).collect();
-    let Some(language) = solution.first().and_then(|file| Language::of(file)) else {
+    let solution: Vec<PathBuf> =
+        solution.into_iter().filter(|file| Language::from_path(file).is_some()).collect();
+    let Some(language) = solution.first().and_then(|file| Language::from_path(file)) else {
         return Err(problem(&path, "`files.solution` names no file in a supported language"));
     };
     if test.is_empty() {

@@ -113,7 +113,8 @@ fn case(file: &Path, table: &Table, entry: toml::Value) -> Result<Case, SuitePro
         )),
         None => None,
     };
-    let guessed = entry.solution.first().and_then(|file| Language::of(file)).map(|it| it.name().to_owned());
+    let guessed =
+        entry.solution.first().and_then(|file| Language::from_path(file)).map(|it| it.name().to_owned());
     Ok(Case {
         name: entry.name,
         language: entry.language.or(guessed),

@@ -263,13 +263,13 @@ pub(crate) fn help(columns: usize, of_project: &[MarkdownCommand]) -> Vec<Styled
     for (name, help) in entries {
         let (lead, indent) = if beside { (format!("{name:<width$}"), width) } else { (String::new(), 4) };
         if !beside {
-            rows.push(StyledLine::of(Style::Accent, &name));
+            rows.push(StyledLine::styled(Style::Accent, &name));
         }
-        let first = StyledLine::of(Style::Accent, &lead);
+        let first = StyledLine::styled(Style::Accent, &lead);
         let indent = " ".repeat(indent);
         for (index, text) in wrap(help, columns.saturating_sub(indent.len())).iter().enumerate() {
             let lead =
-                if index == 0 && beside { first.clone() } else { StyledLine::of(Style::Plain, &indent) };
+                if index == 0 && beside { first.clone() } else { StyledLine::styled(Style::Plain, &indent) };
             rows.push(lead.and(Style::Plain, text));
         }
     }
@@ -283,6 +283,6 @@ pub(crate) fn help(columns: usize, of_project: &[MarkdownCommand]) -> Vec<Styled
             "ctrl-j inserts a line break, ctrl-g opens your editor, up and down browse the history, ctrl-r searches it, esc stops a task, ctrl-b moves it to the background, ctrl-z suspends fusee."
         }
     };
-    rows.extend([words, keys].map(|text| StyledLine::of(Style::Dim, text)));
+    rows.extend([words, keys].map(|text| StyledLine::styled(Style::Dim, text)));
     rows
 }

@@ -44,7 +44,7 @@ pub(crate) enum CursorMove {
 
 impl Editor {
     /// Creates an editor with the cursor at the end of `text`.
-    pub(crate) fn of(text: &str) -> Self {
+    pub(crate) fn with_text(text: &str) -> Self {
         let text = normalized(text);
         Self { at: text.len(), text }
     }

@@ -44,24 +44,24 @@ pub(crate) fn draw(state: &ChatState, columns: usize, rows: usize, now: Duration
     }
     if state.stopped.is_some() && state.cancelled.is_none() {
         let text = "  stopping the turn; esc again cancels the task";
-        above.extend(StyledLine::of(Style::Warning, text).broken(columns, "  "));
+        above.extend(StyledLine::styled(Style::Warning, text).broken(columns, "  "));
     }
     if state.moving {
         let text = "  moving to the background as soon as the running call has ended";
-        above.extend(StyledLine::of(Style::Warning, text).broken(columns, "  "));
+        above.extend(StyledLine::styled(Style::Warning, text).broken(columns, "  "));
     }
     if let Some(line) = &state.shell {
         let text = format!("  running {} · esc ends it", format::one_line(line, 200));
-        above.push(StyledLine::of(Style::Dim, &text).cut(columns));
+        above.push(StyledLine::styled(Style::Dim, &text).cut(columns));
     }
     let waiting = state.queue.iter().take(QUEUED_ROWS);
     above.extend(waiting.map(|errand| {
         let text = format!("  queued: {}", format::one_line(&errand.shown(), 400));
-        StyledLine::of(Style::Dim, &text).cut(columns)
+        StyledLine::styled(Style::Dim, &text).cut(columns)
     }));
     let more = state.queue.len().saturating_sub(QUEUED_ROWS);
     if more > 0 {
-        above.push(StyledLine::of(Style::Dim, &format!("  and {more} more")));
+        above.push(StyledLine::styled(Style::Dim, &format!("  and {more} more")));
     }
     let (typing, cursor) = match (&state.picker, &state.search, &state.question) {
         (Some(picker), ..) => choose_session(picker, columns),
@@ -81,32 +81,34 @@ pub(crate) fn draw(state: &ChatState, columns: usize, rows: usize, now: Duration
 
 /// The list of conversations; the cursor is at the chosen one.
 fn choose_session(picker: &SessionPicker, columns: usize) -> (Vec<StyledLine>, (usize, usize)) {
-    let mut rows = vec![StyledLine::of(Style::Bold, "continue a conversation")];
+    let mut rows = vec![StyledLine::styled(Style::Bold, "continue a conversation")];
     let window = picker.window();
     let chosen = 1 + picker.selected - window.start;
     let below = picker.entries.len() - window.end;
     for (index, entry) in picker.entries[window.clone()].iter().enumerate() {
         let is_chosen = window.start + index == picker.selected;
         let (lead, style) = if is_chosen { ("> ", Style::Bold) } else { ("  ", Style::Plain) };
-        rows.push(StyledLine::of(Style::Accent, lead).and(style, &entry.text).cut(columns));
+        rows.push(StyledLine::styled(Style::Accent, lead).and(style, &entry.text).cut(columns));
     }
     if below > 0 {
-        rows.push(StyledLine::of(Style::Dim, &format!("  and {below} more: ↓")));
+        rows.push(StyledLine::styled(Style::Dim, &format!("  and {below} more: ↓")));
     }
-    rows.push(StyledLine::of(Style::Dim, "  ↑ and ↓ choose · enter continues · esc closes").cut(columns));
+    rows.push(StyledLine::styled(Style::Dim, "  ↑ and ↓ choose · enter continues · esc closes").cut(columns));
     (rows, (chosen, 0))
 }
 
 /// The search of earlier messages.
 fn search_history(search: &HistorySearch, columns: usize) -> (Vec<StyledLine>, (usize, usize)) {
-    let lead = StyledLine::of(Style::Accent, "search: ").and(Style::Plain, &search.query).cut(columns);
+    let lead = StyledLine::styled(Style::Accent, "search: ").and(Style::Plain, &search.query).cut(columns);
     let at = lead.width().min(columns.saturating_sub(1));
     let found = match &search.found {
-        Some(message) => StyledLine::of(Style::Plain, &format!("  {}", format::one_line(message, 400))),
-        None if search.query.is_empty() => StyledLine::of(Style::Dim, "  type a part of an earlier message"),
-        None => StyledLine::of(Style::Dim, "  no message contains this"),
+        Some(message) => StyledLine::styled(Style::Plain, &format!("  {}", format::one_line(message, 400))),
+        None if search.query.is_empty() => {
+            StyledLine::styled(Style::Dim, "  type a part of an earlier message")
+        }
+        None => StyledLine::styled(Style::Dim, "  no message contains this"),
     };
-    let keys = StyledLine::of(Style::Dim, "  enter takes it · ctrl-r older · esc back");
+    let keys = StyledLine::styled(Style::Dim, "  enter takes it · ctrl-r older · esc back");
     (vec![lead, found.cut(columns), keys.cut(columns)], (0, at))
 }
 
@@ -121,7 +123,7 @@ fn input(state: &ChatState, columns: usize) -> (Vec<StyledLine>, (usize, usize))
     let above = rows.len();
     for (index, row) in laid.rows.iter().enumerate().skip(first).take(INPUT_ROWS) {
         let lead = if index == 0 { "> " } else { "  " };
-        rows.push(StyledLine::of(Style::Accent, lead).and(Style::Plain, row));
+        rows.push(StyledLine::styled(Style::Accent, lead).and(Style::Plain, row));
     }
     let cursor = (above + laid.cursor.0 - first, laid.cursor.1 + 2);
     let (window, current) = (state.completion.window(), state.completion.selected.unwrap_or_default());
@@ -137,14 +139,14 @@ fn input(state: &ChatState, columns: usize) -> (Vec<StyledLine>, (usize, usize))
         let entry = TABLE.iter().find(|entry| entry.name == candidate.trim_end());
         let row = match entry {
             Some(entry) => {
-                StyledLine::of(style, &format!("    {:<10}", entry.name)).and(Style::Dim, entry.help)
+                StyledLine::styled(style, &format!("    {:<10}", entry.name)).and(Style::Dim, entry.help)
             }
-            None => StyledLine::of(style, &format!("    {candidate}")),
+            None => StyledLine::styled(style, &format!("    {candidate}")),
         };
-        rows.push(row.with_right(StyledLine::of(Style::Dim, hint.trim_start()), columns.min(WIDE)));
+        rows.push(row.with_right(StyledLine::styled(Style::Dim, hint.trim_start()), columns.min(WIDE)));
     }
     if below_window > 0 {
-        rows.push(StyledLine::of(Style::Dim, &format!("    and {below_window} more: ↓")));
+        rows.push(StyledLine::styled(Style::Dim, &format!("    and {below_window} more: ↓")));
     }
     let below = match (&state.wanted, state.leaving, state.view.is_some()) {
         (Some(FreeTextPurpose::WhatNow), ..) => {
@@ -153,10 +155,10 @@ fn input(state: &ChatState, columns: usize) -> (Vec<StyledLine>, (usize, usize))
         (Some(FreeTextPurpose::Answer(_)), ..) => "  enter sends · esc stops the turn",
         (None, Some(_), false) => "  ctrl-c again exits",
         (None, _, true) => "",
-        (None, None, false) => state.standing.as_str(),
+        (None, None, false) => state.run_facts.as_str(),
     };
     if !below.is_empty() && state.completion.candidates.is_empty() {
-        let below = StyledLine::of(Style::Dim, below);
+        let below = StyledLine::styled(Style::Dim, below);
         match state.wanted {
             // Key hints for a pending question are never truncated.
             Some(_) => rows.extend(below.broken(columns, "  ")),
@@ -170,8 +172,8 @@ fn input(state: &ChatState, columns: usize) -> (Vec<StyledLine>, (usize, usize))
 fn free_text_question(state: &ChatState, question: &str, columns: usize) -> Vec<StyledLine> {
     let mut lines = question.trim().lines();
     let first = format!(" {}", lines.next().unwrap_or_default());
-    let first = StyledLine::of(Style::Warning, state.glyphs.question).and(Style::Bold, &first);
-    let more = lines.take(QUESTION_ROWS).map(|line| StyledLine::of(Style::Bold, &format!("  {line}")));
+    let first = StyledLine::styled(Style::Warning, state.glyphs.question).and(Style::Bold, &first);
+    let more = lines.take(QUESTION_ROWS).map(|line| StyledLine::styled(Style::Bold, &format!("  {line}")));
     [first].into_iter().chain(more).flat_map(|line| line.broken(columns, "  ")).collect()
 }
 
@@ -187,7 +189,7 @@ fn question(
         QuestionSubject::Plan => (" carry out this plan?".to_owned(), "n keeps planning"),
         QuestionSubject::Return(_) => (" this run was interrupted: resume it?".to_owned(), ""),
     };
-    let lead = StyledLine::of(Style::Warning, state.glyphs.question).and(Style::Bold, &head);
+    let lead = StyledLine::styled(Style::Warning, state.glyphs.question).and(Style::Bold, &head);
     let mut rows = lead.and(Style::Dim, &format!("  {reason}")).broken(columns, "    ");
     let window = asked.window(size);
     let is_part = window.rows.len() < window.total;
@@ -195,11 +197,11 @@ fn question(
     if is_part {
         let (first, last) = (window.shown.start + 1, window.shown.end);
         let text = format!("    lines {first} to {last} of {} · space, ↓ and ↑ scroll", window.total);
-        rows.extend(StyledLine::of(Style::Warning, &text).broken(columns, "    "));
+        rows.extend(StyledLine::styled(Style::Warning, &text).broken(columns, "    "));
     }
     if matches!(&asked.matter, QuestionSubject::Call(question) if question.name.starts_with("shell")) {
         rows.extend(
-            StyledLine::of(Style::Dim, "    ").and(Style::Dim, state.confined).broken(columns, "    "),
+            StyledLine::styled(Style::Dim, "    ").and(Style::Dim, state.confined).broken(columns, "    "),
         );
     }
     match &asked.stage {
@@ -210,11 +212,13 @@ fn question(
             (rows, (row, at))
         }
         AnswerStage::Reason(editor) => {
-            rows.push(StyledLine::of(Style::Dim, "  reason for no (enter sends, esc back):").cut(columns));
+            rows.push(
+                StyledLine::styled(Style::Dim, "  reason for no (enter sends, esc back):").cut(columns),
+            );
             let laid = editor.layout(columns.saturating_sub(5));
             let first = rows.len();
             rows.extend(
-                laid.rows.iter().map(|row| StyledLine::of(Style::Accent, "  > ").and(Style::Plain, row)),
+                laid.rows.iter().map(|row| StyledLine::styled(Style::Accent, "  > ").and(Style::Plain, row)),
             );
             (rows, (first + laid.cursor.0, laid.cursor.1 + 4))
         }
@@ -223,7 +227,7 @@ fn question(
 
 /// The keys that answer a question. What has not been shown to its end cannot be allowed.
 fn choices(asked: &OpenQuestion, size: (usize, usize)) -> Vec<StyledLine> {
-    let plain = |text: &str| StyledLine::of(Style::Plain, text);
+    let plain = |text: &str| StyledLine::styled(Style::Plain, text);
     match &asked.matter {
         _ if !asked.is_read(size) => vec![plain("  scroll to the end to answer yes · n no")],
         QuestionSubject::Return(_) | QuestionSubject::Undo(_) | QuestionSubject::Plan => {
@@ -237,8 +241,8 @@ fn choices(asked: &OpenQuestion, size: (usize, usize)) -> Vec<StyledLine> {
             }
             let keys = "y once · s this conversation · a always in this project · n no";
             vec![
-                StyledLine::of(Style::Dim, &scope),
-                StyledLine::of(Style::Bold, "  allow? ").and(Style::Plain, keys),
+                StyledLine::styled(Style::Dim, &scope),
+                StyledLine::styled(Style::Bold, "  allow? ").and(Style::Plain, keys),
             ]
         }
     }

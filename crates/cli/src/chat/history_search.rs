@@ -17,7 +17,7 @@ pub(crate) struct HistorySearch {
 /// What a key does to a search.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum SearchEnd {
-    /// It goes on.
+    /// The key was used; the search stays open.
     GoesOn,
     /// The message found becomes the input.
     Take(String),

@@ -109,7 +109,7 @@ pub(crate) struct ChatState {
     /// Description of the sandbox, shown in questions about commands.
     pub(super) confined: &'static str,
     /// Status line below the input while nothing runs.
-    pub(super) standing: String,
+    pub(super) run_facts: String,
     printed: Vec<StyledLine>,
 }
 
@@ -137,7 +137,7 @@ impl ChatState {
             moving: false,
             offers: None,
             confined: "",
-            standing: String::new(),
+            run_facts: String::new(),
             printed: Vec::new(),
         }
     }
@@ -149,7 +149,7 @@ impl ChatState {
 
     /// Sets the status line below the input.
     pub(crate) fn set_status(&mut self, facts: String) {
-        self.standing = facts;
+        self.run_facts = facts;
     }
 
     /// The current input.
@@ -159,7 +159,7 @@ impl ChatState {
 
     /// Replaces the current input.
     pub(crate) fn set_input(&mut self, text: &str) {
-        self.editor = Editor::of(text);
+        self.editor = Editor::with_text(text);
     }
 
     /// Whether a task is running.
@@ -176,7 +176,7 @@ impl ChatState {
 
     /// Prints a notice about the chat itself.
     pub(crate) fn tell(&mut self, style: Style, text: &str) {
-        self.print(text.lines().map(|line| StyledLine::of(style, line)).collect());
+        self.print(text.lines().map(|line| StyledLine::styled(style, line)).collect());
     }
 
     /// Takes the rows finished since the last call, laid out for `columns` columns.

@@ -128,7 +128,7 @@ impl TerminalLoop<'_, '_> {
     fn show_greeting(&mut self) {
         let directory = self.session.directory().display().to_string();
         self.state.set_sandbox(self.session.sandbox_text());
-        let title = StyledLine::of(Style::Bold, "fusee").and(Style::Dim, &format!("  {directory}"));
+        let title = StyledLine::styled(Style::Bold, "fusee").and(Style::Dim, &format!("  {directory}"));
         self.state.print(vec![title]);
         self.show_status();
         if self.session.is_continued() {

@@ -71,7 +71,7 @@ pub(crate) fn approvals(args: &ApprovalsArgs, process: &Process) -> Result<ExitS
 
 fn saved(place: &DirectoryFlag, process: &Process) -> Result<SavedRules, CliError> {
     let project = Project::find(place.directory.as_deref(), &process.environment)?;
-    Ok(SavedRules::of(&project, &process.environment))
+    Ok(SavedRules::new(&project, &process.environment))
 }
 
 fn list(args: &ListArgs, process: &Process) -> Result<ExitStatus, CliError> {

@@ -82,14 +82,14 @@ pub(crate) async fn attach(args: AttachArgs, process: &Process) -> Result<ExitSt
     // Answers and messages are written.
     let open = || project.open_journal(config.journal());
     let journal = process.journals.get_or_open(&project.journal, open)?;
-    let header = RunHeader::of(&settings);
+    let header = RunHeader::from_spec(&settings);
     if args.json {
         let events = EventTail::new(journal.clone(), row.id.clone(), 0);
         let watching = ui::watch(Box::new(JsonLines::new(std::io::stdout())), events)?;
         watching.ended().await?;
         return end_of(&journal, &row.id).await;
     }
-    let approvals = SavedRules::of(&project, environment);
+    let approvals = SavedRules::new(&project, environment);
     let is_terminal = environment.terminals().stdin;
     let attached = AttachedRun::new(row.id.clone(), settings.workspace.clone(), is_terminal);
     let (past, events) = begin(&journal, &row, &attached)?;

@@ -36,7 +36,7 @@ enum CheckedKind {
 
 impl CheckedKind {
     /// The kind of a file, by its name.
-    fn of(file: &Path) -> Option<Self> {
+    fn from_path(file: &Path) -> Option<Self> {
         let name = file.file_name()?.to_str()?;
         match (name, file.extension()?.to_str()?) {
             (_, "fusee") => Some(Self::Workflow),
@@ -50,7 +50,7 @@ impl CheckedKind {
 
     /// Whether a file found in a directory is checked: other programs have config.toml and XML files too.
     fn is_found(file: &Path) -> bool {
-        match Self::of(file) {
+        match Self::from_path(file) {
             Some(Self::Template) => template::is_one(file),
             Some(Self::Agent | Self::Prompt) => {
                 let folder = file.parent().and_then(Path::file_name);
@@ -154,7 +154,7 @@ fn one(file: &Path, here: &Path, tasks: &[Callable], findings: &mut CheckFinding
         }
         Ok(_) => {}
     }
-    match CheckedKind::of(file) {
+    match CheckedKind::from_path(file) {
         Some(CheckedKind::Workflow) => workflow(&name, &path, here, tasks, findings),
         Some(CheckedKind::Template) => template::check(&name, &path, here, findings),
         Some(kind @ (CheckedKind::Config | CheckedKind::Agent)) => {

@@ -117,7 +117,7 @@ pub(crate) async fn demo(args: DemoArgs, process: &Process) -> Result<ExitStatus
 /// Reviews the project as unpacked.
 async fn review(args: &DemoArgs, unpacked: &UnpackedDemo, process: &Process) -> Result<ExitStatus, CliError> {
     let colour = colour(&process.environment, process.environment.terminals().stderr);
-    let plain = |text: &str| StyledLine::of(Style::Plain, text);
+    let plain = |text: &str| StyledLine::styled(Style::Plain, text);
     let model = args.model.model.as_deref().unwrap_or("a recording: no key, no network");
     let about = format!("{}, in {}", sample::NAME, unpacked.project().display());
     let lines = [
@@ -159,12 +159,13 @@ fn commands(process: &Process) -> CommandSettings {
 }
 
 fn introduction(args: &DemoArgs, project: &Path, before: check::TestResults) -> Vec<StyledLine> {
-    let plain = |text: &str| StyledLine::of(Style::Plain, text);
+    let plain = |text: &str| StyledLine::styled(Style::Plain, text);
     let model = match &args.model.model {
         Some(name) => name,
         None => "a recording: no key, no network; sandbox off, since its commands are known",
     };
-    let tests = StyledLine::of(Style::Bad, &before.is()).and(Style::Plain, &format!(" ({})", check::COMMAND));
+    let tests =
+        StyledLine::styled(Style::Bad, &before.is()).and(Style::Plain, &format!(" ({})", check::COMMAND));
     vec![
         heading("fusee demo"),
         row("project", plain(&format!("{}, in {}", sample::NAME, project.display()))),

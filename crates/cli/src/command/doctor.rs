@@ -141,13 +141,13 @@ async fn test_model(
     } else {
         let colour = colour(config, environment, environment.terminals().stdout);
         let width = report.checks.iter().map(DoctorCheck::name_width).max().unwrap_or_default();
-        let mut lines = vec![StyledLine::of(Style::Bold, &report.model)];
+        let mut lines = vec![StyledLine::styled(Style::Bold, &report.model)];
         lines.extend(report.checks.iter().flat_map(|check| check.lines(width)));
         lines.push(StyledLine::new());
-        lines.extend(report.profile.lines().map(|line| StyledLine::of(Style::Plain, line)));
+        lines.extend(report.profile.lines().map(|line| StyledLine::styled(Style::Plain, line)));
         lines.extend(match &report.written {
-            Some(file) => Some(StyledLine::of(Style::Good, &format!("written to {file}"))),
-            None if works => Some(StyledLine::of(Style::Dim, "keep this profile with --write")),
+            Some(file) => Some(StyledLine::styled(Style::Good, &format!("written to {file}"))),
+            None if works => Some(StyledLine::styled(Style::Dim, "keep this profile with --write")),
             None => None,
         });
         let painted = lines.into_iter().map(|line| line.paint(colour).trim_end().to_owned() + "\n");
@@ -184,7 +184,7 @@ impl DoctorReport {
         let width = names.filter(|width| *width <= WIDEST_NAME).max().unwrap_or_default();
         let mut lines = Vec::new();
         for (title, findings) in parts {
-            lines.push(StyledLine::of(Style::Bold, title));
+            lines.push(StyledLine::styled(Style::Bold, title));
             lines.extend(findings.iter().flat_map(|finding| finding.lines(width)));
             lines.push(StyledLine::new());
         }
@@ -192,15 +192,15 @@ impl DoctorReport {
             true => (Style::Good, "a task can run here"),
             false => (Style::Bad, "no task can run here yet"),
         };
-        lines.push(StyledLine::of(style, verdict));
-        lines.extend(self.next.iter().map(|step| StyledLine::of(Style::Plain, &format!("  {step}"))));
+        lines.push(StyledLine::styled(style, verdict));
+        lines.extend(self.next.iter().map(|step| StyledLine::styled(Style::Plain, &format!("  {step}"))));
         lines
     }
 }
 
 impl DoctorCheck {
     fn name_width(&self) -> usize {
-        StyledLine::of(Style::Plain, &self.name).width()
+        StyledLine::styled(Style::Plain, &self.name).width()
     }
 
     /// The name, padded to `width` columns, and the detail; after a longer name, the detail has its own line in the same
@@ -212,11 +212,11 @@ impl DoctorCheck {
             CheckState::Broken => ("!!", Style::Bad),
         };
         let detail = if self.state == CheckState::Absent { Style::Dim } else { Style::Plain };
-        let name = StyledLine::of(style, &format!("  {mark} ")).and(Style::Plain, &self.name);
+        let name = StyledLine::styled(style, &format!("  {mark} ")).and(Style::Plain, &self.name);
         match width.checked_sub(self.name_width()) {
             Some(missing) => vec![name.and(Style::Plain, &" ".repeat(missing + 2)).and(detail, &self.detail)],
             None => {
-                vec![name, StyledLine::of(Style::Plain, &" ".repeat(width + 7)).and(detail, &self.detail)]
+                vec![name, StyledLine::styled(Style::Plain, &" ".repeat(width + 7)).and(detail, &self.detail)]
             }
         }
     }

@@ -44,7 +44,7 @@ impl Drop for CopyFolder {
 
 impl OpenEngine {
     /// The engine of these flags, if they name one.
-    pub(crate) async fn of(flags: &EngineFlags, process: &Process) -> Result<Option<Self>, CliError> {
+    pub(crate) async fn open(flags: &EngineFlags, process: &Process) -> Result<Option<Self>, CliError> {
         let Some(url) = &flags.engine else { return Ok(None) };
         let environment = &process.environment;
         let blobs = blob_store(flags, environment)?;
@@ -58,7 +58,7 @@ impl OpenEngine {
         continues: bool,
         process: &Process,
     ) -> Result<Option<Self>, CliError> {
-        let Some(engine) = Self::of(&args.engine, process).await? else { return Ok(None) };
+        let Some(engine) = Self::open(&args.engine, process).await? else { return Ok(None) };
         let mut wrong = vec![
             ("--continue", continues, "the earlier run is in the journal of this machine"),
             ("--record", args.record.is_some(), "the file would be written on the worker"),
@@ -88,7 +88,7 @@ impl OpenEngine {
         let run = run.map_or_else(system::new_run_id, Ok).map_err(CliError::failed)?;
         let remote = self.remote(&run);
         let files = remote.store(&spec.workspace).await?;
-        let (header, phases) = (RunHeader::of(&spec), PhaseLogTarget::of(&spec.flow));
+        let (header, phases) = (RunHeader::from_spec(&spec), PhaseLogTarget::from_flow(&spec.flow));
         let (title, directory) = (spec.title(), spec.workspace.clone());
         let log = setup.log_file()?;
         fusee_restate::submit(&remote, &RunOrder { spec, directory, files }).await?;

@@ -106,9 +106,9 @@ fn offer_hooks(directory: &Path, unasked: bool, environment: &Environment) -> Re
 
 /// Creates what is missing and returns a report.
 fn make(directory: &Path) -> io::Result<String> {
-    let mut told = String::new();
+    let mut output = String::new();
     let mut say = |made: bool, what: &str| {
-        told.push_str(&if made { format!("created {what}\n") } else { format!("kept existing {what}\n") });
+        output.push_str(&if made { format!("created {what}\n") } else { format!("kept existing {what}\n") });
     };
     let folder = directory.join(".fusee");
     let made = match fs::create_dir(&folder) {
@@ -123,8 +123,8 @@ fn make(directory: &Path) -> io::Result<String> {
         Ok(mut file) => file.write_all(template().as_bytes()).map(|()| true)?,
     };
     say(made, "fusee.toml");
-    told.push_str("next: fusee run 'your task', or `fusee doctor` to check the setup\n");
-    Ok(told)
+    output.push_str("next: fusee run 'your task', or `fusee doctor` to check the setup\n");
+    Ok(output)
 }
 
 /// The keys that most projects set, each with an example value; all keys are in `fusee config --all`.

@@ -47,7 +47,7 @@ pub(crate) struct LaunchFlags {
     pub(crate) agent: Option<PathBuf>,
 }
 
-/// The launcher of a command.
+/// Starts runs for front ends with the flags and configuration of this process.
 pub(crate) struct CommandLauncher {
     process: Process,
     directory: PathBuf,
@@ -199,7 +199,7 @@ impl Launcher for CommandLauncher {
     }
 
     fn save_rules(&self, directory: &Path, rules: Vec<ApprovalRule>) -> Result<(), LaunchError> {
-        let saved = SavedRules::of(&self.project(directory)?, &self.process.environment);
+        let saved = SavedRules::new(&self.project(directory)?, &self.process.environment);
         let failed = |error| CliError::failed(format!("cannot save the approval: {error}"));
         Ok(saved.add(rules).map_err(failed)?)
     }

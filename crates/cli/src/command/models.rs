@@ -113,7 +113,7 @@ async fn gather(
                     let provider = chosen.provider.map(|provider| provider.name);
                     let profile = model_selection::profile(provider, &id, environment).unwrap_or_default();
                     ModelRow {
-                        price: prices.of(provider, &id),
+                        price: prices.find(provider, &id),
                         name: if base_url.is_some() { id } else { format!("{place}:{id}") },
                         size_bytes,
                         context_tokens: context_tokens.or(profile.context_tokens),

@@ -75,7 +75,7 @@ pub(crate) async fn watch(
 /// Names the class of a failure in the last line, which the harnesses that start fusee read. People at a terminal have
 /// read more about it.
 fn print_failure_class(outcome: &RunOutcome, show: &UiOptions) {
-    if let Some(class) = FailureClass::of(outcome).filter(|_| !show.is_live()) {
+    if let Some(class) = FailureClass::from_outcome(outcome).filter(|_| !show.is_live()) {
         stdio::error(&format!("failure class: {class}\n"));
     }
 }

@@ -176,10 +176,10 @@ impl<'p> RunSetup<'p> {
         let saved = self.saved_rules().read();
         let of_config = |rule: &&ApprovalRule| self.config.rules().contains(rule);
         let used = used.iter().filter(|rule| rule.then == RuleDecision::Allow && !of_config(rule));
-        let (standing, revoked): (Vec<&ApprovalRule>, Vec<_>) =
+        let (active, revoked): (Vec<&ApprovalRule>, Vec<_>) =
             used.partition(|rule| saved.iter().any(|saved| saved == *rule));
-        if !standing.is_empty() {
-            let shown = enumerated(&standing);
+        if !active.is_empty() {
+            let shown = enumerated(&active);
             stdio::error(&format!(
                 "standing approvals in use: {shown} (`fusee approvals` lists and revokes them)\n"
             ));
@@ -249,9 +249,9 @@ impl<'p> RunSetup<'p> {
         run: Option<RunId>,
     ) -> Result<StartedRun, CliError> {
         let builder = self.complete(builder)?;
-        let header = RunHeader::of(&builder.spec);
+        let header = RunHeader::from_spec(&builder.spec);
         let run = run.map_or_else(system::new_run_id, Ok).map_err(CliError::failed)?;
-        let phases = PhaseLogTarget::of(&builder.spec.flow);
+        let phases = PhaseLogTarget::from_flow(&builder.spec.flow);
         let log = self.log_file()?;
         let (builder, trace) = self.traced(builder, &run);
         let running = Box::pin(builder.start(&run)).await?;
@@ -297,8 +297,8 @@ impl<'p> RunSetup<'p> {
         if let Some(approver) = approver {
             builder.deps.approver = Arc::clone(approver);
         }
-        let header = RunHeader::of(&builder.spec);
-        let phases = PhaseLogTarget::of(&builder.spec.flow);
+        let header = RunHeader::from_spec(&builder.spec);
+        let phases = PhaseLogTarget::from_flow(&builder.spec.flow);
         let log = self.log_file()?;
         let (builder, trace) = self.traced(builder, run);
         let running = builder.resume(run)?;
@@ -399,7 +399,7 @@ impl<'p> RunSetup<'p> {
 
     /// The store of permanent approvals.
     pub(crate) fn saved_rules(&self) -> SavedRules {
-        SavedRules::of(&self.project, &self.process.environment)
+        SavedRules::new(&self.project, &self.process.environment)
     }
 }
 

@@ -125,7 +125,7 @@ pub(crate) fn newest(journal: &Journal, limit: usize, columns: usize) -> Result<
     })
 }
 
-/// A run in the list.
+/// One row of `fusee runs`, and one object of `fusee runs --json`.
 struct ListedRun {
     row: RunRow,
     /// Whether its result is verified; `None` if there was nothing to verify.
@@ -237,7 +237,7 @@ fn table(rows: &[ListedRun], id_length: usize, now_ms: i64, columns: usize) -> S
     let state = rows.iter().map(|run| run.status().len()).max().unwrap_or_default().max(9);
     let mut text = String::new();
     let mut push = |line: &str| {
-        text.push_str(&StyledLine::of(Style::Plain, line).cut(columns).paint(false));
+        text.push_str(&StyledLine::styled(Style::Plain, line).cut(columns).paint(false));
         text.push('\n');
     };
     let line = |run: &str, status: &str, age: &str, took: &str, title: &str| match columns {

@@ -42,7 +42,7 @@ pub(crate) struct ShowArgs {
 /// Runs the command.
 pub(crate) async fn show(args: &ShowArgs, process: &Process) -> Result<ExitStatus, CliError> {
     #[cfg(feature = "restate")]
-    if let Some(engine) = super::engine::OpenEngine::of(&args.engine, process).await? {
+    if let Some(engine) = super::engine::OpenEngine::open(&args.engine, process).await? {
         let (run, journal, _copy) = engine.copy(args.run.run.as_deref()).await?;
         return print(args, &journal, &run);
     }
@@ -63,5 +63,6 @@ fn print(args: &ShowArgs, journal: &Journal, run: &RunId) -> Result<ExitStatus, 
 }
 
 fn phases(journal: &Journal, run: &RunId) -> PhaseLogTarget {
-    settings_of(journal, run).map_or(PhaseLogTarget::Inline, |settings| PhaseLogTarget::of(&settings.flow))
+    settings_of(journal, run)
+        .map_or(PhaseLogTarget::Inline, |settings| PhaseLogTarget::from_flow(&settings.flow))
 }

@@ -168,7 +168,7 @@ pub(crate) struct EngineFlags {
     pub(crate) blobs: Option<PathBuf>,
 }
 
-/// The id of a new run.
+/// `--run-id`, for commands that start a run.
 #[derive(Args, Clone, Default)]
 pub(crate) struct RunIdFlag {
     /// Id of the new run: 1 to 64 of A-Z a-z 0-9 . _ - [default: a new UUID]

@@ -20,7 +20,7 @@ pub(crate) fn profile(
     if let Some((name, text)) = own_file("profiles.toml", environment)? {
         profiles.add(&name, &text)?;
     }
-    Ok(profiles.of(provider, model))
+    Ok(profiles.resolve(provider, model))
 }
 
 /// The built-in prices, overridden by the user's `prices.toml`.

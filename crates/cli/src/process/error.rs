@@ -136,7 +136,7 @@ impl From<JournalError> for CliError {
             | JournalError::ReadOnly { .. }
             | JournalError::NoHeader { .. }
             | JournalError::Removed { .. }
-            | JournalError::Newer { .. }
+            | JournalError::UnsupportedFormat { .. }
             | JournalError::Relay { .. }
             | JournalError::Failed { .. } => failed,
         }

@@ -23,7 +23,7 @@ pub(crate) struct Telemetry {
 
 impl Telemetry {
     /// What the environment says.
-    pub(crate) fn of(environment: &Environment) -> Self {
+    pub(crate) fn from_environment(environment: &Environment) -> Self {
         Self { settings: settings(environment, None), exporter: Arc::default() }
     }
 

@@ -10,7 +10,7 @@ use fusee::engine::tools::workspace::bounded_read;
 /// Maximum size of the list in bytes; nothing is added to a longer one.
 const MAX_BYTES: u64 = 256 << 10;
 
-/// The list of projects.
+/// Directories in which this user has started runs, newest first.
 pub(crate) struct ProjectList {
     /// The list's file; `None` without a home directory.
     file: Option<PathBuf>,

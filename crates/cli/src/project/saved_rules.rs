@@ -21,7 +21,7 @@ pub(crate) struct SavedRules {
 
 impl SavedRules {
     /// The saved answers of a project.
-    pub(crate) fn of(project: &Project, environment: &Environment) -> Self {
+    pub(crate) fn new(project: &Project, environment: &Environment) -> Self {
         let folder =
             environment.state_folder().map(|states| states.join("projects").join(project.state_name()));
         Self { file: folder.map(|folder| folder.join("approvals.json")) }

@@ -84,7 +84,7 @@ pub(crate) fn needed_by_run(
 
 /// Warns about skipped templates on one line each, since the command may not need them.
 pub(crate) fn warn(loaded: &LoadedTemplates) {
-    let mut told = String::new();
+    let mut summary = String::new();
     let problems: Vec<_> = loaded.problems.iter().filter(|it| it.severity == Severity::Error).collect();
     for of_one in problems.chunk_by(|one, next| one.file == next.file) {
         let Diagnostic { file, message, start, .. } = of_one[0];
@@ -94,12 +94,12 @@ pub(crate) fn warn(loaded: &LoadedTemplates) {
             more => format!(" (and {more} more errors)"),
         };
         let at = format!("{file}:{}:{}", start.line, start.column);
-        told.push_str(&format!(
+        summary.push_str(&format!(
             "warning: skipped {at}: {message}{more}; run `fusee check {file}` for details\n"
         ));
     }
-    if !told.is_empty() {
-        stdio::error(&told);
+    if !summary.is_empty() {
+        stdio::error(&summary);
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) enum RunState {
     Interrupted,
     /// It completed.
     Done,
-    /// It failed.
+    /// Ended without an answer, or with one that was rejected.
     Failed,
     /// It was cancelled.
     Cancelled,
@@ -71,7 +71,7 @@ impl OpenQuestion {
 pub(crate) struct RunActivity {
     /// Open questions, oldest first.
     pub(crate) questions: Vec<OpenQuestion>,
-    /// Turns.
+    /// Completed model replies.
     pub(crate) turns: u64,
     /// Tool calls.
     pub(crate) calls: u64,

@@ -23,7 +23,7 @@ pub(crate) fn subject(name: &str, arguments: &Value, workspace: Option<&Path>) -
     }
     let text = |key: &str| arguments.get(key).and_then(Value::as_str);
     let lines = |style: Style, lead: &str, text: &str| -> Vec<StyledLine> {
-        text.lines().map(|line| StyledLine::of(Style::Dim, lead).and(style, line)).collect()
+        text.lines().map(|line| StyledLine::styled(Style::Dim, lead).and(style, line)).collect()
     };
     let Some(command) = text("command") else {
         let whole = serde_json::to_string_pretty(arguments).unwrap_or_default();
@@ -35,13 +35,13 @@ pub(crate) fn subject(name: &str, arguments: &Value, workspace: Option<&Path>) -
     };
     let mut rows = lines(Style::Plain, "", command);
     if let Some(directory) = text("workdir") {
-        rows.push(StyledLine::of(Style::Dim, &format!("in {directory}")));
+        rows.push(StyledLine::styled(Style::Dim, &format!("in {directory}")));
     }
     if arguments.get("background").and_then(Value::as_bool) == Some(true) {
-        rows.push(StyledLine::of(Style::Dim, "in the background: it keeps running after the call"));
+        rows.push(StyledLine::styled(Style::Dim, "in the background: it keeps running after the call"));
     }
     if let Some(input) = text("stdin") {
-        rows.push(StyledLine::of(Style::Dim, "with this input:"));
+        rows.push(StyledLine::styled(Style::Dim, "with this input:"));
         rows.extend(lines(Style::Plain, "< ", input));
     }
     rows
@@ -50,7 +50,7 @@ pub(crate) fn subject(name: &str, arguments: &Value, workspace: Option<&Path>) -
 /// A row that counts a long subject, so that the part outside the screen is not overlooked.
 pub(crate) fn length_notice(rows: usize) -> Option<StyledLine> {
     let text = format!("{rows} lines, all of them above: scroll up to read the first ones");
-    (rows > LONG).then(|| StyledLine::of(Style::Warning, &text))
+    (rows > LONG).then(|| StyledLine::styled(Style::Warning, &text))
 }
 
 /// What a rule covers, in words.

@@ -42,7 +42,7 @@ pub(crate) fn rows(name: &str, arguments: &Value, workspace: Option<&Path>) -> O
 }
 
 fn with_heading(path: &str, rows: Vec<StyledLine>) -> Vec<StyledLine> {
-    [StyledLine::of(Style::Bold, path)].into_iter().chain(rows).collect()
+    [StyledLine::styled(Style::Bold, path)].into_iter().chain(rows).collect()
 }
 
 fn differences(old: &str, new: &str) -> Vec<StyledLine> {
@@ -50,7 +50,7 @@ fn differences(old: &str, new: &str) -> Vec<StyledLine> {
     let mut rows = Vec::new();
     for (index, group) in diff.grouped_ops(AROUND).iter().enumerate() {
         if index > 0 {
-            rows.push(StyledLine::of(Style::Dim, "  …"));
+            rows.push(StyledLine::styled(Style::Dim, "  …"));
         }
         for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
             let (sign, style) = match change.tag() {
@@ -58,7 +58,9 @@ fn differences(old: &str, new: &str) -> Vec<StyledLine> {
                 ChangeTag::Insert => ("+ ", Style::Good),
                 ChangeTag::Equal => ("  ", Style::Dim),
             };
-            rows.push(StyledLine::of(style, sign).and(style, change.value().trim_end_matches(['\n', '\r'])));
+            rows.push(
+                StyledLine::styled(style, sign).and(style, change.value().trim_end_matches(['\n', '\r'])),
+            );
         }
     }
     rows
@@ -71,7 +73,7 @@ fn patch_line(line: &str) -> StyledLine {
         Some(b'*') => Style::Bold,
         _ => Style::Dim,
     };
-    StyledLine::of(style, line)
+    StyledLine::styled(style, line)
 }
 
 /// The file before and after an edit, so that complete lines and their context can be shown; `None` if the

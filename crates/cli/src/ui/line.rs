@@ -51,7 +51,7 @@ impl StyledLine {
     }
 
     /// Creates a row of one piece.
-    pub(crate) fn of(style: Style, text: &str) -> Self {
+    pub(crate) fn styled(style: Style, text: &str) -> Self {
         Self::new().and(style, text)
     }
 
@@ -124,7 +124,7 @@ impl StyledLine {
         let mut lines = vec![self.and(style, &first)];
         if !rest.is_empty() {
             let rows = wrap(rest, columns.saturating_sub(indent.width()));
-            lines.extend(rows.iter().map(|row| Self::of(Style::Plain, indent).and(style, row)));
+            lines.extend(rows.iter().map(|row| Self::styled(Style::Plain, indent).and(style, row)));
         }
         lines.into_iter().map(|line| line.cut(columns)).collect()
     }

@@ -37,7 +37,7 @@ pub(crate) enum PhaseLogTarget {
 impl PhaseLogTarget {
     /// Where a log shows the phases of a run, according to the run's own `phase_log`. Without phase control the only
     /// phases are those of `staged`, which are shown inline.
-    pub(crate) fn of(flow: &FlowSettings) -> Self {
+    pub(crate) fn from_flow(flow: &FlowSettings) -> Self {
         match flow.phase_log {
             PhaseLog::Log | PhaseLog::Both => Self::Apart,
             _ if flow.phase_control.mode != PhaseMode::Off => Self::Nowhere,

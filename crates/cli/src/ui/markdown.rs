@@ -59,7 +59,7 @@ impl Writer {
             Event::HardBreak => self.add(Style::Plain, "\n"),
             Event::Rule => {
                 self.gap();
-                self.rows.push(StyledLine::of(Style::Dim, &"─".repeat(self.columns.min(40))));
+                self.rows.push(StyledLine::styled(Style::Dim, &"─".repeat(self.columns.min(40))));
             }
             Event::TaskListMarker(done) => self.add(Style::Plain, if done { "[x] " } else { "[ ] " }),
         }
@@ -83,7 +83,7 @@ impl Writer {
                 if let CodeBlockKind::Fenced(name) = &kind
                     && !name.is_empty()
                 {
-                    self.rows.push(StyledLine::of(Style::Dim, &format!("{}{name}", self.indent())));
+                    self.rows.push(StyledLine::styled(Style::Dim, &format!("{}{name}", self.indent())));
                 }
                 self.code = Some(String::new());
             }
@@ -136,7 +136,7 @@ impl Writer {
                 let (table, indent) = (self.table.take().unwrap_or_default(), self.indent());
                 let lines = table.lines(self.columns.saturating_sub(indent.width()).max(8));
                 self.rows
-                    .extend(lines.into_iter().map(|line| StyledLine::of(Style::Dim, &indent).join(line)));
+                    .extend(lines.into_iter().map(|line| StyledLine::styled(Style::Dim, &indent).join(line)));
             }
             TagEnd::BlockQuote(_) => {
                 self.end_paragraph();
@@ -144,8 +144,8 @@ impl Writer {
             }
             TagEnd::Link => {
                 let url = self.link.take().unwrap_or_default();
-                let told: String = self.words.iter().map(|(_, text)| text.as_str()).collect();
-                if !url.is_empty() && !told.ends_with(&url) {
+                let text: String = self.words.iter().map(|(_, text)| text.as_str()).collect();
+                if !url.is_empty() && !text.ends_with(&url) {
                     self.add(Style::Dim, &format!(" ({url})"));
                 }
             }
@@ -165,7 +165,8 @@ impl Writer {
         for line in self.code.take().unwrap_or_default().trim_end_matches('\n').split('\n') {
             // Code is hard-wrapped without a continuation indent.
             for row in wrap(line, self.columns.saturating_sub(indent.width() + 2)) {
-                self.rows.push(StyledLine::of(Style::Dim, &format!("{indent}│ ")).and(Style::Accent, &row));
+                self.rows
+                    .push(StyledLine::styled(Style::Dim, &format!("{indent}│ ")).and(Style::Accent, &row));
             }
         }
     }
@@ -188,19 +189,19 @@ impl Writer {
             }
             None => rest.clone(),
         };
-        let mut row = StyledLine::of(Style::Dim, &first);
+        let mut row = StyledLine::styled(Style::Dim, &first);
         // A space is emitted together with the following word, so no row ends in a space.
         let (mut used, mut begun, mut space) = (first.width(), false, None);
         for (style, piece) in pieces(&words) {
             match piece {
                 MarkdownPiece::Break => {
-                    self.rows.push(std::mem::replace(&mut row, StyledLine::of(Style::Dim, &rest)));
+                    self.rows.push(std::mem::replace(&mut row, StyledLine::styled(Style::Dim, &rest)));
                     (used, begun, space) = (rest.width(), false, None);
                 }
                 MarkdownPiece::Space => space = begun.then_some(style),
                 MarkdownPiece::Word(word) => {
                     if begun && used + usize::from(space.is_some()) + word.width() > self.columns {
-                        self.rows.push(std::mem::replace(&mut row, StyledLine::of(Style::Dim, &rest)));
+                        self.rows.push(std::mem::replace(&mut row, StyledLine::styled(Style::Dim, &rest)));
                         (used, space) = (rest.width(), None);
                     }
                     if let Some(style) = space.take() {
@@ -209,8 +210,8 @@ impl Writer {
                     let mut parts = wrap(word, self.columns.saturating_sub(rest.width()).max(1));
                     let last = parts.pop().unwrap_or_default();
                     for part in parts {
-                        let whole =
-                            std::mem::replace(&mut row, StyledLine::of(Style::Dim, &rest)).and(style, &part);
+                        let whole = std::mem::replace(&mut row, StyledLine::styled(Style::Dim, &rest))
+                            .and(style, &part);
                         self.rows.push(whole);
                         used = rest.width();
                     }

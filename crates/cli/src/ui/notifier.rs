@@ -51,7 +51,7 @@ struct Notice<'a> {
 
 impl Notifier {
     /// The user's notifications.
-    pub(crate) fn of(config: &Config) -> Self {
+    pub(crate) fn new(config: &Config) -> Self {
         let terminal = match config.text("notify") {
             Some("bell") => Some(TerminalNotice::Bell),
             Some("osc9") => Some(TerminalNotice::Osc9),

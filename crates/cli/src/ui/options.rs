@@ -51,7 +51,7 @@ pub(crate) enum AnswerStyle {
 
 impl RunHeader {
     /// Derives the header from a run's settings.
-    pub(crate) fn of(settings: &RunSpec) -> Self {
+    pub(crate) fn from_spec(settings: &RunSpec) -> Self {
         Self {
             workspace: Some(settings.workspace.as_path().into()),
             max_turns: settings.limits.max_turns,
@@ -239,9 +239,9 @@ impl UiOptions {
     pub(crate) fn notifier(&self, config: &Config) -> Notifier {
         match self.kind {
             UiKind::Silent => Notifier::default(),
-            UiKind::Live => Notifier::of(config),
+            UiKind::Live => Notifier::new(config),
             UiKind::Detached | UiKind::Json | UiKind::Plain | UiKind::Quiet => {
-                Notifier::of(config).without_terminal()
+                Notifier::new(config).without_terminal()
             }
         }
     }

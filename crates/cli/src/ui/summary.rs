@@ -87,7 +87,7 @@ impl RunTally {
             0 => {}
             more => names.push_str(&format!(" and {more} more")),
         }
-        let line = StyledLine::of(Style::Warning, "review first: ");
+        let line = StyledLine::styled(Style::Warning, "review first: ");
         (!names.is_empty()).then(|| line.and(Style::Plain, &format!("tools run {names}")))
     }
 
@@ -108,7 +108,7 @@ impl RunTally {
         ];
         facts.extend(complete.cost_usd.map(format::usd));
         facts.extend(self.files());
-        let first = StyledLine::of(style, word).and(Style::Plain, &format!(" · {}", facts.join(" · ")));
+        let first = StyledLine::styled(style, word).and(Style::Plain, &format!(" · {}", facts.join(" · ")));
         let is_unverified = complete.status == TaskStatus::Completed && !self.files.is_empty();
         let first = match self.verified {
             None if is_unverified => first.and(Style::Plain, " · ").and(Style::Warning, "unverified"),
@@ -133,7 +133,7 @@ impl RunTally {
         };
         let error = complete.error.as_ref().filter(|_| complete.status == TaskStatus::Failed);
         let second =
-            error.map(|error| StyledLine::of(Style::Bad, "error: ").and(Style::Plain, &error.message));
+            error.map(|error| StyledLine::styled(Style::Bad, "error: ").and(Style::Plain, &error.message));
         let next = match error.map(|error| error.code) {
             None => String::new(),
             Some(ErrorCode::MaxTurns) => " · raise the limit with --max-turns".to_owned(),
@@ -153,7 +153,7 @@ impl RunTally {
             }
             Some(_) => format!(" · run `fusee show {}` for details", short(run)),
         };
-        let last = StyledLine::of(Style::Dim, &format!("run {run}{next}"));
+        let last = StyledLine::styled(Style::Dim, &format!("run {run}{next}"));
         if self.brief {
             return [Some(first), self.run_later()].into_iter().flatten().collect();
         }

@@ -80,8 +80,8 @@ fn an_agent_file_names_its_prompt_from_where_it_stands() {
     assert!(system.contains("You are terse."), "{system}");
     project.write("agents/a.toml", "prompt = \"none.toml\"\n");
     let script = project.script(&[Line::text("Done.")]);
-    let told = run_json(&project, &script).args(["--agent", "agents/a.toml"]).run().exits(2).stderr;
-    assert!(told.contains("agents/none.toml: No such file"), "{told}");
+    let output = run_json(&project, &script).args(["--agent", "agents/a.toml"]).run().exits(2).stderr;
+    assert!(output.contains("agents/none.toml: No such file"), "{output}");
 }
 
 #[test]

@@ -27,9 +27,9 @@ fn an_answer_that_does_not_fit_is_mended_once_and_then_a_failure() {
     let mended = project.script(&[wrong(), Line::text("{\"n\": 1}")]);
     let events = run_json(&project, &mended).args(args).run().exits(0).events();
     assert_eq!(events.last().unwrap()["answer"], json!("{\"n\": 1}"));
-    let told: Vec<&Value> = of_type(&events, "message").iter().map(|event| &event["text"]).collect();
+    let output: Vec<&Value> = of_type(&events, "message").iter().map(|event| &event["text"]).collect();
     assert_eq!(
-        told[1],
+        output[1],
         &json!(
             "Your answer is not as it was asked for: at `/n`: \"one\" is not of type \"integer\". Answer again, all \
              of it."

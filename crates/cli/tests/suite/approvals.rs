@@ -44,10 +44,10 @@ fn rules_allow_refuse_and_ask_command_by_command() {
     let auto = results(&project, "auto", &["ls", "echo secret", "/bin/echo secret", "ls && true"]);
     let fates: Vec<&Value> = auto.iter().map(|result| &result["fate"]).collect();
     assert_eq!(fates, [&Value::Null, &json!("refused"), &json!("refused"), &json!("refused")]);
-    assert_eq!(auto[1]["content"], json!("Not run: a rule of the user's refuses it."));
+    assert_eq!(auto[1]["content"], json!("Not run: denied by a user rule."));
     assert!(auto[3]["content"].as_str().unwrap().contains("nobody is there"), "{}", auto[3]);
     let never = results(&project, "never", &["true"]);
-    assert!(never[0]["content"].as_str().unwrap().contains("may not ask"), "{}", never[0]);
+    assert!(never[0]["content"].as_str().unwrap().contains("cannot ask"), "{}", never[0]);
 }
 
 #[test]
@@ -163,13 +163,13 @@ fn standing_approvals_are_named_by_a_run_listed_and_revoked() {
     let fates: Vec<&Value> = allowed.iter().map(|result| &result["fate"]).collect();
     assert_eq!(fates, [&Value::Null, &json!("refused"), &Value::Null]);
     let model = project.script(&[Line::text("Done.")]);
-    let told = fusee(&project).args(["run", "x", "-m", &model]).run().exits(0).stderr;
+    let output = fusee(&project).args(["run", "x", "-m", &model]).run().exits(0).stderr;
     assert!(
-        told.contains(
+        output.contains(
             "standing approvals in use: exactly the command `rm -rf build`; every command that begins with `cargo test`; \
              write_file on a.txt (`fusee approvals` lists and revokes them)\n"
         ),
-        "{told}"
+        "{output}"
     );
     let gone = fusee(&project).args(["approvals", "revoke", "7"]).run().exits(2);
     assert!(gone.stderr.contains("no standing approval 7: there are 3"), "{}", gone.stderr);
@@ -180,8 +180,8 @@ fn standing_approvals_are_named_by_a_run_listed_and_revoked() {
     assert_eq!(left[0]["covers"], json!("every command that begins with `cargo test`"));
     assert_eq!(results(&project, "ask", &["rm -rf build"])[0]["fate"], json!("refused"));
     fusee(&project).args(["approvals", "revoke", "--all"]).run().exits(0);
-    let told = fusee(&project).args(["run", "x", "-m", &model]).run().exits(0).stderr;
-    assert!(!told.contains("standing approvals"), "{told}");
+    let output = fusee(&project).args(["run", "x", "-m", &model]).run().exits(0).stderr;
+    assert!(!output.contains("standing approvals"), "{output}");
 }
 
 #[test]
@@ -200,10 +200,10 @@ fn a_resumed_run_names_the_approvals_of_its_start_and_those_revoked_since() {
     stopped.wait_for_stdout("question", |out| out.contains("n [REASON]: "));
     kill_at_terminal(stopped);
     fusee(&project).args(["approvals", "revoke", "--all"]).run().exits(0);
-    let told = fusee(&project).args(["resume", "r"]).run().exits(0).stderr;
+    let output = fusee(&project).args(["resume", "r"]).run().exits(0).stderr;
     let used =
         "approvals in use that were revoked after this run was started: exactly the command `touch a`\n";
-    assert!(told.contains(used) && !told.contains("standing approvals"), "{told}");
+    assert!(output.contains(used) && !output.contains("standing approvals"), "{output}");
 }
 
 #[test]
@@ -227,11 +227,11 @@ fn calls_that_nobody_could_be_asked_about_are_announced_and_counted() {
     let write = Line::call("write_file", json!({"path": "a.txt", "content": "one\n"}));
     let script = project.script(&[write, Line::text("Done.")]);
     let line = ["run", "x", "--run-id", "r", "--approve", "ask", "--model", &script];
-    let told = fusee(&project).args(line).run().exits(0).stderr;
-    assert!(told.starts_with("warning: there is no terminal to ask on, so every call"), "{told}");
+    let output = fusee(&project).args(line).run().exits(0).stderr;
+    assert!(output.starts_with("warning: there is no terminal to ask on, so every call"), "{output}");
     assert!(
-        told.contains("completed") && told.contains(" · 1 call refused because nobody could be asked\n"),
-        "{told}"
+        output.contains("completed") && output.contains(" · 1 call refused because nobody could be asked\n"),
+        "{output}"
     );
     let events = fusee(&project).args(["show", "r", "--json"]).run().exits(0).events();
     assert_eq!(of_type(&events, "task_report")[0]["feedback_counts"]["refused_unasked"], json!(1));

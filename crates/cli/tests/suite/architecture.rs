@@ -1,6 +1,8 @@
 //! Rules of the source tree: which crate may depend on which, how long a file is, how it begins, what it is
 //! called.
 
+mod doc_comments;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -154,10 +154,10 @@ fn an_approval_that_two_terminals_answer_has_one_result() {
         assert_eq!(resolved.len(), 1, "round {round}");
         let allowed = resolved[0]["approved"] == true;
         assert_eq!(project.dir().join("a.txt").exists(), allowed);
-        let told = |said: &str| said.contains("answered elsewhere first; your answer is not used");
+        let output = |said: &str| said.contains("answered elsewhere first; your answer is not used");
         let (first, second) = if allowed { (&yes, &no) } else { (&no, &yes) };
-        assert!(!told(&first.stderr), "{}", first.stderr);
-        assert!(told(&second.stderr), "{}", second.stderr);
+        assert!(!output(&first.stderr), "{}", first.stderr);
+        assert!(output(&second.stderr), "{}", second.stderr);
         assert!(second.stderr.contains(if allowed { "    allowed" } else { "    denied" }));
         assert_eq!((yes.stdout.as_str(), no.stdout.as_str()), ("Written.\n", "Written.\n"));
     }
@@ -256,9 +256,9 @@ fn json_events_of_a_watched_run_are_complete() {
 #[test]
 fn a_command_of_the_user_is_told_what_happens_but_not_one_of_an_untrusted_project() {
     let (project, model) = with_write();
-    let told = project.scratch("told");
+    let output = project.scratch("told");
     let line = "$FUSEE_NOTIFY_EVENT $FUSEE_NOTIFY_RUN $FUSEE_NOTIFY_TITLE: $FUSEE_NOTIFY_TEXT";
-    let command = format!("echo \"{line}\" >> {}", told.display());
+    let command = format!("echo \"{line}\" >> {}", output.display());
     let settings = format!("notify_command = '{command}'\n");
     // A project's own command runs only once the project is trusted.
     project.write("fusee.toml", &settings);
@@ -266,7 +266,7 @@ fn a_command_of_the_user_is_told_what_happens_but_not_one_of_an_untrusted_projec
     assert!(begun.stderr.contains("notify_command"), "{}", begun.stderr);
     wait_for_state(&project, "first", "done");
     std::fs::remove_file(project.dir().join("fusee.toml")).unwrap();
-    assert!(!told.exists());
+    assert!(!output.exists());
     let folder = project.home().join(".config/fusee");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("config.toml"), settings).unwrap();
@@ -276,8 +276,8 @@ fn a_command_of_the_user_is_told_what_happens_but_not_one_of_an_untrusted_projec
     let begun = Instant::now();
     let expected = "needs_you second Do the work.: write_file needs approval\n\
                     completed second Do the work.: completed\n";
-    while std::fs::read_to_string(&told).unwrap_or_default() != expected {
-        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", std::fs::read_to_string(&told));
+    while std::fs::read_to_string(&output).unwrap_or_default() != expected {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", std::fs::read_to_string(&output));
         std::thread::sleep(Duration::from_millis(50));
     }
 }

@@ -20,8 +20,8 @@ fn a_benchmark_prints_one_line_and_the_second_try_goes_on_with_the_first() {
     let second = bench("The tests say: no.", &second).args(["--continue"]).run().exits(0);
     assert_eq!(second.stdout, "Finished Try2\n");
     let model = script(&[Line::text("My words.")]);
-    let told = bench("Do it.", &model).env("FUSEE_BENCHMARK_OUTPUT_MODE", "model").run().exits(0);
-    assert_eq!(told.stdout, "My words.\n");
+    let output = bench("Do it.", &model).env("FUSEE_BENCHMARK_OUTPUT_MODE", "model").run().exits(0);
+    assert_eq!(output.stdout, "My words.\n");
     let failed = bench("Do it.", &script(&[])).run();
     assert_eq!(failed.code, Some(1));
     assert!(

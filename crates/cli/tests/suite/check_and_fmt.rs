@@ -35,10 +35,10 @@ fn all_problems_of_a_workflow_are_told_at_once_in_the_shape_editors_read() {
             },
         ])
     );
-    let told = fusee(&project).args(["check", "flows"]).run().exits(1).stdout;
+    let output = fusee(&project).args(["check", "flows"]).run().exits(1).stdout;
     assert!(
-        told.contains("(log-message retires)") && told.contains("^^^^^^^") && told.contains("3 errors"),
-        "{told}"
+        output.contains("(log-message retires)") && output.contains("^^^^^^^") && output.contains("3 errors"),
+        "{output}"
     );
 }
 
@@ -56,8 +56,8 @@ fn a_directory_is_searched_for_what_can_be_checked() {
     assert_eq!(brief, [(&json!("fusee.toml"), &json!(1), &json!("error"))], "{problems:#?}");
     project.write("fusee.toml", "max_turns = 3\n");
     assert_eq!(checked(&project, &["."], 0), Vec::<Value>::new());
-    let told = fusee(&project).args(["check", "."]).run().exits(0).stdout;
-    assert_eq!(told, "3 files checked, no problems found\n");
+    let output = fusee(&project).args(["check", "."]).run().exits(0).stdout;
+    assert_eq!(output, "3 files checked, no problems found\n");
 }
 
 #[test]

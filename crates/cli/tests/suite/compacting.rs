@@ -52,7 +52,7 @@ fn started<'p>(project: &'p Project, server: &Server) -> Command<'p> {
 }
 
 /// User messages of the last request that replaced compacted turns.
-fn told(server: &Server) -> Vec<String> {
+fn output(server: &Server) -> Vec<String> {
     let requests = server.requests();
     let messages = requests.last().unwrap().arrived.messages();
     let read = |text: &String| serde_json::from_str::<Value>(text).unwrap();
@@ -77,8 +77,8 @@ fn the_model_tells_of_old_turns_and_is_asked_once() {
     let server = Server::start(replies(vec![summary().stream()]));
     let outcome = started(&project, &server).run();
     let events = is_done(&project, outcome, "undisturbed");
-    let [told] = told(&server).try_into().unwrap();
-    assert!(told.ends_with("\n- The parts hold nothing of use.\n- Decided to answer."), "{told}");
+    let [output] = output(&server).try_into().unwrap();
+    assert!(output.ends_with("\n- The parts hold nothing of use.\n- Decided to answer."), "{output}");
     let asked = &server.requests()[ASKED].arrived;
     assert!(asked.json().get("tools").is_none(), "it is asked for words alone");
     let last = events.last().unwrap();
@@ -118,8 +118,8 @@ fn a_fault_while_the_summary_is_asked_for_leaves_the_rule() {
         let server = Server::start(replies(vec![fault]));
         let outcome = started(&project, &server).run();
         let events = is_done(&project, outcome, &case);
-        let [told] = told(&server).try_into().unwrap();
-        assert!(told.contains("\n- read part0.txt"), "{case}: {told}");
+        let [output] = output(&server).try_into().unwrap();
+        assert!(output.contains("\n- read part0.txt"), "{case}: {output}");
         let warned =
             of_type(&events, "warning").into_iter().filter(|event| event["code"] == "compaction_summary");
         assert_eq!(warned.count(), 1, "{case}");

@@ -67,20 +67,20 @@ fn a_file_that_changed_between_the_runs_is_named() {
     project.write("a.txt", "other\n");
     let second = project.script(&[Line::text("I see.")]);
     let events = run_json(&project, &second).args(["--continue"]).run().exits(0).events();
-    let told = of_type(&events, "message")[0]["text"].as_str().unwrap();
-    assert_eq!(told, "These files changed meanwhile, so read them again before you rely on them: a.txt.");
+    let output = of_type(&events, "message")[0]["text"].as_str().unwrap();
+    assert_eq!(output, "These files changed meanwhile, so read them again before you rely on them: a.txt.");
     // The notice appears once, whether or not the model reads the file; a further change is reported again.
-    let told = |words: &str| {
+    let output = |words: &str| {
         let script = project.script(&[Line::text(words)]);
         let events = run_json(&project, &script).args(["--continue"]).run().exits(0).events();
         let messages = of_type(&events, "message");
         messages.iter().filter(|message| message["role"] == json!("user")).count()
     };
-    assert_eq!(told("Third."), 0);
-    assert_eq!(told("Fourth."), 0);
+    assert_eq!(output("Third."), 0);
+    assert_eq!(output("Fourth."), 0);
     project.write("a.txt", "yet another\n");
-    assert_eq!(told("Fifth."), 1);
-    assert_eq!(told("Sixth."), 0);
+    assert_eq!(output("Fifth."), 1);
+    assert_eq!(output("Sixth."), 0);
     let runs = fusee(&project).args(["runs", "--json"]).run().exits(0).stdout;
     let runs: Vec<serde_json::Value> = serde_json::from_str(&runs).unwrap();
     for run in runs {
@@ -107,11 +107,11 @@ fn what_changed_meanwhile_is_said_once_also_when_the_run_is_killed_again() {
     killed(fusee(&project).args(["resume", "killed", "--json"]).start(), 2);
     fusee(&project).args(["resume", "killed", "--json"]).run().exits(0);
     let events = fusee(&project).args(["show", "killed", "--json"]).run().exits(0).events();
-    let told: Vec<_> = of_type(&events, "message")
+    let output: Vec<_> = of_type(&events, "message")
         .into_iter()
         .filter(|message| message["text"].as_str().unwrap().contains("changed meanwhile"))
         .collect();
-    assert_eq!(told.len(), 1, "{told:#?}");
+    assert_eq!(output.len(), 1, "{output:#?}");
     fusee(&project).args(["replay", "killed"]).run().exits(0);
 }
 

@@ -276,8 +276,8 @@ fn a_plan_is_changed_by_the_person_and_the_model_is_told() {
     assert!(outcome.stderr.contains("/plan edit FILE reads the plan from a file"), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("line 1: task 1 has no description"), "{}", outcome.stderr);
     let asked = asked(&server);
-    let told = format!("what now?\n\n**I have changed the plan. It is now:**\n{}", changed.trim_end());
-    assert!(asked[2].contains(&("user".to_owned(), told)), "{asked:#?}");
+    let output = format!("what now?\n\n**I have changed the plan. It is now:**\n{}", changed.trim_end());
+    assert!(asked[2].contains(&("user".to_owned(), output)), "{asked:#?}");
     assert!(asked[4].contains(&("user".to_owned(), "and now?".to_owned())), "{asked:#?}");
     let listed: Vec<&str> =
         asked[5].iter().filter(|(role, _)| role == "tool").map(|(_, text)| text.as_str()).collect();

@@ -61,16 +61,16 @@ fn a_part_has_a_prompt_of_its_own_a_recap_and_a_fresh_context() {
     let events = done.events();
     let bodies = bodies(&server);
     let handed: &Value = &bodies[3];
-    let told = system(handed);
+    let output = system(handed);
     let expected = "## 1. Craft\n\nYou write prose.\n\n## 2. Recap\n\nThis task is a part of another one, which waits for your \
          answer and sees nothing else of your work.\n\n**The whole task:** ";
-    assert!(told.starts_with(expected), "{told}");
+    assert!(output.starts_with(expected), "{output}");
     assert!(
-        told.ends_with(
+        output.ends_with(
             "**Files read so far:** `a.txt`\n\n**The plan:**\n[ ] 1. look\n[ ] 2. have b.txt written\n\n## 3. Task\n\n\
              Write b.txt.\n\n- **language:** prose"
         ),
-        "{told}"
+        "{output}"
     );
     assert_eq!(handed["messages"].as_array().unwrap().len(), 2, "nothing of the conversation comes along");
     assert!(tools(&bodies[0]).contains(&"spawn_subtask"), "{:?}", tools(&bodies[0]));

@@ -221,10 +221,10 @@ fn what_a_killed_command_changed_is_in_the_report() {
     );
     let results = of_type(&events, "tool_result");
     assert_eq!(results[1]["fate"], "interrupted");
-    let told = results[1]["content"].as_str().unwrap();
+    let output = results[1]["content"].as_str().unwrap();
     assert!(
-        told.ends_with("[These files changed since it began: a.txt, begun.txt, tests/test_a.txt.]"),
-        "{told}"
+        output.ends_with("[These files changed since it began: a.txt, begun.txt, tests/test_a.txt.]"),
+        "{output}"
     );
     fusee(&project).args(["replay", "killed"]).run().exits(0);
     let left = std::fs::read_dir(project.journal().with_extension("db-looks")).map_or(0, Iterator::count);

@@ -86,7 +86,7 @@ fn script(mode: &str, behaviour: &str) -> Script {
 }
 
 /// Renders all events, one line per run of consecutive events of a task.
-fn told(events: &[Value]) -> String {
+fn output(events: &[Value]) -> String {
     let mut lines: Vec<(String, Vec<String>)> = Vec::new();
     for event in events {
         let task = event["task"].as_str().unwrap().to_owned();
@@ -192,7 +192,7 @@ fn all_feedback_is_counted(events: &[Value], mode: &str, row: &str) {
         0
     };
     let happened = refused + unchanged + hints + again + given_up;
-    assert_eq!(counted, happened as u64, "{row}: {counts}\n{}", told(events));
+    assert_eq!(counted, happened as u64, "{row}: {counts}\n{}", output(events));
 }
 
 fn table(mode: &str) {
@@ -213,7 +213,7 @@ fn table(mode: &str) {
             let events = outcome.events();
             all_calls_are_answered(&server, &row);
             all_feedback_is_counted(&events, mode, &row);
-            rows.push_str(&format!("{row}: exit {}\n{}", outcome.code.unwrap(), told(&events)));
+            rows.push_str(&format!("{row}: exit {}\n{}", outcome.code.unwrap(), output(&events)));
         }
     }
     insta::assert_snapshot!(format!("table_{mode}"), rows);

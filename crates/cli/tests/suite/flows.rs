@@ -473,25 +473,25 @@ fn answers_that_change_nothing_are_told_so_briefly_and_the_fifth_ends_the_task()
     let verify = "seq 30; echo 'ok.txt is missing'; test -f ok.txt";
     let script = project.script(&lines);
     let events = run_json(&project, &script).args(["--verify", verify]).run().exits(1).events();
-    let mut told: Vec<&str> = of_type(&events, "message")
+    let mut output: Vec<&str> = of_type(&events, "message")
         .into_iter()
         .filter(|message| message["role"] == "user")
         .map(|message| message["text"].as_str().unwrap())
         .collect();
-    assert!(told[0].contains(": `seq 30;") && told[0].contains("\n1\n2\n"), "{}", told[0]);
+    assert!(output[0].contains(": `seq 30;") && output[0].contains("\n1\n2\n"), "{}", output[0]);
     let again = format!(
         "The work is still not done: no file has changed since `{verify}` failed, and words alone change none.\n\n"
     );
     let way_on = "\n\nFind out why, and call a tool that changes what is wrong.";
-    let empty = told.iter().position(|text| *text == "Your last reply was empty. Call a tool to go on.");
-    told.remove(empty.unwrap_or_else(|| panic!("{told:#?}")));
-    for text in &told[1..] {
+    let empty = output.iter().position(|text| *text == "Your last reply was empty. Call a tool to go on.");
+    output.remove(empty.unwrap_or_else(|| panic!("{output:#?}")));
+    for text in &output[1..] {
         let rest = text.strip_prefix(again.as_str()).and_then(|text| text.strip_suffix(way_on));
         let rest = rest.unwrap_or_else(|| panic!("{text}"));
         assert_eq!(rest.lines().count(), 8, "{rest}");
         assert!(rest.contains("ok.txt is missing"), "{rest}");
     }
-    assert_eq!(told.len(), 6);
+    assert_eq!(output.len(), 6);
     let error = &events.last().unwrap()["error"];
     assert_eq!(
         *error,

@@ -70,7 +70,7 @@ fn a_validator_written_for_claude_code_works_unchanged() {
     assert_eq!(decisions(&events), ["PreToolUse block", "PreToolUse none"]);
     let results = of_type(&events, "tool_result");
     assert_eq!(results[0]["fate"], json!("refused"));
-    assert_eq!(results[0]["content"], json!("Not run: a hook refused it: Use 'rg' instead of 'grep'"));
+    assert_eq!(results[0]["content"], json!("Not run: refused by a hook: Use 'rg' instead of 'grep'"));
     assert_eq!(results[1]["content"].as_str().unwrap().lines().next(), Some("fine"));
     // The scripts that a hook runs are part of what is trusted.
     project.write(".claude/validate.py", "import sys\n");
@@ -156,7 +156,7 @@ fn the_strictest_of_several_hooks_decides() {
     let project = project(&json!({ "PreToolUse": [{ "hooks": [hook(allow), hook(deny)] }] }));
     let events = run(&project, &[shell("touch made"), Line::text("Done.")]);
     assert_eq!(decisions(&events), ["PreToolUse allow", "PreToolUse deny"]);
-    assert_eq!(result(&events)["content"], json!("Not run: a hook refused it: not here"));
+    assert_eq!(result(&events)["content"], json!("Not run: refused by a hook: not here"));
     assert!(!project.dir().join("made").exists());
 }
 
@@ -181,11 +181,11 @@ fn ask_makes_a_question_and_a_permission_hook_answers_it() {
     let ask =
         r#"echo '{"hookSpecificOutput":{"permissionDecision":"ask","permissionDecisionReason":"careful"}}'"#;
     let answer = r#"grep -q 'touch good' && echo '{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}' || true"#;
-    let told = "cat >> told.txt";
+    let output = "cat >> told.txt";
     let project = project(&json!({
         "PreToolUse": [{ "hooks": [hook(ask)] }],
         "PermissionRequest": [{ "hooks": [hook(answer)] }],
-        "Notification": [{ "hooks": [hook(told)] }],
+        "Notification": [{ "hooks": [hook(output)] }],
     }));
     let events = run(&project, &[shell("touch good"), shell("touch other"), Line::text("Done.")]);
     let results = of_type(&events, "tool_result");
@@ -194,8 +194,11 @@ fn ask_makes_a_question_and_a_permission_hook_answers_it() {
     let asked = of_type(&events, "approval_requested");
     assert_eq!(asked.len(), 1);
     assert_eq!(asked[0]["reason"], json!("a hook requires approval: careful"));
-    let told = project.read("told.txt");
-    assert!(told.contains("permission_prompt") && told.matches("hook_event_name").count() == 1, "{told}");
+    let output = project.read("told.txt");
+    assert!(
+        output.contains("permission_prompt") && output.matches("hook_event_name").count() == 1,
+        "{output}"
+    );
 }
 
 #[test]
@@ -210,7 +213,7 @@ fn changed_arguments_are_checked_like_those_of_the_model() {
     std::fs::write(folder.join("config.toml"), "[[rules]]\ncommand = \"touch changed\"\nthen = \"deny\"\n")
         .unwrap();
     let events = run(&changed, &[shell("touch original"), Line::text("Done.")]);
-    assert_eq!(result(&events)["content"], json!("Not run: a rule of the user's refuses it."));
+    assert_eq!(result(&events)["content"], json!("Not run: denied by a user rule."));
     // The tool's schema refuses another.
     let wrong = change.replace("\"command\":\"touch changed\"", "\"line\":1");
     let wrong = project(&json!({ "PreToolUse": [{ "hooks": [hook(&wrong)] }] }));
@@ -392,8 +395,8 @@ fn mistakes_in_the_file_are_reported_with_their_place() {
 fn init_offers_the_hooks_of_claude_code() {
     let settings = json!({ "hooks": { "Stop": [{ "hooks": [{ "type": "command", "command": "true" }] }] } });
     let project = Project::new().with(".claude/settings.json", &settings.to_string());
-    let told = fusee(&project).args(["init"]).run().exits(0);
-    assert!(told.stderr.contains("`fusee init --hooks` copies them"), "{}", told.stderr);
+    let output = fusee(&project).args(["init"]).run().exits(0);
+    assert!(output.stderr.contains("`fusee init --hooks` copies them"), "{}", output.stderr);
     assert!(!project.dir().join(".fusee/hooks.json").exists());
     fusee(&project).args(["init", "--hooks"]).run().exits(0);
     let copied: Value = serde_json::from_str(&project.read(".fusee/hooks.json")).unwrap();
@@ -408,5 +411,5 @@ fn calls_of_a_workflow_pass_the_hooks_as_well() {
     project.write("w.fusee", "(run_script (command \"touch made\"))\n");
     let ended = fusee(&project).args(["task", "w.fusee", "--sandbox", "off", "--json"]).run();
     assert!(!project.dir().join("made").exists(), "{ended:#?}");
-    assert!(ended.stdout.contains("a hook refused it: no"), "{ended:#?}");
+    assert!(ended.stdout.contains("refused by a hook: no"), "{ended:#?}");
 }

@@ -35,9 +35,9 @@ fn a_model_that_loads_is_waited_for_beyond_all_retries() {
     let tries: Vec<&Value> = of_type(&events, "retry").iter().map(|retry| &retry["attempt"]).collect();
     assert_eq!(tries, (1..=12).map(|n| json!(n)).collect::<Vec<_>>().iter().collect::<Vec<_>>());
     let warnings = of_type(&events, "warning");
-    let told: Vec<&Value> = warnings.iter().map(|warning| &warning["message"]).collect();
+    let output: Vec<&Value> = warnings.iter().map(|warning| &warning["message"]).collect();
     let expected = "the server is still loading its model; retrying for up to 60 s (`loading_timeout_s`)";
-    assert_eq!(told, [expected], "once, however long it takes");
+    assert_eq!(output, [expected], "once, however long it takes");
     fusee(&project).args(["replay", "waits"]).run().exits(0);
 }
 

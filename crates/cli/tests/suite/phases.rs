@@ -22,7 +22,7 @@ fn with_mode(mode: &str, more: &str) -> Project {
 fn phases(events: &[Value]) -> Vec<String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let line = |event: &Value| {
-        let told = match event["type"].as_str()? {
+        let output = match event["type"].as_str()? {
             "phase_state" => text(&event["phase"]),
             "phase_transition" => {
                 format!("{} -> {}: {}", text(&event["from"]), text(&event["to"]), text(&event["reason"]))
@@ -30,7 +30,7 @@ fn phases(events: &[Value]) -> Vec<String> {
             "phase_probe_error" => format!("error: {}", text(&event["message"])),
             _ => return None,
         };
-        Some(format!("{} {} {told}", text(&event["task"]), event["turn_index"]))
+        Some(format!("{} {} {output}", text(&event["task"]), event["turn_index"]))
     };
     events.iter().filter_map(line).collect()
 }
@@ -160,14 +160,14 @@ fn a_question_that_fails_changes_nothing() {
         Line::text("Done."),
     ];
     let events = run_json(&project, &project.script(&lines)).run().exits(0).events();
-    let told = phases(&events);
-    assert_eq!(told.len(), 4, "{told:?}");
-    assert!(told[1].starts_with("main 1 error: ") && told[1].contains("on fire"), "{told:?}");
+    let output = phases(&events);
+    assert_eq!(output.len(), 4, "{output:?}");
+    assert!(output[1].starts_with("main 1 error: ") && output[1].contains("on fire"), "{output:?}");
     assert_eq!(
-        told[2],
+        output[2],
         "main 2 error: the answer \"no idea\" names none of the phases context, plan, implement"
     );
-    assert!(told[3].contains("who are you?"), "{told:?}");
+    assert!(output[3].contains("who are you?"), "{output:?}");
     assert_eq!(events.last().unwrap()["status"], "completed");
     assert_eq!(of_type(&events, "retry").len(), 0);
     assert_eq!(report(&events)["feedback_counts"], json!({}));
@@ -205,13 +205,13 @@ fn body(request: &Request) -> Value {
 
 /// Last line of the system prompt, and last message, of every request.
 fn sent(server: &Server) -> Vec<(String, String)> {
-    let told = |request: &Value| {
+    let output = |request: &Value| {
         let messages = request["messages"].as_array().unwrap();
         let text = |message: &Value| message["content"].as_str().unwrap_or_default().to_owned();
         let last_line = |text: String| text.lines().last().unwrap_or_default().to_owned();
         (last_line(text(&messages[0])), last_line(text(messages.last().unwrap())))
     };
-    server.requests().iter().map(|request| told(&body(request))).collect()
+    server.requests().iter().map(|request| output(&body(request))).collect()
 }
 
 fn answers() -> Script {

@@ -176,17 +176,17 @@ fn an_override_counts_for_the_text_it_was_made_for_and_no_other() {
     project.write(".fusee/prompts/work.md", "<!-- original: 000000000000 -->\nWork as a pirate would.\n");
     project.write(".fusee/prompts/wrok.md", "Anything.\n");
     let events = run_on(&project, &server).run().exits(0).events();
-    let told = warnings(&events);
+    let output = warnings(&events);
     assert!(
-        told[0].contains("ignoring override .fusee/prompts/wrok.md")
-            && told[0].contains("did you mean `work`?"),
-        "{told:#?}"
+        output[0].contains("ignoring override .fusee/prompts/wrok.md")
+            && output[0].contains("did you mean `work`?"),
+        "{output:#?}"
     );
     assert!(
-        told[1].contains("work.md: it was written for another version of the original (000000000000,"),
-        "{told:#?}"
+        output[1].contains("work.md: it was written for another version of the original (000000000000,"),
+        "{output:#?}"
     );
-    assert!(told[1].contains(first), "{told:#?}");
+    assert!(output[1].contains(first), "{output:#?}");
     assert!(!system(&bodies(&server)[1]).contains("pirate"));
     let shown = fusee(&project).args(["prompt", "render"]).run().exits(0);
     assert!(shown.stderr.contains("warning: ignoring override .fusee/prompts/work.md"), "{}", shown.stderr);

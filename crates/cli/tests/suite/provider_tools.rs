@@ -14,9 +14,9 @@ fn results(stdout: &str) -> Vec<(String, bool, String)> {
     let calls = events.iter().filter(|event| event["type"] == "tool_call");
     let names: Vec<String> = calls.map(|call| call["name"].as_str().unwrap().to_owned()).collect();
     let results = events.iter().filter(|event| event["type"] == "tool_result");
-    let told = results
+    let output = results
         .map(|result| (result["ok"].as_bool().unwrap(), result["content"].as_str().unwrap().to_owned()));
-    names.into_iter().zip(told).map(|(name, (ok, content))| (name, ok, content)).collect()
+    names.into_iter().zip(output).map(|(name, (ok, content))| (name, ok, content)).collect()
 }
 
 #[test]
@@ -35,8 +35,8 @@ fn a_providers_editor_and_shell_are_our_tools() {
         Line::text("Done."),
     ]);
     let stdout = run_json(&project, &model).args(["--run-id", "r"]).run().exits(0).stdout;
-    let told = results(&stdout);
-    let outline: Vec<(&str, bool)> = told.iter().map(|(name, ok, _)| (name.as_str(), *ok)).collect();
+    let output = results(&stdout);
+    let outline: Vec<(&str, bool)> = output.iter().map(|(name, ok, _)| (name.as_str(), *ok)).collect();
     assert_eq!(
         outline,
         [
@@ -53,7 +53,7 @@ fn a_providers_editor_and_shell_are_our_tools() {
         ]
     );
     assert_eq!(project.read("src/a.txt"), "one\none and a half\n2\n");
-    assert!(told[6].2.starts_with("one\none and a half\n2\n"), "{}", told[6].2);
+    assert!(output[6].2.starts_with("one\none and a half\n2\n"), "{}", output[6].2);
     assert_eq!(project.read("b.txt"), "made\n");
     fusee(&project).args(["replay", "r"]).run().exits(0);
     fusee(&project).args(["runs", "undo", "r", "--dry-run"]).run().exits(0);

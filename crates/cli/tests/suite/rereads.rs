@@ -37,14 +37,14 @@ fn an_unchanged_file_is_not_sent_again_and_a_changed_one_is() {
         Line::text("Done."),
     ]);
     let events = run_json(&project, &script).run().exits(0).events();
-    let told = contents(&events);
-    let again = |n: usize| told[n] == UNCHANGED;
+    let output = contents(&events);
+    let again = |n: usize| output[n] == UNCHANGED;
     assert_eq!(
-        (0..told.len()).map(again).collect::<Vec<_>>(),
+        (0..output.len()).map(again).collect::<Vec<_>>(),
         [false, false, true, false, false, false, false, true, true],
-        "{told:#?}"
+        "{output:#?}"
     );
-    assert!(told[4].contains("more") && told[6].contains("new"), "{told:#?}");
+    assert!(output[4].contains("more") && output[6].contains("new"), "{output:#?}");
     let report = report(&events);
     assert_eq!(report["read_cache"], json!({"reads": 7, "hits": 3, "hit_rate": 0.429}));
     assert_eq!(report["feedback_counts"], json!({"unchanged_read": 3}));
@@ -64,8 +64,8 @@ fn a_text_that_no_longer_stands_whole_is_sent_again() {
         Line::text("Done."),
     ]);
     let events = run_json(&project, &script).run().exits(0).events();
-    let told = contents(&events);
-    assert_eq!(told[0], told[2]);
+    let output = contents(&events);
+    assert_eq!(output[0], output[2]);
     assert_eq!(report(&events)["read_cache"], json!({"reads": 2, "hits": 1, "hit_rate": 0.5}));
     assert_eq!(report(&events)["feedback_counts"], json!({}));
 }

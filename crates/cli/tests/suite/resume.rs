@@ -98,12 +98,12 @@ fn files_that_changed_meanwhile_are_named_to_the_model() {
     project.write("a.txt", "before, but not as before\n");
     resume(&project).run().exits(0);
     let events = shown(&project);
-    let told = events.iter().any(|event| {
+    let output = events.iter().any(|event| {
         ["message", "tool_result", "warning"].iter().any(|kind| event["type"] == *kind)
             && event.to_string().contains("a.txt")
             && event.to_string().contains("changed")
     });
-    assert!(told, "{events:#?}");
+    assert!(output, "{events:#?}");
     // The edit is refused: the run has not seen the file's current content.
     let results = of_type(&events, "tool_result");
     assert_eq!(results[2]["ok"], json!(false), "{results:#?}");
@@ -186,10 +186,10 @@ fn the_rest_of_a_run_is_shown_with_what_came_before_in_mind() {
         std::thread::sleep(Duration::from_millis(2));
     }
     kill(running);
-    let told = fusee(&project).args(["resume", "killed"]).run().exits(0).stderr;
-    let lines: Vec<&str> = told.lines().collect();
+    let output = fusee(&project).args(["resume", "killed"]).run().exits(0).stderr;
+    let lines: Vec<&str> = output.lines().collect();
     assert_eq!(lines[0], "run killed resumed");
     assert_eq!(lines[1], "  > shell echo begun >> effects.txt; sleep 60");
-    assert!(lines[2].starts_with("    interrupted"), "{told}");
-    assert!(told.contains("changed effects.txt, new.txt"), "{told}");
+    assert!(lines[2].starts_with("    interrupted"), "{output}");
+    assert!(output.contains("changed effects.txt, new.txt"), "{output}");
 }

@@ -61,8 +61,8 @@ fn a_finding_about_a_line_that_is_not_there_is_sent_back_once() {
     let project = project();
     let mended = project.script(&[Line::text(&findings(20, "minor")), Line::text(&findings(2, "minor"))]);
     let events = review(&project, &mended).args(["--json"]).run().exits(0).events();
-    let told = of_type(&events, "message")[1]["text"].as_str().unwrap();
-    assert!(told.contains("`src/a.py` has 2 lines, there is no line 20"), "{told}");
+    let output = of_type(&events, "message")[1]["text"].as_str().unwrap();
+    assert!(output.contains("`src/a.py` has 2 lines, there is no line 20"), "{output}");
     let two = |line: u64| {
         let mut answer: Value = serde_json::from_str(&findings(2, "minor")).unwrap();
         let more: Value = serde_json::from_str(&findings(line, "critical")).unwrap();
@@ -218,13 +218,13 @@ fn a_project_words_the_reviewers_sections_in_its_own_way() {
     assert!(system.starts_with("## 1. Review Guidance\n\nOur own guidance.\n\n{"), "{system}");
     assert!(system.contains("Our own planning.") && system.contains("Our own reference."), "{system}");
     assert!(!system.contains("Not used."), "{system}");
-    let told = of_type(&events, "warning");
+    let output = of_type(&events, "warning");
     assert!(
-        told[0]["message"]
+        output[0]["message"]
             .as_str()
             .unwrap()
             .contains("workspace.md: it was written for another version of the original"),
-        "{told:#?}"
+        "{output:#?}"
     );
     // A plain run has none of these sections and no warnings about them.
     let script = project.script(&[Line::text("Fine.")]);

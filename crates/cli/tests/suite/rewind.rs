@@ -116,8 +116,8 @@ fn the_conversation_goes_on_from_the_turn() {
     fusee(&project).args(["replay", "r"]).run().exits(0);
     let shown = fusee(&project).args(["show", &id, "--json"]).run().exits(0).stdout;
     let last: serde_json::Value = serde_json::from_str(shown.lines().last().unwrap()).unwrap();
-    let told = json!({"type": "rewound", "from_run": "r", "turn": 1, "files": true, "conversation": true});
-    for (name, value) in told.as_object().unwrap() {
+    let message = json!({"type": "rewound", "from_run": "r", "turn": 1, "files": true, "conversation": true});
+    for (name, value) in message.as_object().unwrap() {
         assert_eq!(&last[name], value, "{last}");
     }
 }

@@ -74,7 +74,7 @@ fn a_command_that_needs_the_network_is_told_what_blocks_it() {
     let script = |command: &str| {
         project.script(&[Line::call("shell", json!({"command": command})), Line::text("Done.")])
     };
-    let told = "[the sandbox blocks the network: only the command's own loopback can be reached; only the user can \
+    let output = "[the sandbox blocks the network: only the command's own loopback can be reached; only the user can \
         allow more, with sandbox.network = \"on\"]";
     let ran = fusee(&project).args(["run", "x", "--run-id", "r", "--model", &script(lookup)]).run().exits(0);
     let events = fusee(&project).args(["show", "r", "--json"]).run().exits(0).events();
@@ -82,7 +82,7 @@ fn a_command_that_needs_the_network_is_told_what_blocks_it() {
         return;
     }
     let content = of_type(&events, "tool_result")[0]["content"].as_str().unwrap().to_owned();
-    assert!(content.ends_with(told), "{content}");
+    assert!(content.ends_with(output), "{content}");
     let hint = " · the sandbox blocked the network (--allow-net allows it)\n";
     assert!(ran.stderr.contains(hint), "{}", ran.stderr);
     assert!(fusee(&project).args(["show", "r"]).run().exits(0).stdout.contains(hint));

@@ -419,9 +419,9 @@ fn a_run_in_the_background_is_answered_told_something_and_cancelled() {
     assert_eq!(site.post("/api/runs/far/approve", &allow).status, 409, "it is answered");
     site.wait_for_event("far", "tool_result");
     assert_eq!(project.read("a.txt"), "a");
-    let told = site.post("/api/runs/far/message", &json!({ "text": "Hurry up." }));
-    assert_eq!(told.status, 201, "{told:?}");
-    assert_eq!(told.json()["run"], "far");
+    let output = site.post("/api/runs/far/message", &json!({ "text": "Hurry up." }));
+    assert_eq!(output.status, 201, "{output:?}");
+    assert_eq!(output.json()["run"], "far");
     site.wait_for_event("far", "message");
     assert_eq!(site.post("/api/runs/far/cancel", &json!({})).status, 200);
     site.wait_for_event("far", "task_complete");

@@ -66,9 +66,9 @@ fn a_workflow_shows_its_tasks_the_conversation_that_it_was_begun_in() {
     );
     let outcome = asking(fusee(&project).args(["--plain"]).stdin(&lines), &server).run().exits(0);
     assert_eq!(outcome.stdout, "Noted.\nAlso noted.\nBy template.\nBy definition.\n", "{}", outcome.stderr);
-    let told = "\n\n## Context from the conversation so far\n\n[what was said before is left out]\n\n\
+    let output = "\n\n## Context from the conversation so far\n\n[what was said before is left out]\n\n\
         user: remember medlar\n\nassistant: Also noted.";
-    assert_eq!(asked(&server)[2], format!("Do a part.{told}"));
+    assert_eq!(asked(&server)[2], format!("Do a part.{output}"));
     assert!(asked(&server)[3].starts_with("Say it.\n\n## Context from the conversation so far\n\n"));
     assert!(asked(&server)[3].ends_with("assistant: By template."), "{}", asked(&server)[3]);
 }

@@ -102,8 +102,8 @@ fn a_template_goes_by_its_flow() {
         ".fusee/templates/slow.xml",
         &template("slow", "<instructions>x</instructions><flow>stagd</flow>"),
     );
-    let told = fusee(&project).args(["check", ".fusee"]).run().exits(1).stdout;
-    assert!(told.contains("did you mean `staged`"), "{told}");
+    let output = fusee(&project).args(["check", ".fusee"]).run().exits(1).stdout;
+    assert!(output.contains("did you mean `staged`"), "{output}");
 }
 
 #[test]

@@ -99,9 +99,9 @@ fn every_clause_of_a_defatom_reaches_the_task() {
     let shown = asking(fusee(&project).args(["task", program, "--json"]), &server).run().exits(0);
     let done: Value = serde_json::from_str(&shown.stdout).unwrap();
     assert_eq!(done["parsedContent"], json!({"age": 7}), "almost valid JSON is repaired: {done:#}");
-    let told = "Describe Ann.\n\nAnswer with JSON that fits the schema person.json and nothing else: no words around \
+    let output = "Describe Ann.\n\nAnswer with JSON that fits the schema person.json and nothing else: no words around \
                 it, no code fence.\n\n## Context from the earlier task `earlier`\n\nEarlier answer.";
-    assert_eq!(asked(&server)[1], told);
+    assert_eq!(asked(&server)[1], output);
     let system = &server.requests()[1].arrived.json()["messages"][0];
     assert_eq!((&system["role"], &system["content"]), (&json!("system"), &json!("You are terse.")));
 }
@@ -119,8 +119,8 @@ fn settings_of_a_defatom_that_exclude_each_other_are_refused_before_a_request() 
     assert!(failed["notes"]["recovery"].is_string(), "{failed:#}");
     let project = Project::new()
         .with("w.fusee", "(defatom t (instructions \"T.\") (context_management (fresh maybe)))");
-    let told = fusee(&project).args(["check", "w.fusee"]).run().exits(1).stdout;
-    assert!(told.contains("not a context setting") && told.contains("fresh_context"), "{told}");
+    let output = fusee(&project).args(["check", "w.fusee"]).run().exits(1).stdout;
+    assert!(output.contains("not a context setting") && output.contains("fresh_context"), "{output}");
 }
 
 #[test]
@@ -209,8 +209,8 @@ fn configured_tools_and_history_apply_to_templates_and_programs() {
         assert!(seen.len() < 200, "{words}: the result is cut: {seen}");
     }
     project.write("fusee.toml", "tools = [\"read_fil\"]\n");
-    let told = task(&project, "look", &[]).run().exits(2).stderr;
-    assert!(told.contains("unknown tool `read_fil`"), "{told}");
+    let output = task(&project, "look", &[]).run().exits(2).stderr;
+    assert!(output.contains("unknown tool `read_fil`"), "{output}");
 }
 
 #[test]

@@ -329,7 +329,7 @@ fn check_knows_templates_and_their_duplicates() {
         .with("t/pom.xml", "<project/>");
     let shown = fusee(&project).args(["check", "t", "--format", "json"]).run().exits(1);
     let problems: Vec<Value> = serde_json::from_str(&shown.stdout).unwrap();
-    let told: Vec<_> = problems
+    let output: Vec<_> = problems
         .iter()
         .map(|p| {
             (
@@ -341,7 +341,7 @@ fn check_knows_templates_and_their_duplicates() {
         })
         .collect();
     assert_eq!(
-        told,
+        output,
         [
             ("duplicate-template", "t/b.xml", 1, 13),
             ("invalid-value", "t/c.xml", 1, 22),

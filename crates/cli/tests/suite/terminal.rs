@@ -328,8 +328,8 @@ fn in_plain_lines_a_question_shows_the_change_and_what_holds_a_command_and_its_a
         "`true` is allowed for the conversation: {asked}"
     );
     terminal.say("n rather not");
-    let told = terminal.until("Second.");
-    assert!(told.contains("denied: the user said no: rather not"), "{told}");
+    let message = terminal.until("Second.");
+    assert!(message.contains("denied: the user said no: rather not"), "{message}");
     terminal.say("/quit");
     terminal.until("LEFT");
     // A permanent approval also applies to the next chat.

@@ -336,11 +336,11 @@ fn trust_ends_when_anything_it_enables_changes() {
         fusee(&project).args(["trust", "--yes"]).run().exits(0);
         assert!(!ignored(&project).stderr.contains("is ignored"));
         project.write(file, text);
-        let told = ignored(&project);
+        let output = ignored(&project);
         assert!(
-            told.stderr.contains("this project has changed since you trusted it"),
+            output.stderr.contains("this project has changed since you trusted it"),
             "{file}: {}",
-            told.stderr
+            output.stderr
         );
     }
     // What needs no trust may change.

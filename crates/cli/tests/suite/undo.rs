@@ -208,9 +208,9 @@ fn what_cannot_be_put_back_is_said_before_the_command_and_before_the_undoing() {
         Line::text("Done."),
     ]);
     let events = run_json(&project, &model).args(["--run-id", "r"]).run().exits(0).stdout;
-    let told = events.find("\"not_undoable\"").expect("a warning");
-    assert!(events[told..].contains("not in git: 1 file (2 MB)"), "{events}");
-    assert!(told < events.find("\"tool_result\"").unwrap());
+    let message = events.find("\"not_undoable\"").expect("a warning");
+    assert!(events[message..].contains("not in git: 1 file (2 MB)"), "{events}");
+    assert!(message < events.find("\"tool_result\"").unwrap());
     // Meanwhile git loses one of the other objects.
     let id = sh(&project, "git rev-parse HEAD:packed.txt");
     sh(

@@ -333,9 +333,9 @@ fn what_cannot_be_kept_is_refused_and_not_ignored() {
             "requests the model `other`, but this run only has",
         ),
     ];
-    for (text, told) in cases {
+    for (text, output) in cases {
         let outcome = task(&project, &text).args(["-m", &script]).run().exits(1);
-        assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains(output), "{}", outcome.stderr);
     }
 }
 

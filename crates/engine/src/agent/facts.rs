@@ -185,7 +185,7 @@ impl Facts {
         self.verification.as_ref().is_some_and(|last| last.passed)
     }
 
-    /// Records a new plan.
+    /// Counts a plan that the model created or replaced.
     pub(crate) fn record_plan(&mut self) {
         self.plans += 1;
     }
@@ -243,7 +243,7 @@ impl Facts {
                 Some(verification) => Some(verification.passed),
                 None => self.changed().next().map(|_| false),
             },
-            read_cache: (self.reads > 0).then(|| ReadCache::of(self.reads, self.rereads)),
+            read_cache: (self.reads > 0).then(|| ReadCache::new(self.reads, self.rereads)),
         }
     }
 }

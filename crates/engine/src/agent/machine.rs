@@ -32,8 +32,8 @@ const TOO_LONG: &str = "Your last reply was cut off: it was too long. Send it ag
 /// Maximum number of expansions per task; each one invalidates the server's prefix cache.
 const MAX_EXPANSIONS: u32 = 10;
 
-/// Maximum number of overflows in a row that are answered with a compaction. Each one halves the context at
-/// least.
+/// Maximum number of overflows in a row that are answered with a compaction. Each one at
+/// least halves the context.
 const MAX_OVERFLOWS: u32 = 6;
 
 /// Marks that the warning about the cost was given.
@@ -143,7 +143,7 @@ impl TurnMachine {
         self.expansions += 1;
     }
 
-    /// Reports a call that ran to the loop detector.
+    /// Tells the loop detector about an executed call.
     pub(crate) fn ran(&mut self, content: &str, changed_files: bool) {
         self.loop_detector.record_seen(content, changed_files);
     }

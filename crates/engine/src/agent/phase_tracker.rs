@@ -89,7 +89,7 @@ impl PhaseTracker<'_, '_> {
             alone.push(Message::User { text: question });
             let mut unseen = |_: fusee_model::ReplyDelta<'_>| {};
             let reply = model.send(&alone, &options, &mut unseen, &cancel);
-            Attempt::of(within(u64::try_from(left.as_millis()).ok(), reply).await)
+            Attempt::new(within(u64::try_from(left.as_millis()).ok(), reply).await)
         };
         let recorded = self.run.engine().step::<Attempt>(call, body).await?;
         self.run.meter.record(&recorded);

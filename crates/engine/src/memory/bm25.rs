@@ -47,7 +47,7 @@ pub(super) fn rank(index: &FileIndex, question: &str, limit: usize) -> rusqlite:
     let totals = index.totals()?;
     let average = (totals.words as f64 / totals.files.max(1) as f64).max(1.0);
     let rated = found.into_iter().map(|entry| {
-        let words = Words::of(&entry);
+        let words = Words::new(&entry);
         let hits = count(&words, &asked);
         (score(&hits, &asked, totals.files as f64, words.len() as f64 / average), hits, entry.path)
     });

@@ -30,8 +30,8 @@ fn repository(root: &Path) -> Option<PathBuf> {
     if found.is_dir() {
         return Some(found);
     }
-    let told = read(&found)?;
-    Some(found.parent()?.join(told.trim().strip_prefix("gitdir: ")?))
+    let link = read(&found)?;
+    Some(found.parent()?.join(link.trim().strip_prefix("gitdir: ")?))
 }
 
 fn commit(text: &str) -> Option<String> {

@@ -224,7 +224,7 @@ fn connect(file: Option<&Path>) -> Result<Connection, IndexError> {
 fn remove(connection: &Connection, path: &str) -> rusqlite::Result<Option<i64>> {
     let delete = format!("DELETE FROM file WHERE path = ?1 RETURNING {ENTRY}, id");
     let mut delete = connection.prepare_cached(&delete)?;
-    let found = delete.query_row([path], |row| Ok((row.get::<_, i64>("id")?, Words::of(&read_entry(row)?))));
+    let found = delete.query_row([path], |row| Ok((row.get::<_, i64>("id")?, Words::new(&read_entry(row)?))));
     let Some((id, words)) = found.optional()? else { return Ok(None) };
     let forget = "INSERT INTO word(word, rowid, path, symbols, summary) VALUES ('delete', ?1, ?2, ?3, ?4)";
     let [path, symbols, summary] = words.texts();
@@ -239,7 +239,7 @@ fn insert(connection: &Connection, entry: &FileEntry) -> rusqlite::Result<i64> {
     let FileEntry { path, size, mtime, hash, commit, summary, symbols, .. } = entry;
     let row = params![path, size, mtime, hash, commit, summary, symbols.join("\n")];
     let id = connection.prepare_cached(add)?.insert(row)?;
-    let words = Words::of(entry);
+    let words = Words::new(entry);
     let learn = "INSERT INTO word(rowid, path, symbols, summary) VALUES (?1, ?2, ?3, ?4)";
     let [path, symbols, summary] = words.texts();
     connection.prepare_cached(learn)?.execute(params![id, path, symbols, summary])?;

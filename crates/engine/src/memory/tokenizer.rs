@@ -10,7 +10,7 @@ const MAX_WORDS: usize = 400;
 pub(super) struct Words([Vec<String>; 3]);
 
 impl Words {
-    pub(super) fn of(entry: &FileEntry) -> Self {
+    pub(super) fn new(entry: &FileEntry) -> Self {
         let stems = |words: Vec<String>| words.iter().take(MAX_WORDS).map(|word| stem(word)).collect();
         let symbols = entry.symbols.iter().flat_map(|symbol| split(symbol)).collect();
         Self([stems(split(&entry.path)), stems(symbols), stems(split(&entry.summary))])

@@ -73,7 +73,8 @@ impl<T: TaskFields> Prompt<T> {
 
     /// Binds the prompt to a task.
     pub fn bind(&self, task: &T) -> Result<BoundPrompt<'_>, RenderProblem> {
-        let fields = Fields::of(task).map_err(|message| RenderProblem::new("invalid_task", None, message))?;
+        let fields =
+            Fields::from_task(task).map_err(|message| RenderProblem::new("invalid_task", None, message))?;
         if self.has_task_section() && fields.set("request").is_none() {
             let message = "the task has no `request`".to_owned();
             return Err(RenderProblem::new("missing_request", None, message));

@@ -127,9 +127,9 @@ fn languages(files: &[String]) -> String {
     }
     let mut counts: Vec<_> = counts.into_iter().collect();
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let told: Vec<_> =
+    let known: Vec<_> =
         counts.iter().take(LANGUAGES).map(|(name, count)| format!("{name} ({count})")).collect();
-    if told.is_empty() { "none that is known".to_owned() } else { told.join(", ") }
+    if known.is_empty() { "none that is known".to_owned() } else { known.join(", ") }
 }
 
 /// Lists the first two levels of folders with their file counts, and the top-level files.

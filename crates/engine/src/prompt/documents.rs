@@ -120,7 +120,7 @@ pub fn skills(folder: &Path, root: &Path) -> Skills {
 /// Reads one skill. A file without front matter is accepted with a notice, and summarised by its first
 /// paragraph.
 fn skill(path: &Path, name: &str, whole: &str, notices: &mut Vec<String>) -> Document {
-    let (fields, body) = match FrontMatter::of(whole) {
+    let (fields, body) = match FrontMatter::parse(whole) {
         FrontMatter::Fields { fields, body } => (fields, body),
         FrontMatter::Nothing => ("", whole),
         FrontMatter::Open => {

@@ -164,8 +164,8 @@ proptest! {
             (text, tools, numbers, closed)
         };
         prop_assert_eq!(shown(&bound, &BTreeSet::new()), shown(&again, &BTreeSet::new()));
-        let (open, told) = (chosen(&all, mask), "Sections expanded.".to_owned());
-        prop_assert_eq!(shown(&bound.expanded(told.clone()), &open), shown(&again.expanded(told), &open));
+        let (open, output) = (chosen(&all, mask), "Sections expanded.".to_owned());
+        prop_assert_eq!(shown(&bound.expanded(output.clone()), &open), shown(&again.expanded(output), &open));
     }
 
     #[test]

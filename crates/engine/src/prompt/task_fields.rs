@@ -46,7 +46,7 @@ pub(crate) struct Fields(Map<String, Value>);
 
 impl Fields {
     /// Extracts the fields of a task; the error says why this is not possible.
-    pub(crate) fn of(task: &impl Serialize) -> Result<Self, String> {
+    pub(crate) fn from_task(task: &impl Serialize) -> Result<Self, String> {
         match serde_json::to_value(task) {
             Ok(Value::Object(fields)) => Ok(Self(fields)),
             Ok(_) => Err("a task must be an object with a `request`".to_owned()),

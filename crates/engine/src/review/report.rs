@@ -102,8 +102,8 @@ fn sarif(findings: &Findings) -> Value {
         .collect();
     let mut invocation = json!({ "executionSuccessful": true });
     if !findings.left_out.is_empty() {
-        let told = |text: &String| json!({ "level": "warning", "message": { "text": text } });
-        invocation["toolExecutionNotifications"] = findings.left_out.iter().map(told).collect();
+        let notification = |text: &String| json!({ "level": "warning", "message": { "text": text } });
+        invocation["toolExecutionNotifications"] = findings.left_out.iter().map(notification).collect();
     }
     let rules: Vec<Value> = [
         FindingSeverity::Info,

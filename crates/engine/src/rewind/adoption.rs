@@ -31,7 +31,7 @@ pub struct Adoption {
 impl Adoption {
     /// Determines what adopting a fork, or a run that continues one, changes.
     pub fn plan(journal: &Journal, run: &RunId) -> Result<Self, RewindError> {
-        let family = Family::of(journal, run)?;
+        let family = Family::load(journal, run)?;
         let mut fork = family.member(run);
         let origin = loop {
             let Some(member) = fork else {
@@ -99,7 +99,7 @@ impl Adoption {
         };
         let target = target.map(|(content, mode)| PlannedContent {
             mode: Some(mode),
-            content: ContentSource::Kept(BackupContent::of(content.clone())),
+            content: ContentSource::Kept(BackupContent::new(content.clone())),
         });
         // The original has what the fork began with.
         let is_base = match (base, &now) {

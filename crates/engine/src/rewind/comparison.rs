@@ -29,7 +29,7 @@ pub fn file_differences(
     one: &RunId,
     other: &RunId,
 ) -> Result<Vec<FileDifference>, RewindError> {
-    let (first, second) = (Family::of(journal, one)?, Family::of(journal, other)?);
+    let (first, second) = (Family::load(journal, one)?, Family::load(journal, other)?);
     let (Some(mine), Some(theirs)) = (first.member(one), second.member(other)) else { return Ok(Vec::new()) };
     let places = (&mine.spec.workspace, &theirs.spec.workspace);
     // Two projects of a journal have nothing in common.

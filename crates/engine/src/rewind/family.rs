@@ -37,7 +37,7 @@ pub(super) struct Family {
 
 impl Family {
     /// Finds the family of a run and reads what it did.
-    pub(super) fn of(journal: &Journal, run: &RunId) -> Result<Self, RewindError> {
+    pub(super) fn load(journal: &Journal, run: &RunId) -> Result<Self, RewindError> {
         let mut rows = journal.runs()?;
         rows.reverse();
         let mut specs = HashMap::new();
@@ -227,7 +227,7 @@ fn has_no_own_steps(journal: &Journal, run: &RunId, origin: &RunOrigin) -> Resul
 fn note_interrupted(journal: &Journal, run: &RunId, spec: &RunSpec, history: &mut FileHistory) {
     let Ok(workspace) = Workspace::open(&spec.workspace) else { return };
     workspace.load_snapshot(run::initial_snapshot_path(journal, run));
-    let told = history.changes.iter().filter_map(|(path, changes)| {
+    let changes = history.changes.iter().filter_map(|(path, changes)| {
         let after = match changes.last()?.after {
             PathState::File { hash, .. } => Some(hash),
             PathState::Absent => None,
@@ -235,7 +235,7 @@ fn note_interrupted(journal: &Journal, run: &RunId, spec: &RunSpec, history: &mu
         };
         Some(FileChange { path: path.clone(), before: None, after, mode: None })
     });
-    workspace.record_output(&ToolOutput { changed: told.collect(), ..ToolOutput::default() });
+    workspace.record_output(&ToolOutput { changed: changes.collect(), ..ToolOutput::default() });
     let found = workspace.scan_changes();
     // After every recorded step, so that no turn includes it.
     let key = StepKey { branch: Branch::main(), n: u64::MAX };

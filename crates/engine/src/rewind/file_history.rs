@@ -12,7 +12,7 @@ use serde_json::Value;
 const REGULAR: u32 = 0o100_000;
 const FILE_TYPE: u32 = 0o170_000;
 
-/// State of a path.
+/// What is known about a path at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PathState {
     Absent,
@@ -25,7 +25,7 @@ pub(super) enum PathState {
     },
 }
 
-/// A change of a path.
+/// One recorded step that created, wrote or removed a path.
 #[derive(Clone, Debug)]
 pub(super) struct PathChange {
     /// The step that made it.

@@ -5,7 +5,7 @@ use std::path::Path;
 use fusee_journal::{Journal, RunId};
 
 use super::family::Family;
-use super::{Rewind, RewindError, RewindParts, find_turn, open, restore_files};
+use super::{Rewind, RewindError, RewindParts, find_turn, open, restore_plan};
 use crate::restore::aside_folder;
 use crate::run::RunSpec;
 
@@ -18,7 +18,7 @@ impl Rewind {
         turn: u32,
         copy: Option<&Path>,
     ) -> Result<Self, RewindError> {
-        let family = Family::of(journal, run)?;
+        let family = Family::load(journal, run)?;
         let member = find_turn(journal, &family, run, turn)?;
         let parts = RewindParts { files: copy.is_some(), conversation: true };
         let mut fork = Self::without_files(journal, member, turn, parts)?;
@@ -27,7 +27,7 @@ impl Rewind {
         }
         if let Some(copy) = copy {
             let workspace = open(copy)?;
-            restore_files::plan(&mut fork, &family, member, &workspace)?;
+            restore_plan::plan(&mut fork, &family, member, &workspace)?;
             // What the user changed since is still in the original.
             fork.aside.clear();
             for file in &mut fork.plan.files {
@@ -63,6 +63,6 @@ impl Rewind {
     /// Writes the fork with the steps that it shares into the journal, ready to be resumed.
     pub async fn begin_fork(self, journal: &Journal, run: &RunId, spec: RunSpec) -> Result<(), RewindError> {
         let started = self.begin(journal, run, spec, false).await?;
-        started.tell().await
+        started.record_rewind_event().await
     }
 }

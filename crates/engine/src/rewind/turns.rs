@@ -11,7 +11,7 @@ use crate::run::RunOrigin;
 /// Number of events read at once.
 const PAGE: usize = 512;
 
-/// A completed turn.
+/// Position of a turn's end in the journal.
 #[derive(Clone, Debug)]
 struct CompletedTurn {
     branch: Branch,

@@ -34,7 +34,7 @@ pub fn conversation(journal: &Journal, run: &RunId) -> Result<PriorConversation,
 pub fn window(journal: &Journal, run: &RunId) -> Result<Vec<ContextShare>, String> {
     let steps = journal.steps(run).map_err(|error| error.to_string())?;
     let settings = settings_of(journal, run).map_err(|error| error.to_string())?;
-    let frame = FrameSizes::of(&steps, &settings);
+    let frame = FrameSizes::from_steps(&steps, &settings);
     let messages = continuation::gather(journal, run)?.messages;
     let mut shares = ContextShares { estimator: frame.estimator(&steps, &messages), found: Vec::new() };
     shares.add("instructions", frame.system);
@@ -61,7 +61,7 @@ struct FrameSizes {
 }
 
 impl FrameSizes {
-    fn of(steps: &[StepRow], settings: &RunSpec) -> Self {
+    fn from_steps(steps: &[StepRow], settings: &RunSpec) -> Self {
         let main = Branch::main();
         let asked = steps.iter().filter(|step| step.kind == StepKind::Model && step.key.branch == main);
         // The newest request with a system prompt has the one in force.

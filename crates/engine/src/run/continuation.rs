@@ -60,7 +60,8 @@ pub(super) fn gather(journal: &Journal, run: &RunId) -> Result<PriorConversation
     let settings = settings_of(journal, run).map_err(|error| error.to_string())?;
     // A template or workflow has its own conversations; in the surrounding one it is a request and an answer.
     let by_task = settings.continues.is_some() && !settings.work.is_request();
-    let earlier = if by_task { PriorConversation::before(&steps)? } else { PriorConversation::of(&steps)? };
+    let earlier =
+        if by_task { PriorConversation::before(&steps)? } else { PriorConversation::from_steps(&steps)? };
     let mut earlier = if settings.work.is_request() { earlier.with_parts(&steps) } else { earlier };
     earlier.opened.extend(settings.opened.iter().cloned());
     if !earlier.messages.is_empty() && !by_task {

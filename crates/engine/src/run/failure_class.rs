@@ -46,7 +46,7 @@ impl FailureClass {
     ];
 
     /// Class of an outcome; `None` if the run completed.
-    pub fn of(outcome: &RunOutcome) -> Option<Self> {
+    pub fn from_outcome(outcome: &RunOutcome) -> Option<Self> {
         let outcome = match outcome {
             RunOutcome::Ended(outcome) => outcome,
             RunOutcome::Stopped(_) | RunOutcome::Lost(_) => return Some(Self::Sandbox),

@@ -100,7 +100,7 @@ impl RunGate {
         let arguments = json!({ "host": host });
         match self.rules.decide(NETWORK, &arguments) {
             Some(RuleDecision::Allow) => return Ok(()),
-            Some(RuleDecision::Deny) => return Err(format!("a rule of the user's refuses {host}")),
+            Some(RuleDecision::Deny) => return Err(format!("a user rule denies {host}")),
             Some(RuleDecision::Ask) | None => {}
         }
         if self.approve == ApprovalMode::Never {
@@ -142,7 +142,7 @@ impl RunGate {
         match approved {
             true => Ok(()),
             false => {
-                Err(format!("{host} was not allowed: {}", reason.as_deref().unwrap_or("a person said no")))
+                Err(format!("{host} was not allowed: {}", reason.as_deref().unwrap_or("the user declined")))
             }
         }
     }

@@ -37,7 +37,7 @@ pub(super) async fn material(
     Ok(Some(engine.step(request, gather).await?.value))
 }
 
-/// Returns the read-only tools.
+/// Returns the tools that change nothing.
 pub(super) fn read_only_tools(toolbox: &Toolbox) -> Toolbox {
     let mut looking = Toolbox::new();
     for tool in toolbox.iter().filter(|tool| tool.definition().category != Access::Write) {

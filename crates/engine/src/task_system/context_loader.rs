@@ -258,8 +258,8 @@ impl ContextLoader<'_> {
             let policy =
                 self.handler.context.policy_at(self.branch(), self.system.engine.position(self.branch()));
             match policy.judge(definition.category, runs_commands) {
-                ApprovalDecision::Open => {}
-                ApprovalDecision::Shut(why) => return Err(refused(&why)),
+                ApprovalDecision::Allow => {}
+                ApprovalDecision::Deny(why) => return Err(refused(&why)),
                 ApprovalDecision::Ask(reason) => {
                     let name = definition.name.to_string();
                     let call_id = format!("{}:context", self.branch());

@@ -164,7 +164,7 @@ impl TaskError {
     }
 
     /// Converts a failure of the turn loop; `None` if the task did not fail.
-    pub fn of(outcome: &TaskOutcome) -> Option<Self> {
+    pub fn from_outcome(outcome: &TaskOutcome) -> Option<Self> {
         let error = outcome.error.as_ref()?;
         let limit = |reason| (ErrorType::ResourceExhaustion, Some(reason));
         let (kind, reason) = match error.code {

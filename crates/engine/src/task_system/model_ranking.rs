@@ -118,7 +118,7 @@ impl RankedSearch<'_> {
             conversation.push(Message::User { text: request });
             let mut unseen = |_: fusee_model::ReplyDelta<'_>| {};
             let reply = session.model.send(&conversation, &session.options, &mut unseen, &cancel);
-            Attempt::of(within(Some(silence_ms), reply).await)
+            Attempt::new(within(Some(silence_ms), reply).await)
         };
         let body = send;
         let (attempt, recorded) = self.engine.step::<Attempt>(call, body).await?.split();

@@ -171,7 +171,7 @@ pub(super) fn result_of(outcome: &TaskOutcome, finishing: &OutputJudge) -> TaskR
 
 fn judged(outcome: &TaskOutcome, finishing: &OutputJudge, metrics: ResourceMetrics) -> TaskResult {
     let answer = outcome.answer.as_str();
-    match (TaskError::of(outcome), finishing.judge(answer)) {
+    match (TaskError::from_outcome(outcome), finishing.judge(answer)) {
         (Some(error), OutputVerdict::Mismatched(mismatch))
             if error.reason == Some(Reason::OutputFormatFailure) =>
         {

@@ -132,8 +132,8 @@ pub fn ready(template: &Template, request: &SubtaskRequest) -> Result<ResolvedRe
     };
     let inputs = bind(template, &request.inputs).map_err(|problems| {
         // Also report fields that are missing in a given object.
-        let given = |told: &String| {
-            let field = told.strip_prefix("`{{").and_then(|rest| rest.split_once('.'));
+        let given = |problem: &String| {
+            let field = problem.strip_prefix("`{{").and_then(|rest| rest.split_once('.'));
             field.is_some_and(|(root, _)| request.inputs.contains_key(root))
         };
         let lacking = template.filled(&request.inputs).err().unwrap_or_default();

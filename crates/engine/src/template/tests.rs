@@ -150,9 +150,9 @@ fn inputs_are_bound_or_everything_wrong_with_them_is_told() {
     let given = json!({"path": "a", "n": 3}).as_object().unwrap().clone();
     assert_eq!(Value::Object(bind(&template, &given).unwrap()), json!({"path": "a", "n": 3, "deep": true}));
     let given = json!({"pth": "a", "n": "three"}).as_object().unwrap().clone();
-    let told: Vec<String> = bind(&template, &given).unwrap_err().iter().map(ToString::to_string).collect();
+    let output: Vec<String> = bind(&template, &given).unwrap_err().iter().map(ToString::to_string).collect();
     assert_eq!(
-        told,
+        output,
         [
             "`path` (string) is missing",
             "`n` takes a value of type number, not `\"three\"`",
@@ -253,7 +253,7 @@ fn the_skeleton_is_valid() {
 fn bytes_that_are_no_text_are_told_at_their_place() {
     let (template, _, problems) = Template::from_bytes("t.xml", b"\xEF\xBB\xBF<task>\n \xff</task>");
     assert!(template.is_none());
-    let told: Vec<String> =
+    let output: Vec<String> =
         problems.iter().map(|problem| format!("{} {}", problem.start, problem.code)).collect();
-    assert_eq!(told, ["2:2 xml-encoding"]);
+    assert_eq!(output, ["2:2 xml-encoding"]);
 }

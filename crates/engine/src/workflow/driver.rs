@@ -2,13 +2,10 @@
 //! with the answer.
 //!
 //! The main branch and every element of a `pmap` have their own driver. Effects are implemented in
-//! `tools` (tool calls),
-//! `tasks` (task calls), `parallel` (`pmap`), `asking` and `context`; `budget` limits what they may
-//! use.
+//! `tool_calls`, `task_calls`, `pmap`, `ask_user` and `get_context`; `budget` limits what they may use.
 //!
 //! Everything here is a function of the journal: a driver restarted on the same branch requests the
-//! same steps in the
-//! same order, and gets the recorded answers.
+//! same steps in the same order, and gets the recorded answers.
 
 use fusee_journal::event::Event;
 use fusee_journal::{BoxFuture, Branch, RunAborted, StepKind, StepRequest, StepResult};

@@ -34,9 +34,9 @@ impl WorkflowDriver<'_> {
             let (this, fan_out, ends) = (&*self, &fan_out, &ends);
             let child = |index| -> ChildBody<'_> {
                 Box::new(move |stop| {
-                    let driver = this.child(index, fan_out.len(), place);
+                    let driver = this.child_driver(index, fan_out.len(), place);
                     let driver = WorkflowDriver { cancel: stop, ..driver };
-                    Box::pin(child(driver, fan_out, index, ends))
+                    Box::pin(run_child(driver, fan_out, index, ends))
                 })
             };
             let children = (0..fan_out.len()).map(child).collect();
@@ -46,14 +46,14 @@ impl WorkflowDriver<'_> {
         self.passed(&recorded);
         let (end, StepMeta { replayed, .. }) = recorded.split();
         let ends = match replayed {
-            true => self.again(&fan_out, &end, place).await?,
+            true => self.replay_elements(&fan_out, &end, place).await?,
             false => ends.into_inner(),
         };
         Ok(answer(&end, ends))
     }
 
     /// Runs the elements again as far as they came; everything they request is in the journal.
-    async fn again(
+    async fn replay_elements(
         &self,
         fan_out: &FanOut,
         recorded: &FanOutEnd,
@@ -61,7 +61,7 @@ impl WorkflowDriver<'_> {
     ) -> Result<ElementEnds, RunAborted> {
         let mut ends = ElementEnds::new();
         for (index, effects) in recorded.reports.iter().enumerate() {
-            let child = self.child(index, fan_out.len(), place);
+            let child = self.child_driver(index, fan_out.len(), place);
             let stopped = recorded.stopped.contains(&index);
             let stops_after = effects.as_u64().filter(|_| stopped);
             let mut driver = WorkflowDriver { stops_after, ..child };
@@ -79,7 +79,7 @@ impl WorkflowDriver<'_> {
         }
     }
 
-    fn child(&self, index: usize, count: usize, place: &SourceLocation) -> WorkflowDriver<'_> {
+    fn child_driver(&self, index: usize, count: usize, place: &SourceLocation) -> WorkflowDriver<'_> {
         let request = format!("element {} of {count} of the pmap at {}", index + 1, at(place));
         WorkflowDriver {
             context: self.context,
@@ -99,7 +99,7 @@ impl WorkflowDriver<'_> {
 }
 
 /// Runs an element and keeps its end; the record of the step holds the number of its effects.
-async fn child(
+async fn run_child(
     mut driver: WorkflowDriver<'_>,
     fan_out: &FanOut,
     index: usize,

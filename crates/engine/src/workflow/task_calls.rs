@@ -91,7 +91,7 @@ impl WorkflowDriver<'_> {
         if outcome.status == TaskStatus::Cancelled {
             return EffectAnswer::Cancelled;
         }
-        let reason = TaskError::of(outcome).and_then(|error| error.reason);
+        let reason = TaskError::from_outcome(outcome).and_then(|error| error.reason);
         let exhausted = [
             // If the task's own limit is smaller, the task itself failed, not the region.
             (grant.turns.filter(|share| u64::from(spent.turns) >= share.left), LimitKind::Turns),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct NetworkAccess {
     /// The host as the command named it.
     pub host: String,
-    /// The port.
+    /// TCP port that the command asked for.
     pub port: u16,
     /// Whether the connection was made.
     pub verdict: NetworkVerdict,

@@ -165,13 +165,13 @@ async fn after_a_failed_commit_a_run_goes_no_further_and_leaves_no_hole() {
     refuse_boom(&place);
     engine.emit(&Branch::main(), message("boom"));
     let stop = ask(&engine, "two", never()).await.expect_err("it cannot be written");
-    let told = format!("the journal {} failed: refused", place.path().display());
-    assert_eq!(stop.to_string(), told);
+    let output = format!("the journal {} failed: refused", place.path().display());
+    assert_eq!(stop.to_string(), output);
     place.sql().execute_batch("DROP TRIGGER refuse").expect("dropped");
     // The failed step is not in the journal, so no later one may be.
-    assert_eq!(ask(&engine, "three", never()).await.expect_err("stopped").to_string(), told);
-    assert_eq!(engine.flush().await.expect_err("stopped").to_string(), told);
-    assert_eq!(engine.finish(RunStatus::Completed).await.expect_err("stopped").to_string(), told);
+    assert_eq!(ask(&engine, "three", never()).await.expect_err("stopped").to_string(), output);
+    assert_eq!(engine.flush().await.expect_err("stopped").to_string(), output);
+    assert_eq!(engine.finish(RunStatus::Completed).await.expect_err("stopped").to_string(), output);
     drop(engine);
     let engine = resume(&journal, "r");
     assert_eq!(ask(&engine, "one", never()).await.expect("recorded"), 1);

@@ -139,8 +139,8 @@ async fn flipped_bits_never_panic_are_never_read_as_something_else_and_spare_the
         tried += 1;
         let flipped = flip(&mut file, at, 1 << (at % 8));
         let named = |error: JournalError| {
-            let told = error.to_string();
-            assert!(told.contains(&place.path().display().to_string()), "{told}");
+            let output = error.to_string();
+            assert!(output.contains(&place.path().display().to_string()), "{output}");
         };
         match read_only(&place.path()) {
             Err(error) => named(error),
@@ -247,13 +247,13 @@ async fn a_newer_format_is_left_alone() {
     let place = Place::new();
     begin(&place.open(), "r").await.finish(RunStatus::Completed).await.expect("ended");
     place.sql().pragma_update(None, "user_version", 7).expect("set");
-    let told = format!(
-        "the journal {} has format 7, but this fusee supports formats up to 1; use a newer fusee",
+    let output = format!(
+        "the journal {} has format 7, but this fusee supports format 1 only; use a newer fusee",
         place.path().display()
     );
     let open = Journal::open(&place.path(), JournalOptions::default(), clock());
-    assert_eq!(open.err().expect("too new").to_string(), told);
-    assert_eq!(read_only(&place.path()).err().expect("too new").to_string(), told);
+    assert_eq!(open.err().expect("too new").to_string(), output);
+    assert_eq!(read_only(&place.path()).err().expect("too new").to_string(), output);
 }
 
 #[test]
@@ -261,13 +261,13 @@ fn a_file_that_is_no_journal_is_left_alone() {
     let place = Place::new();
     for text in ["This is a diary. ".repeat(1000), "This is a diary. ".to_owned(), "T".to_owned()] {
         std::fs::write(place.path(), &text).expect("written");
-        let told = format!(
+        let output = format!(
             "the journal {} is damaged: it has no journal header; move it away to start a new one",
             place.path().display()
         );
         let open = Journal::open(&place.path(), JournalOptions::default(), clock());
-        assert_eq!(open.err().expect("no journal").to_string(), told);
-        assert_eq!(read_only(&place.path()).err().expect("no journal").to_string(), told);
+        assert_eq!(open.err().expect("no journal").to_string(), output);
+        assert_eq!(read_only(&place.path()).err().expect("no journal").to_string(), output);
         assert_eq!(std::fs::read_to_string(place.path()).expect("still there"), text);
     }
 }
@@ -276,13 +276,13 @@ fn a_file_that_is_no_journal_is_left_alone() {
 fn a_database_of_something_else_is_left_alone() {
     let place = Place::new();
     place.sql().execute_batch("CREATE TABLE songs (title TEXT)").expect("made");
-    let told = format!(
+    let output = format!(
         "cannot open the journal {}: it is a database of another application; move it away to start a new one",
         place.path().display()
     );
     let open = Journal::open(&place.path(), JournalOptions::default(), clock());
-    assert_eq!(open.err().expect("no journal").to_string(), told);
-    assert_eq!(read_only(&place.path()).err().expect("no journal").to_string(), told);
+    assert_eq!(open.err().expect("no journal").to_string(), output);
+    assert_eq!(read_only(&place.path()).err().expect("no journal").to_string(), output);
     let tables: i64 =
         place.sql().query_row("SELECT COUNT(*) FROM sqlite_schema", [], |row| row.get(0)).expect("a count");
     assert_eq!(tables, 1);
@@ -292,8 +292,8 @@ fn a_database_of_something_else_is_left_alone() {
 fn an_empty_file_is_a_journal_that_was_not_begun() {
     let place = Place::new();
     std::fs::write(place.path(), "").expect("written");
-    let told = read_only(&place.path()).err().expect("nothing to read").to_string();
-    assert_eq!(told, format!("cannot open the journal {}: the file is empty", place.path().display()));
+    let output = read_only(&place.path()).err().expect("nothing to read").to_string();
+    assert_eq!(output, format!("cannot open the journal {}: the file is empty", place.path().display()));
     assert_eq!(place.open().runs().expect("a new journal").len(), 0);
 }
 
@@ -380,8 +380,8 @@ async fn a_shortened_journal_is_refused_until_its_marks_are_removed() {
     OpenOptions::new().write(true).open(place.wal()).expect("the log").set_len(at).expect("cut");
     let journal = place.open();
     let Err(error) = SqliteRun::resume(&journal, &run("r")) else { panic!("resumed") };
-    let told = error.to_string();
-    assert!(told.contains("run r was longer: 1 of 2 steps and 1 of 2 events are left"), "{told}");
+    let output = error.to_string();
+    assert!(output.contains("run r was longer: 1 of 2 steps and 1 of 2 events are left"), "{output}");
     drop(journal);
     std::fs::remove_file(place.directory().join("journal.db-marks")).expect("the marks");
     let journal = place.open();
@@ -402,8 +402,8 @@ fn a_fifo_in_place_of_a_file_is_reported() {
         for opened in
             [read_only(&place.path()), Journal::open(&place.path(), JournalOptions::default(), clock())]
         {
-            let told = opened.err().map(|error| error.to_string()).unwrap_or_default();
-            assert!(told.contains("not a regular file"), "{ending}: {told}");
+            let output = opened.err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(output.contains("not a regular file"), "{ending}: {output}");
         }
     }
 }
@@ -415,6 +415,6 @@ fn a_journal_with_a_trigger_is_not_written_to() {
     let trigger = "CREATE TRIGGER t AFTER INSERT ON runs BEGIN UPDATE runs SET title = 'theirs'; END";
     place.sql().execute_batch(trigger).expect("a trigger");
     let opened = Journal::open(&place.path(), JournalOptions::default(), clock());
-    let told = opened.err().map(|error| error.to_string()).unwrap_or_default();
-    assert!(told.contains("it has triggers or views"), "{told}");
+    let output = opened.err().map(|error| error.to_string()).unwrap_or_default();
+    assert!(output.contains("it has triggers or views"), "{output}");
 }

@@ -31,9 +31,9 @@ fn within(prepare: &str, test: &str) {
     let path = directory.path().join("journal.db");
     writeln!(child.stdin.as_mut().expect("a pipe"), "{}", path.display()).expect("told");
     let output = child.wait_with_output().expect("it ends");
-    let told =
+    let reported =
         format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success() && told.contains("1 passed"), "{told}");
+    assert!(output.status.success() && reported.contains("1 passed"), "{reported}");
 }
 
 /// The path passed to this process on standard input.
@@ -106,8 +106,11 @@ async fn on_a_small_disk() {
     let path = told_path();
     let ballast = path.with_file_name("ballast");
     std::fs::write(&ballast, vec![0; 1 << 20]).expect("it fits");
-    let told = survives_a_full_disk(&path, || std::fs::remove_file(&ballast).expect("removed")).await;
-    assert_eq!(told, format!("no space left for the journal {}; committed steps are kept", path.display()));
+    let reported = survives_a_full_disk(&path, || std::fs::remove_file(&ballast).expect("removed")).await;
+    assert_eq!(
+        reported,
+        format!("no space left for the journal {}; committed steps are kept", path.display())
+    );
 }
 
 #[test]
@@ -180,8 +183,11 @@ async fn under_a_file_size_limit() {
     let journal = open(&path).expect("it opens");
     let engine = begin(&journal, "r").await;
     let (turns, stop) = fill(&engine).await;
-    let told = stop.to_string();
-    assert!(told.contains(&path.display().to_string()) && told.contains("a file size limit"), "{told}");
+    let reported = stop.to_string();
+    assert!(
+        reported.contains(&path.display().to_string()) && reported.contains("a file size limit"),
+        "{reported}"
+    );
     drop((engine, journal));
     let journal = Journal::open_to_read(&path, clock()).expect("readable");
     assert_eq!(texts(&journaled(&journal, "r")).len() as u64, turns);
@@ -190,10 +196,10 @@ async fn under_a_file_size_limit() {
 const READ_ONLY: &str = "cannot write the journal";
 
 fn assert_read_only(path: &Path, error: &JournalError) {
-    let told = error.to_string();
-    assert!(matches!(error, JournalError::ReadOnly { .. }), "{told}");
-    assert!(told.starts_with(&format!("{READ_ONLY} {}: ", path.display())), "{told}");
-    assert!(told.ends_with("; make its directory writable or use another one"), "{told}");
+    let reported = error.to_string();
+    assert!(matches!(error, JournalError::ReadOnly { .. }), "{reported}");
+    assert!(reported.starts_with(&format!("{READ_ONLY} {}: ", path.display())), "{reported}");
+    assert!(reported.ends_with("; make its directory writable or use another one"), "{reported}");
 }
 
 #[test]

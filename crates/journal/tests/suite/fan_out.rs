@@ -160,8 +160,8 @@ async fn children_that_were_interrupted_continue_after_their_last_step() {
     let end = fan_out(&engine, &children, &["ends", "ends"], 2).await.expect("they end").value;
     assert_eq!(end, FanOutEnd { reports: reports(&[0, 10]), ..FanOutEnd::default() });
     engine.finish(RunStatus::Completed).await.expect("ended");
-    let told = journaled(&journal, "r");
-    assert_eq!(texts(&told), ["child 0", "child 1"], "their events are not repeated");
+    let output = journaled(&journal, "r");
+    assert_eq!(texts(&output), ["child 0", "child 1"], "their events are not repeated");
 }
 
 #[tokio::test]

@@ -68,14 +68,14 @@ async fn a_run_of_another_process_is_refused_and_freed_by_kill_9() {
     let mut holder = Other::start(&place, "hold_a_run_until_killed");
     holder.says("holding");
     let journal = place.open();
-    let told = format!(
+    let output = format!(
         "run r is in use by another process (pid {}); wait for it or stop it first",
         holder.child.id()
     );
     let refused = SqliteRun::resume(&journal, &run("r")).err().expect("it is held");
-    assert_eq!(refused.to_string(), told);
+    assert_eq!(refused.to_string(), output);
     let refused = SqliteRun::begin(&journal, &run("r"), "").await.err().expect("it is held");
-    assert_eq!(refused.to_string(), told);
+    assert_eq!(refused.to_string(), output);
     // Reading needs no lock, and other runs are not locked.
     assert_eq!(texts(&journaled(&journal, "r")), ["committed"]);
     begin(&journal, "other").await.finish(RunStatus::Completed).await.expect("ended");

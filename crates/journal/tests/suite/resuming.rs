@@ -29,13 +29,14 @@ async fn another_callee_or_kind_stops_the_run_for_good() {
     let engine = resume(&journal, "r");
     let stop =
         engine.record_step(call(StepKind::Model, "other", Value::Null), never()).await.expect_err("differs");
-    let told = "the run diverges from its journal at main step 0: recorded model `model`, now model `other`";
-    assert_eq!(stop.to_string(), told);
+    let output =
+        "the run diverges from its journal at main step 0: recorded model `model`, now model `other`";
+    assert_eq!(stop.to_string(), output);
     // A program that continues is stopped, on other branches too, and nothing more is written.
     engine.emit(&Branch::main(), message("after"));
     let elsewhere = call_on(&Branch::main().child(1), StepKind::Tool, "t", Value::Null);
-    assert_eq!(engine.record_step(elsewhere, never()).await.expect_err("stopped").to_string(), told);
-    assert_eq!(engine.finish(RunStatus::Completed).await.expect_err("stopped").to_string(), told);
+    assert_eq!(engine.record_step(elsewhere, never()).await.expect_err("stopped").to_string(), output);
+    assert_eq!(engine.finish(RunStatus::Completed).await.expect_err("stopped").to_string(), output);
     assert_eq!(journal.run("r").expect("run").status, RunStatus::Open);
     assert_eq!(journaled(&journal, "r"), []);
     drop(engine);

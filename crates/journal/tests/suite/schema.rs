@@ -230,7 +230,7 @@ fn report(error: Option<String>) -> TaskReport {
         tool_error_counts: BTreeMap::new(),
         analysis_retries: 0,
         feedback_counts: counts,
-        read_cache: error.is_none().then(|| ReadCache::of(3, 1)),
+        read_cache: error.is_none().then(|| ReadCache::new(3, 1)),
         verified: Some(false),
         verify: error.is_some().then(|| Verification { command: "make".to_owned(), passed: false, runs: 2 }),
         error,

@@ -52,22 +52,22 @@ pub(super) enum NextStep {
 
 impl HigherOrderCall {
     pub(crate) fn each(name: &'static str, each: ItemAction, function: Value, items: List) -> Self {
-        Self::of(name, HigherOrderState::Each { each, function, items, index: 0, out: Vec::new() })
+        Self::new(name, HigherOrderState::Each { each, function, items, index: 0, out: Vec::new() })
     }
 
     pub(crate) fn reduce(function: Value, sum: Value, items: List) -> Self {
-        Self::of("reduce", HigherOrderState::Reduce { function, items, index: 0, sum })
+        Self::new("reduce", HigherOrderState::Reduce { function, items, index: 0, sum })
     }
 
     pub(crate) fn sort(less: Value, items: Vec<Value>) -> Self {
-        Self::of("sort", HigherOrderState::Sort(MergeSort::new(less, items)))
+        Self::new("sort", HigherOrderState::Sort(MergeSort::new(less, items)))
     }
 
     pub(super) fn work(name: &'static str, work: AgentLoop) -> Self {
-        Self::of(name, HigherOrderState::Work(Box::new(work)))
+        Self::new(name, HigherOrderState::Work(Box::new(work)))
     }
 
-    fn of(name: &'static str, state: HigherOrderState) -> Self {
+    fn new(name: &'static str, state: HigherOrderState) -> Self {
         Self { name, state, waiting: false }
     }
 

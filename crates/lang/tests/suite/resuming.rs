@@ -22,7 +22,7 @@ enum Kept {
 }
 
 impl Kept {
-    fn of(input: &ResumeInput) -> Kept {
+    fn from_input(input: &ResumeInput) -> Kept {
         match input {
             ResumeInput::Reply(reply) => Kept::Reply(reply.clone()),
             ResumeInput::Json(json) => Kept::Json(json.clone()),
@@ -106,7 +106,7 @@ impl Life<'_> {
                     self.left -= 1;
                     self.world.effects.push(format!("{branch}{}", describe(&effect.kind)));
                     let answer = self.world.answer(effect.kind, branch);
-                    self.journal.answers.insert(key, (question, Kept::of(&answer)));
+                    self.journal.answers.insert(key, (question, Kept::from_input(&answer)));
                     answer
                 }
             };

@@ -39,11 +39,11 @@ fn conversation() -> Conversation {
 }
 
 async fn send(model: &dyn Model) -> (Result<Reply, ModelError>, Vec<String>) {
-    let mut told = Vec::new();
-    let mut sink = |delta: ReplyDelta<'_>| told.push(format!("{delta:?}"));
+    let mut output = Vec::new();
+    let mut sink = |delta: ReplyDelta<'_>| output.push(format!("{delta:?}"));
     let token = CancellationToken::new();
     let reply = model.send(&conversation(), &RequestOptions::default(), &mut sink, &token).await;
-    (reply, told)
+    (reply, output)
 }
 
 async fn answer(acts: Vec<Act>) -> (Result<Reply, ModelError>, Vec<String>) {
@@ -58,7 +58,7 @@ async fn error(acts: Vec<Act>) -> ModelError {
 #[tokio::test]
 async fn a_streamed_reply() {
     let server = Server::start(vec![streamed(&[HELLO, STOP, USAGE, DONE])]).await;
-    let (reply, told) = send(&*open(&settings(&server))).await;
+    let (reply, output) = send(&*open(&settings(&server))).await;
     assert_eq!(
         reply.unwrap(),
         Reply {
@@ -67,7 +67,7 @@ async fn a_streamed_reply() {
             ..Reply::default()
         }
     );
-    assert_eq!(told, ["Started", "Text(\"hello\")"]);
+    assert_eq!(output, ["Started", "Text(\"hello\")"]);
 }
 
 #[tokio::test]
@@ -400,13 +400,13 @@ async fn when_one_is_told_to_wait_all_on_the_endpoint_do() {
     let (one, other) = (models.open("one", &settings).unwrap(), models.open("other", &settings).unwrap());
     let begin = Instant::now();
     assert_eq!(send(&*one).await.0.unwrap_err().kind, ErrorKind::RateLimited);
-    let (reply, told) = send(&*other).await;
+    let (reply, output) = send(&*other).await;
     assert_eq!(reply.unwrap().text, "hello");
     assert!(begin.elapsed() >= Duration::from_millis(300), "{:?}", begin.elapsed());
-    assert!(told[0].starts_with("Waiting { ms: "), "{told:?}");
-    let (reply, told) = send(&*one).await;
+    assert!(output[0].starts_with("Waiting { ms: "), "{output:?}");
+    let (reply, output) = send(&*one).await;
     assert_eq!(reply.unwrap().text, "hello");
-    assert_eq!(told, ["Started", "Text(\"hello\")"], "the gate is open again");
+    assert_eq!(output, ["Started", "Text(\"hello\")"], "the gate is open again");
 }
 
 #[tokio::test]

@@ -46,7 +46,7 @@ const BASICS: &[(&str, &str, &[&str])] = &[
 pub(super) fn grammar(schema: &Value) -> String {
     let mut rules = Rules { whole: schema, named: BTreeMap::new(), refs: BTreeMap::new(), depth: 0 };
     rules.named.insert("space".to_owned(), SPACE.to_owned());
-    let root = rules.of(schema, "root");
+    let root = rules.rule(schema, "root");
     rules.named.insert("root".to_owned(), root);
     rules.named.iter().fold(String::new(), |mut text, (name, rule)| {
         let _ = writeln!(text, "{name} ::= {rule}");
@@ -64,7 +64,7 @@ struct Rules<'s> {
 
 impl<'s> Rules<'s> {
     /// The expression for this schema; auxiliary rules get names that start with `name`.
-    fn of(&mut self, schema: &'s Value, name: &str) -> String {
+    fn rule(&mut self, schema: &'s Value, name: &str) -> String {
         let Some(fields) = schema.as_object().filter(|_| self.depth < MAX_DEPTH) else {
             return self.basic("value");
         };
@@ -119,7 +119,7 @@ impl<'s> Rules<'s> {
     fn one_of(&mut self, choices: &'s [Value], name: &str) -> String {
         let rule = |(at, choice): (usize, &'s Value)| {
             let name = format!("{name}-{at}");
-            let rule = self.of(choice, &name);
+            let rule = self.rule(choice, &name);
             self.name(name, rule)
         };
         let rules: Vec<String> = choices.iter().enumerate().map(rule).collect();
@@ -173,14 +173,14 @@ impl<'s> Rules<'s> {
         let (mut must, mut may) = (Vec::new(), Vec::new());
         for (at, (key, schema)) in properties.iter().enumerate() {
             let part = format!("{name}-{}{at}", rule_name(key));
-            let value = self.of(schema, &part);
+            let value = self.rule(schema, &part);
             let value = self.name(part.clone(), value);
             let key_text = literal(&Value::from(key.as_str()).to_string());
             let member = self.name(format!("{part}-kv"), format!("{key_text} space \":\" space {value}"));
             if required.contains(&key.as_str()) { must.push(member) } else { may.push(member) }
         }
         if let Some(schema) = others {
-            let value = self.of(schema, &format!("{name}-other"));
+            let value = self.rule(schema, &format!("{name}-other"));
             let key = self.basic("string");
             let member = self.name(format!("{name}-other-kv"), format!("{key} \":\" space {value}"));
             may.push(format!("{member} (\",\" space {member})*"));
@@ -214,11 +214,11 @@ impl<'s> Rules<'s> {
         let listed =
             fields.get("prefixItems").or_else(|| fields.get("items").filter(|items| items.is_array()));
         if let Some(Value::Array(items)) = listed {
-            let item = |(at, item): (usize, &'s Value)| self.of(item, &format!("{name}-{at}"));
+            let item = |(at, item): (usize, &'s Value)| self.rule(item, &format!("{name}-{at}"));
             let items: Vec<String> = items.iter().enumerate().map(item).collect();
             return format!("\"[\" space {} \"]\" space", items.join(" \",\" space "));
         }
-        let item = self.of(fields.get("items").unwrap_or(&Value::Null), &format!("{name}-item"));
+        let item = self.rule(fields.get("items").unwrap_or(&Value::Null), &format!("{name}-item"));
         let item = self.name(format!("{name}-item"), item);
         let least = count(fields, "minItems").unwrap_or_default().min(MAX_COUNTED);
         let most = count(fields, "maxItems").filter(|most| *most <= MAX_COUNTED);
@@ -255,7 +255,7 @@ impl<'s> Rules<'s> {
             format!("ref{}-{}", self.refs.len(), rule_name(target.rsplit('/').next().unwrap_or_default()));
         // Registered before it is built, because it may refer to itself.
         self.refs.insert(target.to_owned(), name.clone());
-        let rule = self.of(schema, &name);
+        let rule = self.rule(schema, &name);
         self.named.insert(name.clone(), rule);
         name
     }

@@ -89,7 +89,7 @@ fn refuse(job: Job, message: &str) {
         Job::Ask(_, pieces) => {
             let _ = pieces.blocking_send(Piece::End(Err(ModelError::new(ErrorKind::Invalid, message))));
         }
-        Job::Context(told) => _ = told.send(None),
+        Job::Context(sender) => _ = sender.send(None),
     }
 }
 
@@ -174,7 +174,7 @@ fn serve(loaded: &LoadedModel, held: &ModelHandle, first: Job, jobs: &Receiver<J
     let mut next = Some(first);
     while let Some(job) = next {
         match job {
-            Job::Context(told) => _ = told.send(Some(loaded.context_tokens.into())),
+            Job::Context(sender) => _ = sender.send(Some(loaded.context_tokens.into())),
             Job::Ask(asked, pieces) => {
                 let ended = seat.answer(&asked, &pieces);
                 let _ = pieces.blocking_send(Piece::End(ended));

@@ -43,7 +43,7 @@ fn every_entry_of_the_table_has_a_provider_and_a_sensible_price() {
 #[test]
 fn a_version_has_the_price_of_its_own_family() {
     let prices = shipped();
-    let input = |provider: &str, model: &str| prices.of(Some(provider), model).map(|price| price.input);
+    let input = |provider: &str, model: &str| prices.find(Some(provider), model).map(|price| price.input);
     assert_eq!(input("openai", "gpt-5"), Some(1.25));
     assert_eq!(input("openai", "gpt-5-mini-2025-08-07"), Some(0.25));
     assert_eq!(input("anthropic", "claude-sonnet-4-5-20250929"), Some(3.0));
@@ -54,7 +54,7 @@ fn a_version_has_the_price_of_its_own_family() {
     assert_eq!(input("mistral", "mistral-medium-latest"), Some(1.5));
     assert_eq!(input("ollama", "whatever:7b"), Some(0.0));
     assert_eq!(input("openai", "gpt-unheard-of"), None);
-    assert_eq!(prices.of(None, "gpt-5"), None, "who serves it decides what it costs");
+    assert_eq!(prices.find(None, "gpt-5"), None, "who serves it decides what it costs");
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_users_entry_goes_before_ours() {
     prices
         .add("mine", "[[price]]\nprovider = [\"openai\"]\nmodel = [\"GPT-5\"]\ninput = 9\noutput = 10\n")
         .unwrap();
-    assert_eq!(prices.of(Some("openai"), "gpt-5").unwrap().input, 9.0);
+    assert_eq!(prices.find(Some("openai"), "gpt-5").unwrap().input, 9.0);
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn the_part_for_a_provider_says_of_its_models_what_the_whole_says() {
     for provider in providers.into_iter().map(Some).chain([Some("unheard-of"), None]) {
         let part = Prices::builtin_for(provider).unwrap();
         for model in &models {
-            assert_eq!(part.of(provider, model), whole.of(provider, model), "{provider:?} {model}");
+            assert_eq!(part.find(provider, model), whole.find(provider, model), "{provider:?} {model}");
         }
     }
 }

@@ -26,18 +26,18 @@ fn stars_stand_for_anything() {
 #[test]
 fn a_local_server_has_native_tools_with_text_forms_recognised() {
     for provider in ["ollama", "llama.cpp", "lmstudio", "vllm"] {
-        let traits = builtin().of(Some(provider), "anything").traits();
+        let traits = builtin().resolve(Some(provider), "anything").traits();
         assert_eq!((traits.tool_format, traits.text_calls), (ToolFormat::Native, true), "{provider}");
     }
-    let inside = builtin().of(Some("local"), "anything").traits();
+    let inside = builtin().resolve(Some("local"), "anything").traits();
     assert_eq!((inside.tool_format, inside.constraint), (ToolFormat::Schema, Constraint::LlamaCpp));
-    assert_eq!(builtin().of(Some("groq"), "anything").traits(), ModelTraits::default());
-    assert_eq!(builtin().of(None, "anything").traits(), ModelTraits::default());
+    assert_eq!(builtin().resolve(Some("groq"), "anything").traits(), ModelTraits::default());
+    assert_eq!(builtin().resolve(None, "anything").traits(), ModelTraits::default());
 }
 
 #[test]
 fn every_entry_that_fits_counts_the_later_over_the_earlier() {
-    let profile = builtin().of(Some("llama.cpp"), "/models/Qwen2.5-Coder-1.5B-Instruct-q4_k_m.gguf");
+    let profile = builtin().resolve(Some("llama.cpp"), "/models/Qwen2.5-Coder-1.5B-Instruct-q4_k_m.gguf");
     assert_eq!(
         profile.traits(),
         ModelTraits {
@@ -49,8 +49,8 @@ fn every_entry_that_fits_counts_the_later_over_the_earlier() {
             ..ModelTraits::default()
         }
     );
-    assert_eq!(builtin().of(Some("anthropic"), "claude-3-haiku-20240307").max_output_tokens, Some(4096));
-    assert_eq!(builtin().of(Some("anthropic"), "claude-sonnet-4-5").max_output_tokens, Some(16384));
+    assert_eq!(builtin().resolve(Some("anthropic"), "claude-3-haiku-20240307").max_output_tokens, Some(4096));
+    assert_eq!(builtin().resolve(Some("anthropic"), "claude-sonnet-4-5").max_output_tokens, Some(16384));
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn a_users_file_goes_before_ours() {
     profiles
         .add("mine", "[[profile]]\nmodel = [\"smollm2\"]\ntool_format = \"schema\"\none_call = false\n")
         .unwrap();
-    let traits = profiles.of(None, "SmolLM2").traits();
+    let traits = profiles.resolve(None, "SmolLM2").traits();
     assert_eq!((traits.tool_format, traits.one_call, traits.text_calls), (ToolFormat::Schema, false, true));
 }
 
@@ -88,7 +88,7 @@ fn the_part_for_a_provider_says_of_its_models_what_the_whole_says() {
     for provider in providers.into_iter().map(Some).chain([Some("unheard-of"), None]) {
         let part = Profiles::builtin_for(provider).unwrap();
         for model in models.iter().map(String::as_str).chain(["anything"]) {
-            assert_eq!(part.of(provider, model), whole.of(provider, model), "{provider:?} {model}");
+            assert_eq!(part.resolve(provider, model), whole.resolve(provider, model), "{provider:?} {model}");
         }
     }
 }
@@ -97,12 +97,12 @@ fn the_part_for_a_provider_says_of_its_models_what_the_whole_says() {
 fn tools_of_the_provider_are_off_unless_a_profile_says_otherwise() {
     let mut profiles = builtin();
     assert_eq!(
-        profiles.of(Some("anthropic"), "claude-sonnet-4-5").traits().provider_tools,
+        profiles.resolve(Some("anthropic"), "claude-sonnet-4-5").traits().provider_tools,
         ProviderTools::Off
     );
     let mine = "[[profile]]\nprovider = [\"anthropic\"]\nprovider_tools = \"20250728\"\n";
     profiles.add("mine", mine).unwrap();
-    let traits = profiles.of(Some("anthropic"), "claude-sonnet-4-5").traits();
+    let traits = profiles.resolve(Some("anthropic"), "claude-sonnet-4-5").traits();
     assert_eq!(traits.provider_tools, ProviderTools::Of20250728);
     let kept = serde_json::to_value(traits).unwrap();
     assert_eq!(kept["provider_tools"], "20250728");
@@ -112,7 +112,7 @@ fn tools_of_the_provider_are_off_unless_a_profile_says_otherwise() {
 
 #[test]
 fn each_model_is_offered_the_computer_tool_of_its_time() {
-    let version = |model: &str| builtin().of(Some("anthropic"), model).traits().computer_tool;
+    let version = |model: &str| builtin().resolve(Some("anthropic"), model).traits().computer_tool;
     for model in ["claude-sonnet-4-5", "claude-haiku-4-5", "claude-opus-4-1", "claude-sonnet-4-20250514"] {
         assert_eq!(version(model), ComputerTool::Of20250124, "{model}");
     }
@@ -126,7 +126,7 @@ fn each_model_is_offered_the_computer_tool_of_its_time() {
 
 #[test]
 fn models_that_reason_are_asked_in_the_way_their_servers_take() {
-    let of = |provider: &str, model: &str| builtin().of(Some(provider), model);
+    let of = |provider: &str, model: &str| builtin().resolve(Some(provider), model);
     for model in
         ["claude-opus-5", "claude-sonnet-5-5", "claude-haiku-5-5", "claude-opus-4-8", "claude-fable-5"]
     {
@@ -171,6 +171,6 @@ fn the_size_of_a_model_is_read_from_its_name() {
     for (name, size) in rows {
         assert_eq!(parameters(name), size, "{name}");
     }
-    let small = |name| Profiles::builtin().unwrap().of(Some("llama.cpp"), name).traits().small;
+    let small = |name| Profiles::builtin().unwrap().resolve(Some("llama.cpp"), name).traits().small;
     assert!(small("qwen2.5-coder-1.5b") && small("llama3.1:8b") && !small("qwen3:32b") && !small("unknown"));
 }

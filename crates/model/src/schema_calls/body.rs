@@ -68,21 +68,21 @@ pub(super) async fn ask(
         let mut constrained = asked.clone();
         constrained.extra.extend(fields);
         let more = AddedMessages { header: &begun, instruction: None };
-        let mut telling = match body {
+        let mut stream = match body {
             // The reply is the text itself, so it can be streamed.
-            CallBody::Whole(field) => BodyStream::of(&header.arguments, field, fence, &shown),
+            CallBody::Whole(field) => BodyStream::new(&header.arguments, field, fence, &shown),
             CallBody::Replace { .. } => None,
         };
-        let mut grow = |delta: ReplyDelta<'_>| match (delta, &mut telling) {
+        let mut grow = |delta: ReplyDelta<'_>| match (delta, &mut stream) {
             (ReplyDelta::Waiting { .. }, _) => sink(delta),
-            (ReplyDelta::Text(text), Some(telling)) => telling.push(text, sink),
+            (ReplyDelta::Text(text), Some(stream)) => stream.push(text, sink),
             _ => {}
         };
         let outcome = server.exchange(conversation, Some(more), &constrained, &mut grow).await;
         match outcome {
             // Templates that start with reasoning reject a prefilled reply.
             Err(error) if error.kind == ErrorKind::Invalid => {}
-            outcome => return finish(outcome?, body, header, fence, telling, sink),
+            outcome => return finish(outcome?, body, header, fence, stream, sink),
         }
     }
     let instruction = instruction(body, path, fence, language);
@@ -102,17 +102,17 @@ fn finish(
     body: CallBody,
     header: &CallHeader,
     fence: &str,
-    telling: Option<BodyStream<'_>>,
+    stream: Option<BodyStream<'_>>,
     sink: &mut DeltaSink<'_>,
 ) -> Result<(Option<String>, Reply), ModelError> {
     if reply.stop == StopReason::Length {
         return Ok((None, reply));
     }
-    let is_told = telling.is_some();
-    let told = telling.map(|telling| telling.end(sink));
+    let streamed = stream.is_some();
+    let streamed_body = stream.map(|stream| stream.end(sink));
     // A server that does not enforce the grammar may have sent text, or the model's own fence, before the
     // block.
-    let text = match told {
+    let text = match streamed_body {
         Some(text) if reply.text.lines().filter(|line| line.starts_with(fence)).count() == 1 => text,
         _ => inside(&reply.text, fence),
     };
@@ -126,7 +126,7 @@ fn finish(
         }
     }
     let arguments = Value::Object(arguments).to_string();
-    if !is_told {
+    if !streamed {
         sink(ReplyDelta::ToolArguments { index: 0, fragment: &arguments });
     }
     Ok((Some(arguments), reply))

@@ -35,7 +35,7 @@ enum ReplyPart {
 impl<'a> BodyStream<'a> {
     /// Starts a call with these other arguments. `None` if the model already gave the body there, in which
     /// case it is reported at the end.
-    pub(super) fn of(
+    pub(super) fn new(
         header: &'a Map<String, Value>,
         field: &'a str,
         fence: &'a str,
@@ -119,19 +119,19 @@ mod tests {
 
     /// The fragments reported for a body that arrives in these pieces.
     fn reported_fragments(header: &Value, pieces: &[&str]) -> Vec<String> {
-        let mut told = Vec::new();
+        let mut fragments = Vec::new();
         let mut sink = |delta: ReplyDelta<'_>| match delta {
-            ReplyDelta::ToolArguments { index: 0, fragment } => told.push(fragment.to_owned()),
+            ReplyDelta::ToolArguments { index: 0, fragment } => fragments.push(fragment.to_owned()),
             other => panic!("{other:?}"),
         };
-        let mut telling =
-            BodyStream::of(header.as_object().unwrap(), "content", "```", "{the header}").unwrap();
-        pieces.iter().for_each(|piece| telling.push(piece, &mut sink));
-        let body = telling.end(&mut sink);
+        let mut stream =
+            BodyStream::new(header.as_object().unwrap(), "content", "```", "{the header}").unwrap();
+        pieces.iter().for_each(|piece| stream.push(piece, &mut sink));
+        let body = stream.end(&mut sink);
         let mut whole = header.clone();
         whole["content"] = body.into();
-        assert_eq!(told.concat(), whole.to_string());
-        told
+        assert_eq!(fragments.concat(), whole.to_string());
+        fragments
     }
 
     #[test]

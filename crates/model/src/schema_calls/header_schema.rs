@@ -30,7 +30,7 @@ struct ToolChoiceSchema<'a> {
 const STUCK_TEMPERATURE: f64 = 0.8;
 
 impl<'a> HeaderSchema<'a> {
-    pub(super) fn of(conversation: &'a Conversation, options: &RequestOptions) -> HeaderSchema<'a> {
+    pub(super) fn new(conversation: &'a Conversation, options: &RequestOptions) -> HeaderSchema<'a> {
         let all = conversation.tools();
         let mut open = match &options.open {
             None => HeaderSchema {
@@ -126,7 +126,7 @@ impl<'a> HeaderSchema<'a> {
 /// Schema of a tool's short arguments.
 fn arguments(choice: &ToolChoiceSchema<'_>) -> Value {
     let ToolChoiceSchema { tool, paths, bare } = choice;
-    let body = CallBody::of(&tool.name);
+    let body = CallBody::from_tool(&tool.name);
     let mut schema = tool.parameters.clone();
     let must = schema["required"].as_array().cloned().unwrap_or_default();
     if let Some(properties) = schema["properties"].as_object_mut() {

@@ -22,11 +22,11 @@ fn asking(text: &str) -> Conversation {
 }
 
 async fn send(model: &Script, text: &str) -> (Result<Reply, ModelError>, Vec<String>) {
-    let mut told = Vec::new();
-    let mut sink = |delta: ReplyDelta<'_>| told.push(format!("{delta:?}"));
+    let mut output = Vec::new();
+    let mut sink = |delta: ReplyDelta<'_>| output.push(format!("{delta:?}"));
     let reply =
         model.send(&asking(text), &RequestOptions::default(), &mut sink, &CancellationToken::new()).await;
-    (reply, told)
+    (reply, output)
 }
 
 async fn text_of(model: &Script, text: &str) -> String {
@@ -45,7 +45,7 @@ async fn the_lines_of_the_manual() {
 {"cut_after":10,"text":"a stream that breaks off after ten characters"}
 "#,
     );
-    let (reply, told) = send(&model, "go").await;
+    let (reply, output) = send(&model, "go").await;
     assert_eq!(
         reply.unwrap(),
         Reply {
@@ -62,7 +62,7 @@ async fn the_lines_of_the_manual() {
         }
     );
     assert_eq!(
-        told,
+        output,
         [
             "Started",
             r#"Text("I will look.")"#,
@@ -71,13 +71,13 @@ async fn the_lines_of_the_manual() {
         ]
     );
 
-    let (reply, told) = send(&model, "go").await;
+    let (reply, output) = send(&model, "go").await;
     let reply = reply.unwrap();
     assert_eq!(reply.reasoning, Some(Reasoning { text: "…".into(), opaque: vec![] }));
     assert_eq!((reply.text.as_str(), reply.stop), ("Done.", StopReason::End));
-    assert_eq!(told, ["Started", r#"Reasoning("…")"#, r#"Text("Done.")"#]);
+    assert_eq!(output, ["Started", r#"Reasoning("…")"#, r#"Text("Done.")"#]);
 
-    let (reply, told) = send(&model, "go").await;
+    let (reply, output) = send(&model, "go").await;
     assert_eq!(
         reply.unwrap_err(),
         ModelError {
@@ -88,12 +88,12 @@ async fn the_lines_of_the_manual() {
             source_line: Some(3)
         }
     );
-    assert_eq!(told, Vec::<String>::new());
+    assert_eq!(output, Vec::<String>::new());
 
-    let (reply, told) = send(&model, "go").await;
+    let (reply, output) = send(&model, "go").await;
     let error = reply.unwrap_err();
     assert_eq!((error.kind, error.source_line), (ErrorKind::Cut, Some(4)));
-    assert_eq!(told, ["Started", r#"Text("a stream t")"#]);
+    assert_eq!(output, ["Started", r#"Text("a stream t")"#]);
 
     let (reply, _) = send(&model, "go").await;
     assert_eq!(

@@ -231,7 +231,7 @@ pub(crate) fn closing(id: &str, options: &RequestOptions, traits: ModelTraits) -
         output.insert("format".into(), json!({ "type": "json_schema", "schema": schema }));
     }
     let thinks = thinking.is_some();
-    let closing = BodyTail::of(id).field("thinking", thinking).field("max_tokens", Some(limit));
+    let closing = BodyTail::new(id).field("thinking", thinking).field("max_tokens", Some(limit));
     // The API rejects sampling parameters together with thinking.
     let closing = if thinks { closing } else { closing.sampling(options, traits) };
     closing

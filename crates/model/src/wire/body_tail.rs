@@ -13,7 +13,7 @@ pub(crate) struct BodyTail(Map<String, Value>);
 
 impl BodyTail {
     /// The fields of a request for the model `id`.
-    pub(crate) fn of(id: &str) -> Self {
+    pub(crate) fn new(id: &str) -> Self {
         BodyTail(Map::new()).field("model", Some(id))
     }
 

@@ -59,7 +59,7 @@ pub(crate) fn message(
                 tool_calls: tool_calls
                     .iter()
                     .enumerate()
-                    .map(|(index, call)| WiredCall::of(call, more_of_call(reasoning.as_ref(), index)))
+                    .map(|(index, call)| WiredCall::new(call, more_of_call(reasoning.as_ref(), index)))
                     .collect(),
             },
         ),
@@ -123,7 +123,7 @@ pub(crate) fn closing(id: &str, options: &RequestOptions, traits: ModelTraits) -
         LimitField::MaxCompletionTokens => "max_completion_tokens",
     };
     let one_call = traits.one_call && traits.tool_format == ToolFormat::Native;
-    BodyTail::of(id)
+    BodyTail::new(id)
         .sampling(options, traits)
         .field(limit, options.max_output_tokens)
         .field("reasoning_effort", options.reasoning_effort.as_deref())
@@ -194,7 +194,7 @@ struct WiredFunction<'a> {
 }
 
 impl<'a> WiredCall<'a> {
-    fn of(ToolCall { id, name, arguments }: &'a ToolCall, more: Option<&'a Map<String, Value>>) -> Self {
+    fn new(ToolCall { id, name, arguments }: &'a ToolCall, more: Option<&'a Map<String, Value>>) -> Self {
         let arguments = arguments_text(arguments);
         WiredCall { id, kind: "function", function: WiredFunction { name, arguments }, more }
     }

@@ -139,7 +139,7 @@ pub(crate) fn closing(id: &str, options: &RequestOptions, traits: ModelTraits) -
     });
     // We keep the conversation ourselves, so the server must send its reasoning along, in encrypted form.
     let replayed = traits.reasoning_replay != ReasoningReplay::Nothing;
-    BodyTail::of(id)
+    BodyTail::new(id)
         .sampling(options, traits)
         .field("max_output_tokens", options.max_output_tokens)
         .field("reasoning", effort.map(|effort| json!({ "effort": effort, "summary": "auto" })))

@@ -56,7 +56,7 @@ impl Decoder {
     /// within a conversation and identical on every replay.
     pub fn new(wire: Wire, seed: usize) -> Self {
         Decoder {
-            decoding: DecodeState::of(wire),
+            decoding: DecodeState::new(wire),
             form: DecoderForm::Unknown,
             reply: ReplyAccumulator::new(seed),
             received: 0,

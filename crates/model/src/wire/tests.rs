@@ -24,21 +24,21 @@ pub(crate) fn decode<'a>(
     wire: Wire,
     pieces: impl Iterator<Item = &'a [u8]>,
 ) -> (Result<Reply, ModelError>, String) {
-    let mut told = String::new();
+    let mut output = String::new();
     let mut sink = |delta: ReplyDelta<'_>| match delta {
-        ReplyDelta::Text(piece) => told.push_str(piece),
-        ReplyDelta::Reasoning(piece) => told.push_str(piece),
-        ReplyDelta::ToolCall { name, .. } => told.push_str(name),
-        ReplyDelta::ToolArguments { fragment, .. } => told.push_str(fragment),
+        ReplyDelta::Text(piece) => output.push_str(piece),
+        ReplyDelta::Reasoning(piece) => output.push_str(piece),
+        ReplyDelta::ToolCall { name, .. } => output.push_str(name),
+        ReplyDelta::ToolArguments { fragment, .. } => output.push_str(fragment),
         ReplyDelta::Started | ReplyDelta::Waiting { .. } => {}
     };
     let mut decoder = Decoder::new(wire, 3);
     for piece in pieces {
         if let Err(error) = decoder.feed(piece, &mut sink) {
-            return (Err(error), told);
+            return (Err(error), output);
         }
     }
-    (decoder.finish(&mut sink), told)
+    (decoder.finish(&mut sink), output)
 }
 
 fn whole(wire: Wire, text: &str) -> Reply {
@@ -107,8 +107,8 @@ fn a_server_that_samples_as_it_pleases_is_not_told_how_in_any_format() {
         let traits = crate::ModelTraits { fixed_sampling, ..crate::ModelTraits::default() };
         let conversation = Conversation::new(Dialect { wire, traits }, String::new(), vec![]);
         let body: Value = serde_json::from_slice(&conversation.body(&options).to_vec()).unwrap();
-        let told = ["temperature", "top_p"].map(|key| body.get(key).is_some());
-        assert_eq!(told, [!fixed_sampling; 2], "{wire:?}");
+        let output = ["temperature", "top_p"].map(|key| body.get(key).is_some());
+        assert_eq!(output, [!fixed_sampling; 2], "{wire:?}");
     }
 }
 
@@ -123,10 +123,10 @@ proptest! {
         cuts.extend([0, text.len()]);
         cuts.sort_unstable();
         let pieces = cuts.windows(2).map(|pair| &text.as_bytes()[pair[0]..pair[1]]);
-        let (reply, told) = decode(wire, pieces);
+        let (reply, output) = decode(wire, pieces);
         let (same, told_whole) = decode(wire, [text.as_bytes()].into_iter());
         prop_assert_eq!(reply, same);
-        prop_assert_eq!(told, told_whole);
+        prop_assert_eq!(output, told_whole);
     }
 
     #[test]

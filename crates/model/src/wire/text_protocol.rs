@@ -42,7 +42,7 @@ pub(crate) const MIDDLE: &str = "=======\n";
 pub(crate) const REPLACE: &str = ">>>>>>> REPLACE\n";
 
 impl CallBody {
-    pub(crate) fn of(tool: &str) -> Option<CallBody> {
+    pub(crate) fn from_tool(tool: &str) -> Option<CallBody> {
         BODIES.iter().find(|(name, _)| *name == tool).map(|(_, body)| *body)
     }
 
@@ -136,7 +136,7 @@ pub(crate) fn header(thought: &str, tool: &str, arguments: &Value) -> String {
 
 fn schema_call(thought: &str, call: &ToolCall) -> String {
     let arguments = serde_json::from_str::<Map<String, Value>>(&call.arguments);
-    let (Ok(mut arguments), Some(body)) = (arguments, CallBody::of(&call.name)) else {
+    let (Ok(mut arguments), Some(body)) = (arguments, CallBody::from_tool(&call.name)) else {
         let arguments = serde_json::from_str(&arguments_text(&call.arguments)).unwrap_or_default();
         return header(thought, &call.name, &arguments);
     };
@@ -214,7 +214,7 @@ pub(crate) fn system(system: &str, tools: &[ToolSpec], traits: ModelTraits) -> S
         }
     });
     for tool in tools {
-        let body = CallBody::of(&tool.name).filter(|_| traits.tool_format == ToolFormat::Schema);
+        let body = CallBody::from_tool(&tool.name).filter(|_| traits.tool_format == ToolFormat::Schema);
         let _ = write!(out, "\n- {}({})", tool.name, parameters(tool, body));
         let _ = write!(out, ": {}", first_sentence(&tool.description));
         match body {

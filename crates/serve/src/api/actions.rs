@@ -25,7 +25,7 @@ pub(super) struct NewMessage {
     text: String,
 }
 
-/// What to undo.
+/// Body of `POST /api/runs/ID/undo`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct UndoQuery {

@@ -21,9 +21,9 @@ pub(super) struct JobView {
     job: String,
     /// When results were last added, in milliseconds since the Unix epoch.
     changed_ms: i64,
-    /// Models.
+    /// Names of the models that the job compares.
     models: BTreeSet<String>,
-    /// Flows.
+    /// Names of the flows that the job compares.
     flows: BTreeSet<String>,
     /// Number of trials so far.
     trials: usize,

@@ -69,7 +69,7 @@ struct Side {
     took_ms: Option<i64>,
     /// Counts.
     totals: Totals,
-    /// How it ended.
+    /// Status and exit code; absent while the run is open.
     #[serde(skip_serializing_if = "Option::is_none")]
     end: Option<RunEnd>,
 }
@@ -77,7 +77,7 @@ struct Side {
 /// A setting with different values.
 #[derive(Serialize, JsonSchema)]
 struct SettingDifference {
-    /// Name.
+    /// Tool name as offered to the model.
     name: String,
     /// Value in the first run.
     a: Value,

@@ -43,7 +43,7 @@ pub(super) struct SectionView {
 /// A kind of content.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct ShareView {
-    /// Kind.
+    /// What fills the context, such as messages or tool results.
     kind: String,
     /// Number of items.
     items: usize,
@@ -54,13 +54,13 @@ pub(super) struct ShareView {
 /// What a run executes.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct ProgramView {
-    /// What it is.
+    /// Whether it is a plain request, a template or a workflow.
     kind: ProgramKind,
     /// Name of the file or template.
     name: String,
     /// Source text.
     text: String,
-    /// Inputs.
+    /// Values that the run was started with, by parameter.
     inputs: Map<String, Value>,
 }
 

@@ -108,7 +108,7 @@ impl Operation {
         let error = |what: &str| json!({ "description": what, "content": { "application/json": { "schema": problem } } });
         let mut errors = vec![
             ("400", "The query or the body cannot be read"),
-            ("401", "No token, or not that of this server"),
+            ("401", "Missing or invalid token"),
             ("403", "Another site, or a read-only server"),
             ("404", "There is no such run, job or route"),
             ("409", "The state does not allow it"),

@@ -84,7 +84,7 @@ pub(super) struct IndexQuery {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ExportQuery {
-    /// Format.
+    /// File format of the download.
     format: ExportFormat,
     /// Directory of the project, if several have a run of this id.
     #[serde(default)]
@@ -123,9 +123,9 @@ pub(super) struct EventView {
     seq: u64,
     /// Time, RFC 3339 in UTC.
     ts: String,
-    /// Run.
+    /// Run id from the URL.
     run: String,
-    /// Task.
+    /// Branch of the task, as in the events.
     task: String,
     /// Type of the event.
     #[schemars(rename = "type")]

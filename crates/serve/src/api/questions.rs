@@ -25,7 +25,7 @@ const PICKUP_TIMEOUT: Duration = Duration::from_secs(3);
 const INTERVAL: Duration = Duration::from_millis(50);
 
 /// Reason of a refusal without one.
-const REFUSED: &str = "a person said no";
+const REFUSED: &str = "the user declined";
 
 /// A decision about a call.
 #[derive(Deserialize, JsonSchema)]

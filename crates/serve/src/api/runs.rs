@@ -39,7 +39,7 @@ pub(super) struct RunQuery {
     pub(super) project: Option<String>,
 }
 
-/// State of a run.
+/// Groups of the inbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum RunState {
@@ -66,7 +66,7 @@ pub(super) struct RunSummary {
     project: String,
     /// Shortened request.
     title: String,
-    /// State.
+    /// Group in which the inbox lists the run.
     state: RunState,
     /// Start in milliseconds since the Unix epoch.
     started_ms: i64,
@@ -98,7 +98,7 @@ pub(super) struct RunDetail {
     /// How it began.
     #[serde(skip_serializing_if = "Option::is_none")]
     start: Option<RunStart>,
-    /// How it ended.
+    /// Status and exit code; absent while the run is open.
     #[serde(skip_serializing_if = "Option::is_none")]
     end: Option<RunEnd>,
     /// Counts so far.

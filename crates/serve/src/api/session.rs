@@ -35,7 +35,7 @@ pub(super) struct SessionView {
 
 pub(super) async fn open(State(site): State<Site>, Input(Token { token }): Input<Token>) -> Response {
     if !site.access.can_exchange(&token) {
-        return unauthorized("the token is not that of this server").into_response();
+        return unauthorized("invalid token").into_response();
     }
     (StatusCode::NO_CONTENT, [(SET_COOKIE, site.access.set_cookie())]).into_response()
 }

@@ -43,7 +43,7 @@ pub(super) struct NewRun {
     /// When to ask for approval.
     #[serde(default)]
     approve: Option<Approve>,
-    /// Limits.
+    /// Overrides of the configured limits.
     #[serde(default)]
     limits: LaunchLimits,
     /// Directory of the project to work in: one of those that `/api/session` lists [default: the first].

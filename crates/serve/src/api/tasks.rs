@@ -13,7 +13,7 @@ use crate::site::Site;
 /// A template or workflow.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct TaskView {
-    /// Name.
+    /// Identifier to send as `template` or `workflow`.
     name: String,
     /// Which of the two it is.
     kind: TaskKind,
@@ -35,7 +35,7 @@ enum TaskKind {
 /// An input of a template or workflow.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct InputView {
-    /// Name.
+    /// Identifier to send in `inputs`.
     name: String,
     /// Type: `any`, `string`, `number`, `boolean`, `array` or `object`.
     #[serde(rename = "type")]
@@ -45,7 +45,7 @@ pub(super) struct InputView {
     /// Value if it is not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     default: Option<Value>,
-    /// Description.
+    /// Text to show beside the form field.
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
 }

@@ -157,8 +157,8 @@ fn content_is_recorded_only_on_request_and_is_bounded() {
     let events = run_of_one_call();
     let quiet = spans(&mut RunTrace::new(traced(), TraceContext::of_run("r"), false), &events);
     assert!(!drawn(&quiet).contains("Go."));
-    let told = spans(&mut RunTrace::new(traced(), TraceContext::of_run("r"), true), &events);
-    let chat = drawn(&told);
+    let output = spans(&mut RunTrace::new(traced(), TraceContext::of_run("r"), true), &events);
+    let chat = drawn(&output);
     assert!(
         chat.contains(r#"gen_ai.input.messages=[{"role":"user","parts":[{"type":"text","content":"Go."}]}]"#),
         "{chat}"

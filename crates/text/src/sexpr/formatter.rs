@@ -37,7 +37,7 @@ pub enum Indent {
 pub fn layout(tree: &Tree, indent: &dyn Fn(&str) -> Option<Indent>) -> String {
     let mut comments: Vec<usize> = (0..tree.comments.len()).collect();
     comments.sort_by_key(|index| tree.comments[*index].owner);
-    let widths = Widths::of(tree);
+    let widths = Widths::new(tree);
     let mut writer =
         Formatter { tree, indent, widths, comments, out: String::new(), column: 0, jobs: Vec::new() };
     writer.roots();

@@ -48,7 +48,7 @@ pub(super) struct Connection {
     end: ConnectionEnd,
 }
 
-/// What ends with a connection.
+/// What has to be stopped when a connection is closed.
 #[derive(Debug)]
 enum ConnectionEnd {
     Program(Program),

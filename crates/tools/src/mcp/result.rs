@@ -46,7 +46,7 @@ impl ResultImages {
             return false;
         }
         let Some(content) = image::decoded(data) else { return false };
-        match ImageInfo::of(&content).map(|picture| picture.encode(&content, self.left)) {
+        match ImageInfo::parse(&content).map(|picture| picture.encode(&content, self.left)) {
             Some(ImageDisplay::Yes(image)) => {
                 self.left -= content.len();
                 self.taken.push(image);

@@ -77,8 +77,8 @@ impl Tool for McpTool {
         &self.definition
     }
 
-    fn more_names(&self) -> Vec<String> {
-        more_names(&self.offered)
+    fn extra_aliases(&self) -> Vec<String> {
+        extra_aliases(&self.offered)
     }
 
     /// The effects of the tool are unknown, so an interrupted call is never repeated.
@@ -115,7 +115,7 @@ impl Tool for McpTool {
             }
             let call = async {
                 let call = Call::start(&server, &self.offered.tool, arguments).await?;
-                go_on(call, 0, &self.offered, &self.waiting, context).await
+                drive_call(call, 0, &self.offered, &self.waiting, context).await
             };
             ended(context.cancel.run_until_cancelled(call).await, &self.offered)
         })
@@ -170,7 +170,7 @@ impl Tool for AnsweredCall {
                 return ask(waiting, &self.offered, &self.waiting, context);
             };
             call.reply(reply, answer);
-            let rest = go_on(call, questions, &self.offered, &self.waiting, context);
+            let rest = drive_call(call, questions, &self.offered, &self.waiting, context);
             ended(context.cancel.run_until_cancelled(rest).await, &self.offered)
         })
     }
@@ -192,7 +192,7 @@ impl Tool for AnsweredCall {
 }
 
 /// Waits for the result of a call, or until the server has a question.
-async fn go_on(
+async fn drive_call(
     mut call: Call,
     mut questions: u32,
     offered: &OfferedTool,
@@ -242,17 +242,17 @@ fn ended(outcome: Option<Result<ToolOutput, RequestFailure>>, offered: &OfferedT
             format!("The server `{server}` wants the user to log in; go on without it.")
         }
         RequestFailure::Silent(_) => {
-            format!("The server `{server}` gave {words}. Whether the call happened is not known.")
+            format!("The server `{server}` gave {words}. The call may or may not have run.")
         }
         RequestFailure::Gone(_) => format!(
-            "The server `{server}` is not there: {words}. It is started again at the next call; whether this one happened is not known."
+            "The server `{server}` is unreachable: {words}. It is restarted at the next call; this call may or may not have run."
         ),
     })
 }
 
 fn interrupted(offered: &OfferedTool) -> ToolOutput {
     let words = format!(
-        "The run was interrupted during this call of the server `{}`. Whether it happened is not known; it was not made again.",
+        "The run was interrupted during this call of the server `{}`. It may or may not have run; it was not repeated.",
         offered.server
     );
     ToolOutput { aborted: true, ..ToolOutput::error(words) }
@@ -270,7 +270,7 @@ fn definition(offered: &OfferedTool) -> ToolDefinition {
 }
 
 /// Alternative spellings of the tool's name that models use.
-fn more_names(offered: &OfferedTool) -> Vec<String> {
+fn extra_aliases(offered: &OfferedTool) -> Vec<String> {
     let OfferedTool { server, tool, .. } = offered;
     vec![
         format!("{server}__{tool}"),

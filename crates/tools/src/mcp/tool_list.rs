@@ -15,7 +15,7 @@ const MAX_SCHEMA: usize = 16 * 1024;
 /// Maximum tools per server; the rest are left out.
 const MAX_TOOLS: usize = 128;
 /// Maximum bytes of a tool's name; tools with a longer one are left out.
-const MAX_SERVER_NAME: usize = 256;
+const MAX_OFFERED_NAME: usize = 256;
 /// Maximum messages about tools that were left out.
 const MAX_LEFT_OUT: usize = 20;
 /// Maximum length of a tool name for a model.
@@ -84,8 +84,8 @@ impl ToolList {
 }
 
 fn offered(tool: &Value, name: &str, server: &str) -> Result<OfferedTool, String> {
-    if name.len() > MAX_SERVER_NAME {
-        return Err(format!("its name has {} bytes, more than {MAX_SERVER_NAME}", name.len()));
+    if name.len() > MAX_OFFERED_NAME {
+        return Err(format!("its name has {} bytes, more than {MAX_OFFERED_NAME}", name.len()));
     }
     if name.is_empty() {
         return Err("it has no name".to_owned());
@@ -108,19 +108,19 @@ fn offered(tool: &Value, name: &str, server: &str) -> Result<OfferedTool, String
         description.truncate(end);
         description.push('…');
     }
-    let looks = tool.pointer("/annotations/readOnlyHint").and_then(Value::as_bool) == Some(true);
+    let read_only = tool.pointer("/annotations/readOnlyHint").and_then(Value::as_bool) == Some(true);
     Ok(OfferedTool {
         server: server.to_owned(),
         tool: name.to_owned(),
-        name: callable(server, name),
+        name: model_facing_name(server, name),
         description,
         parameters,
-        category: if looks { Access::Read } else { Access::Write },
+        category: if read_only { Access::Read } else { Access::Write },
     })
 }
 
 /// Tool name for models, prefixed with the server's name: `^[a-zA-Z0-9_-]{1,64}$`.
-fn callable(server: &str, tool: &str) -> String {
+fn model_facing_name(server: &str, tool: &str) -> String {
     let plain = |text: &str| -> String {
         text.chars()
             .map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' })

@@ -65,7 +65,7 @@ impl ForkServer {
     /// there are none. Commands that are already running are not limited.
     pub async fn limit_all(&self, bounds: CgroupLimits) -> Result<&str, &str> {
         let surrounding = self.parent_cgroup().get_or_init(|| ask(self, bounds)).await;
-        surrounding.as_ref().map(|standing| standing.words.as_str()).map_err(String::as_str)
+        surrounding.as_ref().map(|group| group.words.as_str()).map_err(String::as_str)
     }
 }
 

@@ -66,7 +66,7 @@ pub enum CommandFailure {
     /// It cannot be passed to the system.
     #[error("The command cannot be run: {0}.")]
     Unfit(String),
-    /// The fork server is gone.
+    /// No fork server answers on the socket; commands cannot be started.
     #[error("The process that starts commands is gone; no command can be run until Fusee is started again.")]
     ForkServerGone,
     /// The system refused to start it.
@@ -83,7 +83,7 @@ pub enum CommandFailure {
     Setup(#[from] io::Error),
 }
 
-/// How a command ended.
+/// Exit of a command, or what ended it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandEnd {
     /// It exited with this code.
@@ -141,7 +141,7 @@ impl ForkServer {
         output: impl FnMut(&[u8]),
         stop: impl Future<Output = ()>,
     ) -> Result<FinishedCommand, CommandFailure> {
-        let after = AfterSupervisor::of(&request)?;
+        let after = AfterSupervisor::new(&request)?;
         let watched = match request.sandbox.repositories() {
             Some(repositories) => Some(repositories.begin().await),
             None => None,
@@ -214,33 +214,33 @@ impl ForkServer {
                 message: words(EncodedConfinement::Unsandboxed, request.environment)?,
                 handles: Vec::new(),
             }),
-            Sandbox::Namespaces(room) => {
-                let standing = room.built(self).await?;
-                let absent: Vec<_> = room
-                    .missing_protected_paths(standing)
+            Sandbox::Namespaces(namespaces) => {
+                let built = namespaces.built(self).await?;
+                let absent: Vec<_> = namespaces
+                    .missing_protected_paths(built)
                     .into_iter()
-                    .map(|(path, made)| (room.policy().inside(path), made))
+                    .map(|(path, made)| (namespaces.policy().inside(path), made))
                     .collect();
                 let absent: Vec<_> = absent.iter().map(|(path, made)| (path.as_path(), *made)).collect();
                 let way = EncodedConfinement::Namespaces(NamespaceJoin {
-                    users: standing.users(),
-                    layers: standing.layers(),
-                    network: room.policy().network,
-                    owner: room.policy().owner,
-                    substituted: room.policy().substitute.is_some(),
-                    directory: &room.policy().inside(&path_of(&request.directory)?),
+                    users: built.users(),
+                    layers: built.layers(),
+                    network: namespaces.policy().network,
+                    owner: namespaces.policy().owner,
+                    substituted: namespaces.policy().substitute.is_some(),
+                    directory: &namespaces.policy().inside(&path_of(&request.directory)?),
                     absent: &absent,
                 });
-                let environment = request.environment.clone().with(standing.proxy_variables());
+                let environment = request.environment.clone().with(built.proxy_variables());
                 let message = words(way, &environment)?;
-                Ok(EncodedRequest { message, handles: standing.descriptors().collect() })
+                Ok(EncodedRequest { message, handles: built.descriptors().collect() })
             }
-            Sandbox::Landlock(fence) => {
-                let standing = fence.built().await?;
-                let Policy { network, owner, .. } = *fence.policy();
-                let way = EncodedConfinement::Landlock { network, owner, guarded: &fence.guarded() };
-                let message = words(way, &standing.environment(request.environment))?;
-                Ok(EncodedRequest { message, handles: vec![standing.ruleset()] })
+            Sandbox::Landlock(landlock) => {
+                let built = landlock.built().await?;
+                let Policy { network, owner, .. } = *landlock.policy();
+                let way = EncodedConfinement::Landlock { network, owner, guarded: &landlock.guarded() };
+                let message = words(way, &built.environment(request.environment))?;
+                Ok(EncodedRequest { message, handles: vec![built.ruleset()] })
             }
         }
     }
@@ -309,13 +309,16 @@ enum AfterSupervisor<'r> {
 }
 
 impl<'r> AfterSupervisor<'r> {
-    fn of(request: &CommandRequest<'r>) -> Result<Self, CommandFailure> {
+    fn new(request: &CommandRequest<'r>) -> Result<Self, CommandFailure> {
         Ok(match request.sandbox {
             Sandbox::Off => Self::Unsandboxed,
-            Sandbox::Namespaces(room) => Self::Namespaces(room),
-            Sandbox::Landlock(fence) => {
+            Sandbox::Namespaces(namespaces) => Self::Namespaces(namespaces),
+            Sandbox::Landlock(landlock) => {
                 let failed = |error| CommandFailure::NotConfined(SetupStep::Keep.failed()(error).to_string());
-                Self::Landlock(SettingsBackup::of(&fence.guarded()).map_err(failed)?, fence.policy())
+                Self::Landlock(
+                    SettingsBackup::create(&landlock.guarded()).map_err(failed)?,
+                    landlock.policy(),
+                )
             }
         })
     }
@@ -323,9 +326,9 @@ impl<'r> AfterSupervisor<'r> {
     fn check(&self) -> ProtectionReport {
         match self {
             Self::Unsandboxed => ProtectionReport::default(),
-            Self::Namespaces(room) => {
-                let kept = |git: &Path| room.policy().guarded.iter().any(|guarded| guarded.path == git);
-                protected_paths::check(room.absent_paths().into_iter(), &kept)
+            Self::Namespaces(namespaces) => {
+                let kept = |git: &Path| namespaces.policy().guarded.iter().any(|guarded| guarded.path == git);
+                protected_paths::check(namespaces.absent_paths().into_iter(), &kept)
             }
             Self::Landlock(backup, _) => backup.restore(),
         }
@@ -334,7 +337,7 @@ impl<'r> AfterSupervisor<'r> {
     fn paths(&self) -> &[PathBuf] {
         match self {
             Self::Unsandboxed => &[],
-            Self::Namespaces(room) => &room.policy().write,
+            Self::Namespaces(namespaces) => &namespaces.policy().write,
             Self::Landlock(_, policy) => &policy.write,
         }
     }

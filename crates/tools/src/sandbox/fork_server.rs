@@ -260,7 +260,7 @@ fn perform(
 ) -> SupervisorState {
     match protocol::decode(message) {
         Some(DecodedRequest::Run(spec)) => {
-            let Some(descriptors) = Descriptors::of(&spec, received) else { return SupervisorState::Yes };
+            let Some(descriptors) = Descriptors::new(&spec, received) else { return SupervisorState::Yes };
             let started = || match spec.hold {
                 DecodedConfinement::Unsandboxed | DecodedConfinement::Landlock(_) => post.mark_busy(line),
                 // The supervisor is in the sandbox's namespaces then.
@@ -287,7 +287,7 @@ fn daemonize(socket: OwnedFd, wake_fd: BorrowedFd<'_>) -> io::Result<(OwnedFd, O
     rustix::process::setsid()?;
     process::reset_signals();
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
-    let _ = rustix::thread::set_name(c"fusee-keeper");
+    let _ = rustix::thread::set_name(c"fusee-fork");
     let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC;
     let null = rustix::fs::open("/dev/null", flags, rustix::fs::Mode::empty())?;
     for number in 0..3 {

@@ -261,8 +261,12 @@ impl Policy {
             return Err(PolicyError::WholeSystem);
         }
         let home = environment.value("HOME").map(PathBuf::from).filter(|home| is_plain(home));
-        let mut policy =
-            Self { scratch_bytes: scratch_bytes(), network, owner: owner::of(workspace), ..Self::default() };
+        let mut policy = Self {
+            scratch_bytes: scratch_bytes(),
+            network,
+            owner: owner::find(workspace),
+            ..Self::default()
+        };
         policy.read.extend(SYSTEM.iter().chain([&MACHINE]).map(PathBuf::from).filter(|path| exists(path)));
         policy.read.extend(toolchains::roots(environment, home.as_deref(), workspace));
         if network == Network::Machine {

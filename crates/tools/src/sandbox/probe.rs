@@ -98,15 +98,15 @@ pub async fn probe(fork_server: &ForkServer) -> SandboxProbe {
 }
 
 async fn attempt(fork_server: &ForkServer) -> SandboxProbe {
-    let room = Sandbox::namespaces(Policy::minimal());
-    let namespaces = failed_trial(try_command(fork_server, &room, TRIAL).await, EXPECTED).map(with_causes);
+    let sandbox = Sandbox::namespaces(Policy::minimal());
+    let namespaces = failed_trial(try_command(fork_server, &sandbox, TRIAL).await, EXPECTED).map(with_causes);
     let version = sandbox::usable_version();
     let landlock = match (&version, &namespaces) {
         (Err(why), _) => Some(why.clone()),
         (Ok(_), None) => None,
         (Ok(_), Some(_)) => {
-            let fence = Sandbox::landlock(Policy::minimal());
-            failed_trial(try_command(fork_server, &fence, LANDLOCK_TRIAL).await, LANDLOCK_EXPECTED)
+            let sandbox = Sandbox::landlock(Policy::minimal());
+            failed_trial(try_command(fork_server, &sandbox, LANDLOCK_TRIAL).await, LANDLOCK_EXPECTED)
         }
     };
     let strength = match (&namespaces, &landlock) {

@@ -80,13 +80,13 @@ const REFUSED: &[c_long] = &[
 
 /// Calls that fail with ENOSYS as on an old kernel, because their arguments are behind a pointer that the
 /// filter cannot read. Callers fall back to the older call.
-const UNKNOWN: &[c_long] = &[libc::SYS_clone3, libc::SYS_openat2];
+const ENOSYS_CALLS: &[c_long] = &[libc::SYS_clone3, libc::SYS_openat2];
 
 /// fchmodat2 has the same number on every architecture; the libc crate does not define it yet.
 const FCHMODAT2: c_long = 452;
 
 /// Calls that take a file mode, with the index of that argument. A mode with the setuid bit is refused.
-const MODES: &[(c_long, u32)] = &[
+const MODE_CALLS: &[(c_long, u32)] = &[
     (libc::SYS_fchmod, 1),
     (libc::SYS_fchmodat, 2),
     (FCHMODAT2, 2),
@@ -108,10 +108,10 @@ const OPEN_CALLS: &[(c_long, u32)] = &[
 ];
 
 /// O_CREAT, and the bit of O_TMPFILE that it does not share with O_DIRECTORY.
-const MAKES: u32 = (libc::O_CREAT | (libc::O_TMPFILE & !libc::O_DIRECTORY)).cast_unsigned();
+const CREATE_FLAGS: u32 = (libc::O_CREAT | (libc::O_TMPFILE & !libc::O_DIRECTORY)).cast_unsigned();
 
 /// Scheduling calls that take a PID as their first argument; 0 is the caller.
-const SCHEDULING: &[c_long] = &[
+const SCHEDULING_CALLS: &[c_long] = &[
     libc::SYS_sched_setaffinity,
     libc::SYS_sched_setscheduler,
     libc::SYS_sched_setparam,
@@ -120,15 +120,15 @@ const SCHEDULING: &[c_long] = &[
 
 /// Priority calls that take a kind of target and then its id, with the kind for a single process. 0 is the
 /// caller.
-const PRIORITIES: &[(c_long, u32)] = &[(libc::SYS_setpriority, 0), (libc::SYS_ioprio_set, 1)];
+const PRIORITY_CALLS: &[(c_long, u32)] = &[(libc::SYS_setpriority, 0), (libc::SYS_ioprio_set, 1)];
 
 /// Socket families that are confined by the network namespace or by a path. Others, vsock above all, ignore
 /// namespaces.
-const FAMILIES: &[i32] = &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+const SOCKET_FAMILIES: &[i32] = &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
 
 /// System V IPC and POSIX message queues, which all processes of a user share unless they are in an IPC
 /// namespace.
-const MESSAGES: &[c_long] = &[
+const IPC_CALLS: &[c_long] = &[
     libc::SYS_shmget,
     libc::SYS_shmat,
     libc::SYS_shmctl,
@@ -159,7 +159,7 @@ pub(super) enum AllowedSockets {
 impl AllowedSockets {
     fn socket_families(self) -> &'static [i32] {
         match self {
-            Self::Namespaced => FAMILIES,
+            Self::Namespaced => SOCKET_FAMILIES,
             Self::Pairs => &[],
             Self::PairsAndNetwork => &[libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
         }
@@ -182,7 +182,7 @@ const NEW_NAMESPACES: u32 = (libc::CLONE_NEWUSER
     .cast_unsigned();
 
 /// Number of calls in one chunk of the filter.
-const PART: usize = 8;
+const CHUNK_LEN: usize = 8;
 
 /// Builds the filter for this architecture.
 ///
@@ -193,14 +193,14 @@ pub(super) fn filter(sockets: AllowedSockets) -> Vec<sock_filter> {
         load(ARCHITECTURE),
         // The calls of another architecture have other numbers; refuse all of them.
         skip_if(SeccompTest::Equal, NATIVE, 1),
-        answer(ENOSYS),
+        return_errno(ENOSYS),
         load(NUMBER),
     ];
     // The x32 numbers of x86-64 are aliases of the same calls.
     #[cfg(target_arch = "x86_64")]
-    program.extend([skip_unless(SeccompTest::AtLeast, 0x4000_0000, 1), answer(ENOSYS)]);
+    program.extend([skip_unless(SeccompTest::AtLeast, 0x4000_0000, 1), return_errno(ENOSYS)]);
     let rules = rules(sockets);
-    let mut parts = rules.chunks(PART).peekable();
+    let mut parts = rules.chunks(CHUNK_LEN).peekable();
     while let Some(part) = parts.next() {
         let mut body: Vec<sock_filter> = part.iter().flat_map(|(call, steps)| when(*call, steps)).collect();
         body.push(ALLOW);
@@ -217,41 +217,44 @@ fn rules(sockets: AllowedSockets) -> Vec<(u32, Vec<sock_filter>)> {
     let mut rules: Vec<(u32, Vec<sock_filter>)> = Vec::new();
     let mut rule = |call: c_long, steps: Vec<sock_filter>| rules.push((number(call), steps));
     for &call in REFUSED {
-        rule(call, vec![answer(EPERM)]);
+        rule(call, vec![return_errno(EPERM)]);
     }
-    for &call in UNKNOWN {
-        rule(call, vec![answer(ENOSYS)]);
+    for &call in ENOSYS_CALLS {
+        rule(call, vec![return_errno(ENOSYS)]);
     }
-    for &(call, index) in MODES {
+    for &(call, index) in MODE_CALLS {
         rule(call, refused_with_bits(index, libc::S_ISUID));
     }
     for &(call, index) in OPEN_CALLS {
-        let mut steps = vec![load(argument(index)), skip_if(SeccompTest::Bits, MAKES, 1), ALLOW];
+        let mut steps = vec![load(argument(index)), skip_if(SeccompTest::Bits, CREATE_FLAGS, 1), ALLOW];
         steps.append(&mut refused_with_bits(index + 1, libc::S_ISUID));
         rule(call, steps);
     }
     rule(libc::SYS_clone, refused_with_bits(0, NEW_NAMESPACES));
     let mut requests = vec![load(argument(1))];
     for &request in TERMINAL_REQUESTS {
-        requests.extend([skip_unless(SeccompTest::Equal, request, 1), answer(EPERM)]);
+        requests.extend([skip_unless(SeccompTest::Equal, request, 1), return_errno(EPERM)]);
     }
     requests.push(ALLOW);
     rule(libc::SYS_ioctl, requests);
     rule(libc::SYS_socket, only_families(sockets.socket_families()));
     rule(libc::SYS_prlimit64, only_own_limits());
     if sockets == AllowedSockets::Namespaced {
-        rule(libc::SYS_socketpair, only_families(FAMILIES));
+        rule(libc::SYS_socketpair, only_families(SOCKET_FAMILIES));
     } else {
         rule(libc::SYS_socketpair, only_connected_pairs());
-        for &call in MESSAGES {
-            rule(call, vec![answer(ENOSYS)]);
+        for &call in IPC_CALLS {
+            rule(call, vec![return_errno(ENOSYS)]);
         }
         // In a PID namespace there is only the supervisor besides the command's own processes, and it has a
         // capability that makes the kernel refuse these.
-        for &call in SCHEDULING {
-            rule(call, vec![load(argument(0)), skip_if(SeccompTest::Equal, 0, 1), answer(EPERM), ALLOW]);
+        for &call in SCHEDULING_CALLS {
+            rule(
+                call,
+                vec![load(argument(0)), skip_if(SeccompTest::Equal, 0, 1), return_errno(EPERM), ALLOW],
+            );
         }
-        for &(call, process) in PRIORITIES {
+        for &(call, process) in PRIORITY_CALLS {
             rule(call, only_own_priority(process));
         }
     }
@@ -264,7 +267,7 @@ fn only_families(known: &[i32]) -> Vec<sock_filter> {
     for &family in known {
         families.extend([skip_unless(SeccompTest::Equal, family.cast_unsigned(), 1), ALLOW]);
     }
-    families.push(answer(EAFNOSUPPORT));
+    families.push(return_errno(EAFNOSUPPORT));
     families
 }
 
@@ -273,11 +276,11 @@ fn only_connected_pairs() -> Vec<sock_filter> {
     vec![
         load(argument(0)),
         skip_if(SeccompTest::Equal, libc::AF_UNIX.cast_unsigned(), 1),
-        answer(EAFNOSUPPORT),
+        return_errno(EAFNOSUPPORT),
         load(argument(1)),
         masked(SOCKET_KIND),
         skip_unless(SeccompTest::Equal, libc::SOCK_DGRAM.cast_unsigned(), 1),
-        answer(EAFNOSUPPORT),
+        return_errno(EAFNOSUPPORT),
         ALLOW,
     ]
 }
@@ -295,7 +298,7 @@ fn only_own_limits() -> Vec<sock_filter> {
         load(argument(2) ^ 4),
         skip_unless(SeccompTest::Equal, 0, 1),
         ALLOW,
-        answer(EPERM),
+        return_errno(EPERM),
     ]
 }
 
@@ -307,7 +310,7 @@ fn only_own_priority(process: u32) -> Vec<sock_filter> {
         load(argument(1)),
         skip_unless(SeccompTest::Equal, 0, 1),
         ALLOW,
-        answer(EPERM),
+        return_errno(EPERM),
     ]
 }
 
@@ -315,7 +318,7 @@ const ALLOW: sock_filter = statement(0x06 /* return */, libc::SECCOMP_RET_ALLOW)
 
 /// Refuses a call if an argument has any of these bits set.
 fn refused_with_bits(index: u32, bits: u32) -> Vec<sock_filter> {
-    vec![load(argument(index)), skip_unless(SeccompTest::Bits, bits, 1), answer(EPERM), ALLOW]
+    vec![load(argument(index)), skip_unless(SeccompTest::Bits, bits, 1), return_errno(EPERM), ALLOW]
 }
 
 /// Runs `steps` if the call has this number. The steps end with a return.
@@ -367,7 +370,7 @@ fn load(offset: u32) -> sock_filter {
     statement(0x20 /* load a word */, offset)
 }
 
-fn answer(error: i32) -> sock_filter {
+fn return_errno(error: i32) -> sock_filter {
     statement(
         0x06, /* return */
         libc::SECCOMP_RET_ERRNO | (error.cast_unsigned() & libc::SECCOMP_RET_DATA),

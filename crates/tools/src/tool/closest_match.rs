@@ -54,16 +54,17 @@ pub(crate) fn find_after(text: &str, wanted: &str, from: usize) -> Option<Passag
 }
 
 fn by_votes(lines: &[&str], wanted: &[&str]) -> Option<usize> {
-    let mut standing: HashMap<&str, Vec<usize>> = HashMap::new();
+    let mut line_positions: HashMap<&str, Vec<usize>> = HashMap::new();
     for (at, line) in lines.iter().enumerate() {
         let line = line.trim();
         if line.chars().filter(|character| character.is_alphanumeric()).count() >= 3 {
-            standing.entry(line).or_default().push(at);
+            line_positions.entry(line).or_default().push(at);
         }
     }
     let mut votes: HashMap<usize, usize> = HashMap::new();
     for (offset, line) in wanted.iter().enumerate() {
-        let Some(places) = standing.get(line.trim()).filter(|places| places.len() <= MAX_VOTES_OF_A_LINE)
+        let Some(places) =
+            line_positions.get(line.trim()).filter(|places| places.len() <= MAX_VOTES_OF_A_LINE)
         else {
             continue;
         };
@@ -82,7 +83,7 @@ fn rank_by_similarity(lines: &[&str], wanted: &[&str]) -> Option<usize> {
     if telling.is_empty() {
         return None;
     }
-    let mut pairs = Bigrams::of(telling);
+    let mut pairs = Bigrams::new(telling);
     let mut best: Option<(f64, usize)> = None;
     for (at, line) in lines.iter().take(MAX_COMPARED).enumerate() {
         let likeness = pairs.similarity(clipped(line));
@@ -104,7 +105,7 @@ struct Bigrams {
 }
 
 impl Bigrams {
-    fn of(line: &str) -> Self {
+    fn new(line: &str) -> Self {
         let mut left = vec![0u8; 1 << 16];
         let mut total = 0;
         for pair in pairs(line) {

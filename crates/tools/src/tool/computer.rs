@@ -197,7 +197,7 @@ enum Action {
 }
 
 impl Action {
-    fn of(arguments: Arguments) -> Result<Self, String> {
+    fn from_arguments(arguments: Arguments) -> Result<Self, String> {
         let Arguments { action, coordinate: at, start_coordinate, text, duration, .. } = arguments;
         let needs = |what: &str| format!("`{action}` needs `{what}`");
         let point = || at.ok_or_else(|| needs("coordinate"));
@@ -344,7 +344,7 @@ impl Tool for Computer {
         Box::pin(async move {
             let intent = json!({ "display": self.display.to_string(), "action": arguments["action"] });
             let arguments = serde_json::from_value(arguments).map_err(|error| error.to_string());
-            let action = arguments.and_then(Action::of).map_err(ToolOutput::error)?;
+            let action = arguments.and_then(Action::from_arguments).map_err(ToolOutput::error)?;
             Ok(PreparedCall::new(intent, action))
         })
     }

@@ -47,7 +47,7 @@ pub(crate) enum ImageDisplay {
 
 impl ImageInfo {
     /// Detects the format; `None` if the content is not an image or is truncated.
-    pub(crate) fn of(content: &[u8]) -> Option<ImageInfo> {
+    pub(crate) fn parse(content: &[u8]) -> Option<ImageInfo> {
         png(content).or_else(|| jpeg(content)).or_else(|| gif(content)).or_else(|| webp(content))
     }
 

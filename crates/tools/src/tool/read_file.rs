@@ -207,7 +207,7 @@ fn read(given: &str, window: PageWindow, image_bytes: usize, context: &CallConte
         return Err(format!("`{path}` grew while it was read; read it again."));
     };
     let seen = SeenVersion { path: path.as_str().to_owned(), hash };
-    if let Some(picture) = ImageInfo::of(&content) {
+    if let Some(picture) = ImageInfo::parse(&content) {
         return Ok(image_read(&path, picture, &content, image_bytes));
     }
     if let Some(kind) = content_type::of_binary(&content) {

@@ -271,7 +271,7 @@ impl Tool for Shell {
     ) -> BoxFuture<'a, InterruptedOutcome> {
         let command = intent.get("command").and_then(Value::as_str).unwrap_or("the command");
         let answer = format!(
-            "The run was interrupted while `{command}` was running. The command was ended with everything it had started; what it had done until then is not known, and its output is lost. It was not run again: look at the state of things first."
+            "The run was interrupted while `{command}` was running. The command was ended with everything it had started; what it had done until then is not known, and its output is lost. It was not run again: check the current state first."
         );
         Box::pin(async move {
             InterruptedOutcome::Unknown(ToolOutput { aborted: true, ..ToolOutput::error(answer) })

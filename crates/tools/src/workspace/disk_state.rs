@@ -15,7 +15,7 @@ pub enum DiskState {
     Absent,
     /// A regular file.
     File {
-        /// Its content.
+        /// All bytes; the size was checked before reading.
         content: Vec<u8>,
         /// `st_mode`: file type and permissions.
         mode: u32,
@@ -29,7 +29,7 @@ pub enum DiskState {
     },
     /// A symlink and its target.
     Link(Vec<u8>),
-    /// A directory.
+    /// A directory; its entries are not recorded.
     Directory,
     /// A pipe, socket or device.
     Special,

@@ -71,11 +71,11 @@ impl Workspace {
                         (mode, BackupContent::TooLarge(content.len() as u64))
                     } else {
                         stored.version_bytes += content.len();
-                        (mode, BackupContent::of(content))
+                        (mode, BackupContent::new(content))
                     }
                 }
                 Ok(DiskState::Link(target)) if hash.is_of(&target) => {
-                    (FileType::Symlink.as_raw_mode() | 0o777, BackupContent::of(target))
+                    (FileType::Symlink.as_raw_mode() | 0o777, BackupContent::new(target))
                 }
                 Ok(DiskState::Large { size, mode }) => (mode, BackupContent::TooLarge(size)),
                 _ => continue,

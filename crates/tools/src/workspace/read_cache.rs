@@ -29,7 +29,7 @@ pub(crate) struct CacheStamp {
 
 impl CacheStamp {
     /// Stamp of an open file; `None` if fstat fails.
-    pub(crate) fn of(file: &File) -> Option<Self> {
+    pub(crate) fn read(file: &File) -> Option<Self> {
         let stat = rustix::fs::fstat(file).ok()?;
         let ns = |seconds: i64, nanos: u64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
         Some(Self {

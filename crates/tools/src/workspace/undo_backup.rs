@@ -49,7 +49,7 @@ pub enum BackupContent {
 impl BackupContent {
     /// Encodes content.
     #[must_use]
-    pub fn of(content: Vec<u8>) -> Self {
+    pub fn new(content: Vec<u8>) -> Self {
         match String::from_utf8(content) {
             Ok(text) => Self::Text(text),
             Err(other) => {
@@ -118,7 +118,7 @@ impl Workspace {
                 BackupContent::TooLarge(length as u64)
             } else {
                 keeping.bytes += length;
-                BackupContent::of(current.content)
+                BackupContent::new(current.content)
             };
             kept.push(Backup { path: change.path.as_str().to_owned(), mode: current.mode, content });
         }
@@ -136,7 +136,7 @@ impl Workspace {
         };
         let (tracker, InitialSnapshot { kept, left }) = WorkspaceTracker::begin(self.root(), &room)?;
         keeping.bytes += kept.iter().map(|(_, _, content)| content.len()).sum::<usize>();
-        let keep = |(path, mode, content)| Backup { path, mode, content: BackupContent::of(content) };
+        let keep = |(path, mode, content)| Backup { path, mode, content: BackupContent::new(content) };
         let kept = kept.into_iter().map(keep).collect();
         Some((tracker, InitialBackups { kept, left: left.0, left_bytes: left.1 }))
     }

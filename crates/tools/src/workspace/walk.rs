@@ -63,9 +63,9 @@ fn excludes(directory: &Path) -> Option<PathBuf> {
         Ok(found) if found.is_file() => {
             let pointer = bounded_read::read_text(&git, POINTER_BYTES).ok()?;
             let folder = directory.join(pointer.lines().next()?.strip_prefix("gitdir: ").unwrap_or_default());
-            let told = folder.join("commondir");
-            let harmless = bounded_read::is_bounded_file(&told, POINTER_BYTES);
-            let common = bounded_read::read_text(&told, POINTER_BYTES).unwrap_or_default();
+            let pointer = folder.join("commondir");
+            let harmless = bounded_read::is_bounded_file(&pointer, POINTER_BYTES);
+            let common = bounded_read::read_text(&pointer, POINTER_BYTES).unwrap_or_default();
             harmless.then(|| folder.join(common.lines().next().unwrap_or_default()))?
         }
         _ => git,

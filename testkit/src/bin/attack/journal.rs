@@ -30,7 +30,7 @@ pub(crate) fn case(arena: &Arena, random: &mut Rng) -> Result<(), Finding> {
     let commands = random.usize(2..6);
     let stopped_at = random.bool().then(|| random.usize(0..commands));
     record(arena, &project, commands, stopped_at)?;
-    let before = Saved::of(&project)?;
+    let before = Saved::create(&project)?;
     let shown = arena.run(&project, &["show", "last", "--json"])?.stdout;
     for _ in 0..DAMAGES {
         before.restore(&project)?;
@@ -79,7 +79,7 @@ struct Saved {
 }
 
 impl Saved {
-    fn of(project: &Project) -> Result<Self, Finding> {
+    fn create(project: &Project) -> Result<Self, Finding> {
         let mut files = Vec::new();
         for path in
             [file(project, ""), file(project, "-wal"), file(project, "-marks"), project.dir().join("effects")]

@@ -57,9 +57,9 @@ pub(crate) fn request(programs: &Programs) -> Vec<Figure> {
 fn measure(program: &Path) -> impl Fn(&str) -> f64 + use<> {
     let output = Command::new(program).output().expect("the program was built");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    let stdout_text = String::from_utf8_lossy(&output.stdout).into_owned();
     move |name| {
-        let line = told.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('\t'));
+        let line = stdout_text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('\t'));
         line.and_then(|value| value.parse::<f64>().ok()).expect("every figure is printed")
     }
 }

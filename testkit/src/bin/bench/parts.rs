@@ -9,7 +9,7 @@ use super::measure::Programs;
 
 /// The file index and the templates.
 pub(crate) fn index(programs: &Programs) -> Vec<Figure> {
-    let told = output(&programs.index);
+    let stdout_text = output(&programs.index);
     let targets = [
         ("index of 50 000 files", 10_000.0),
         ("ten changed files, beyond the walk", 100.0),
@@ -18,7 +18,7 @@ pub(crate) fn index(programs: &Programs) -> Vec<Figure> {
         ("match among 10 000 templates", 10.0),
     ];
     let measured = |name: &str| {
-        let line = told.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('\t'));
+        let line = stdout_text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('\t'));
         line.and_then(|value| value.parse::<f64>().ok()).expect("every figure is told")
     };
     targets.iter().map(|(name, target)| Figure::at_most(*name, measured(name), "ms", *target)).collect()
@@ -26,9 +26,9 @@ pub(crate) fn index(programs: &Programs) -> Vec<Figure> {
 
 /// The workflow language.
 pub(crate) fn language(programs: &Programs) -> Vec<Figure> {
-    let told = output(&programs.fib);
+    let stdout_text = output(&programs.fib);
     let measured = |name: &str| {
-        let line = told.lines().find_map(|line| line.strip_prefix(name));
+        let line = stdout_text.lines().find_map(|line| line.strip_prefix(name));
         line.and_then(|rest| rest.split_whitespace().next()?.parse::<f64>().ok())
     };
     let ratio = measured("ratio:").expect("python3 is installed");

@@ -22,7 +22,7 @@ pub(crate) fn peak_mb(programs: &Programs, tasks: usize) -> f64 {
     let mut command = Command::new(&programs.many_tasks);
     let output = command.args([tasks, TURNS].map(|n| n.to_string())).output().expect("many_tasks was built");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let told = String::from_utf8_lossy(&output.stdout);
-    let after = told.split_whitespace().nth(1).and_then(|kib| kib.parse::<f64>().ok());
+    let stdout_text = String::from_utf8_lossy(&output.stdout);
+    let after = stdout_text.split_whitespace().nth(1).and_then(|kib| kib.parse::<f64>().ok());
     after.expect("peak memory in KiB, before and after") / 1024.0
 }

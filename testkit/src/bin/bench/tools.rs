@@ -16,17 +16,18 @@ const MAX_COPY_MS: f64 = 50.0;
 
 /// Our time divided by the time of `rg`, on the same tree in the same run.
 pub(crate) fn search(programs: &Programs) -> Vec<Figure> {
-    let told = measure(&programs.search_cost);
-    told.into_iter()
+    let figures = measure(&programs.search_cost);
+    figures
+        .into_iter()
         .map(|(name, ratio)| Figure::at_most(format!("{name} relative to rg"), ratio, "x", MAX_RATIO))
         .collect()
 }
 
 /// Time of a command in the sandbox beyond a bare spawn.
 pub(crate) fn sandbox(programs: &Programs) -> Vec<Figure> {
-    let told = measure(&programs.sandbox_cost);
-    let bare = told.first().map_or(0.0, |(_, bare)| *bare);
-    let figures = told.into_iter().map(|(name, ms)| match name.as_str() {
+    let figures = measure(&programs.sandbox_cost);
+    let bare = figures.first().map_or(0.0, |(_, bare)| *bare);
+    let figures = figures.into_iter().map(|(name, ms)| match name.as_str() {
         "in the namespace sandbox"
         | "in a workspace of a thousand directories"
         | "in the Landlock sandbox" => {

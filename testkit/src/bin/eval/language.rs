@@ -15,7 +15,7 @@ pub(crate) enum Language {
 
 impl Language {
     /// Recognises the language by the extension of a solution file.
-    pub(crate) fn of(file: &Path) -> Option<Self> {
+    pub(crate) fn from_path(file: &Path) -> Option<Self> {
         match file.extension()?.to_str()? {
             "go" => Some(Self::Go),
             "js" | "mjs" => Some(Self::JavaScript),

@@ -53,7 +53,7 @@ fn prompt(options: &Options) -> Outcome<String> {
     let mut prompt = String::new();
     for file in options.files.iter().chain(&options.read) {
         let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
-        let tag = Language::of(file).map_or("", Language::name);
+        let tag = Language::from_path(file).map_or("", Language::name);
         prompt += &format!("{}\n```{tag}\n{}\n```\n\n", file.display(), text.trim_end());
     }
     let files: Vec<String> = options.files.iter().map(|file| file.display().to_string()).collect();

@@ -102,8 +102,8 @@ impl Exercise {
         let files = config.files;
         // Manifests are listed as solution files in some tracks, where an exercise may need a dependency.
         let solution: Vec<PathBuf> =
-            files.solution.into_iter().filter(|file| Language::of(file).is_some()).collect();
-        let language = solution.first().and_then(|file| Language::of(file));
+            files.solution.into_iter().filter(|file| Language::from_path(file).is_some()).collect();
+        let language = solution.first().and_then(|file| Language::from_path(file));
         let language = language.ok_or_else(|| fault("no solution file in a supported language"))?;
         let missing = solution.iter().chain(&files.test).find(|file| !folder.join(file).is_file());
         if let Some(missing) = missing {

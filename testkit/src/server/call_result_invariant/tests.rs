@@ -23,8 +23,8 @@ fn a_call_without_an_answer_is_seen_in_each_format() {
         [(chat("a"), chat("b")), (anthropic("a"), anthropic("b")), (responses("a"), responses("b"))]
     {
         assert_eq!(fault_of(&right), None);
-        let told = "the calls [\"a\"] have the answers [\"b\"]".to_owned();
-        assert_eq!(fault_of(&wrong), Some(told));
+        let output = "the calls [\"a\"] have the answers [\"b\"]".to_owned();
+        assert_eq!(fault_of(&wrong), Some(output));
     }
     let twice =
         json!({"messages": [{"tool_calls": [{"id": "a"}]}, {"tool_call_id": "a"}, {"tool_call_id": "a"}]});

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn words_and_lines_are_moved_over_and_deleted() {
-    let mut editor = Editor::of("one two\nthree");
+    let mut editor = Editor::with_text("one two\nthree");
     editor.delete(CursorMove::WordLeft);
     assert_eq!(editor.text(), "one two\n");
     assert!(editor.line(false));
@@ -22,7 +22,7 @@ fn words_and_lines_are_moved_over_and_deleted() {
 
 #[test]
 fn wide_characters_take_their_columns_and_the_cursor_stands_beside_them() {
-    let mut editor = Editor::of("日本語x\ty");
+    let mut editor = Editor::with_text("日本語x\ty");
     assert_eq!(
         editor.layout(4),
         TextLayout { rows: vec!["日本".into(), "語x·".into(), "y".into()], cursor: (2, 1) }
@@ -31,7 +31,7 @@ fn wide_characters_take_their_columns_and_the_cursor_stands_beside_them() {
     editor.step(CursorMove::Right);
     assert_eq!(editor.layout(80).cursor, (0, 2));
     assert_eq!(
-        Editor::of("abcd").layout(4),
+        Editor::with_text("abcd").layout(4),
         TextLayout { rows: vec!["abcd".into(), String::new()], cursor: (1, 0) }
     );
     assert_eq!(Editor::default().layout(4), TextLayout { rows: vec![String::new()], cursor: (0, 0) });
@@ -41,7 +41,7 @@ fn wide_characters_take_their_columns_and_the_cursor_stands_beside_them() {
 fn a_letter_with_its_marks_and_an_emoji_of_many_parts_are_one_step() {
     for cluster in ["e\u{301}", "👩\u{200d}👩\u{200d}👧", "❤\u{fe0f}", "🇩🇪", "👍🏽", "क्षि"]
     {
-        let mut editor = Editor::of(&format!("a{cluster}"));
+        let mut editor = Editor::with_text(&format!("a{cluster}"));
         editor.step(CursorMove::Left);
         assert_eq!(editor.before(), "a", "{cluster}");
         editor.step(CursorMove::Right);
@@ -54,18 +54,18 @@ fn a_letter_with_its_marks_and_an_emoji_of_many_parts_are_one_step() {
         editor.delete(CursorMove::WordLeft);
         assert_eq!(editor.text(), "d", "{cluster}");
     }
-    let family = Editor::of("👩\u{200d}👩\u{200d}👧");
+    let family = Editor::with_text("👩\u{200d}👩\u{200d}👧");
     assert_eq!(family.layout(80).cursor, (0, 2), "an emoji takes two columns");
-    assert_eq!(Editor::of("a\u{200d}\u{202e}b").layout(80).rows, ["a\u{fffd}\u{fffd}b"]);
+    assert_eq!(Editor::with_text("a\u{200d}\u{202e}b").layout(80).rows, ["a\u{fffd}\u{fffd}b"]);
 }
 
 #[test]
 fn the_cursor_leaves_a_cluster_that_a_change_forms_around_it() {
-    let mut editor = Editor::of("\u{301}");
+    let mut editor = Editor::with_text("\u{301}");
     editor.step(CursorMove::LineStart);
     editor.insert("e");
     assert_eq!(editor.before(), "e\u{301}");
-    let mut flags = Editor::of("🇩x🇪");
+    let mut flags = Editor::with_text("🇩x🇪");
     flags.step(CursorMove::Left);
     flags.delete(CursorMove::Left);
     assert_eq!(flags.before(), "🇩🇪");

@@ -195,7 +195,7 @@ fn a_question_about_taking_back() {
     let many =
         (0..20).map(|n| format!("to be put back a/rather/long/path/to/a/file/of/the/project/number_{n}.txt"));
     let rows = rows.into_iter().map(str::to_owned).chain(many);
-    let rows = rows.map(|row| StyledLine::of(Style::Plain, &row)).collect();
+    let rows = rows.map(|row| StyledLine::styled(Style::Plain, &row)).collect();
     state.ask_undo("a-run".to_owned(), rows, Duration::ZERO);
     assert_snapshot!(shown(&state, 1_000));
 }

@@ -20,26 +20,27 @@ impl Chat<'_> {
     /// Token usage of the context window, by kind.
     pub(super) fn context(&self) -> Result<Vec<StyledLine>, CliError> {
         let Some(run) = &self.continues else {
-            return Ok(vec![StyledLine::of(Style::Dim, "the context window is empty: no messages yet")]);
+            return Ok(vec![StyledLine::styled(Style::Dim, "the context window is empty: no messages yet")]);
         };
         let shares = run::window(&self.setup.journal, run).map_err(CliError::failed)?;
         let most = run::limits_for(&self.setup.resolved, self.setup.config.limits()).max_tokens;
         let all: u64 = shares.iter().map(|share| share.tokens).sum();
         let percent = |tokens: u64| format!("{:>3} %", tokens * 100 / most.max(1));
         let total = format!("about {} of {} tokens", format::tokens(all), format::tokens(most));
-        let mut rows =
-            vec![StyledLine::of(Style::Bold, &total).and(Style::Dim, &format!(" ({})", percent(all).trim()))];
+        let mut rows = vec![
+            StyledLine::styled(Style::Bold, &total).and(Style::Dim, &format!(" ({})", percent(all).trim())),
+        ];
         let largest = shares.iter().map(|share| share.tokens).max().unwrap_or_default().max(1);
         for share in shares {
             let cells = (share.tokens * BAR).div_ceil(largest) as usize;
             let bar = self.setup.show.glyphs().full.repeat(cells);
             let figures = format!("{:>6}  {}  ", format::tokens(share.tokens), percent(share.tokens));
-            let row = StyledLine::of(Style::Plain, &figures).and(Style::Plain, &share.kind);
+            let row = StyledLine::styled(Style::Plain, &figures).and(Style::Plain, &share.kind);
             let row = row.and(Style::Dim, &format!(" ({})  ", share.items));
             rows.push(row.and(Style::Accent, &bar));
         }
         if self.carry == CarryOver::Shortened {
-            rows.push(StyledLine::of(
+            rows.push(StyledLine::styled(
                 Style::Dim,
                 "/compact is pending: the next message starts from a compacted conversation",
             ));
@@ -50,16 +51,18 @@ impl Chat<'_> {
     /// Compacts the conversation that the next message takes over.
     pub(super) fn compact(&mut self) -> Result<StyledLine, CliError> {
         let Some(run) = &self.continues else {
-            return Ok(StyledLine::of(Style::Dim, "nothing to compact: no messages yet"));
+            return Ok(StyledLine::styled(Style::Dim, "nothing to compact: no messages yet"));
         };
         let limits = run::limits_for(&self.setup.resolved, self.setup.config.limits());
         match run::shorter(&self.setup.journal, run, &limits).map_err(CliError::failed)? {
-            None => Ok(StyledLine::of(Style::Dim, "nothing to compact: the conversation is already short")),
+            None => {
+                Ok(StyledLine::styled(Style::Dim, "nothing to compact: the conversation is already short"))
+            }
             Some(CompactionSavings { before, after, .. }) => {
                 self.carry = CarryOver::Shortened;
                 let (before, after) = (format::tokens(before), format::tokens(after));
                 let text = format!("messages shrink from {before} to {after} tokens with the next message");
-                Ok(StyledLine::of(Style::Plain, &text))
+                Ok(StyledLine::styled(Style::Plain, &text))
             }
         }
     }
@@ -71,7 +74,7 @@ impl Chat<'_> {
         let outline = run::sections(&settings, &environment, &opened).map_err(CliError::usage)?;
         let mut rows: Vec<StyledLine> = outline.iter().map(section_row).collect();
         let closed = outline.iter().any(|section| section.state != SectionState::Open);
-        rows.push(StyledLine::of(
+        rows.push(StyledLine::styled(
             Style::Dim,
             if closed {
                 "/sections KEY opens a section; write nested keys with dots"
@@ -92,7 +95,7 @@ impl Chat<'_> {
             Some(prompt) => prompt.opened.extend(more),
             None => self.opened.extend(more),
         }
-        Ok(vec![StyledLine::of(Style::Plain, &format!("{names}: open from the next message on"))])
+        Ok(vec![StyledLine::styled(Style::Plain, &format!("{names}: open from the next message on"))])
     }
 
     /// The environment as recorded by the conversation, and the sections opened so far.
@@ -119,7 +122,7 @@ fn section_row(section: &Outlined) -> StyledLine {
         SectionState::Behind => ("hidden  ", Style::Dim, format!("{} when opened", count(&section.whole))),
     };
     let name = section.path.rsplit('.').next().unwrap_or(&section.path);
-    let lead = StyledLine::of(Style::Dim, mark).and(Style::Plain, &"  ".repeat(section.depth));
+    let lead = StyledLine::styled(Style::Dim, mark).and(Style::Plain, &"  ".repeat(section.depth));
     let row = lead.and(style, name).and(Style::Dim, &format!("  {cost}"));
     if section.title.eq_ignore_ascii_case(name) {
         row

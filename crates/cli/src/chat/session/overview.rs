@@ -43,7 +43,7 @@ impl Chat<'_> {
             ("conversation", conversation),
         ];
         let row = |(name, value): (&str, String)| {
-            StyledLine::of(Style::Dim, &format!("{name:<13} ")).and(Style::Plain, &value)
+            StyledLine::styled(Style::Dim, &format!("{name:<13} ")).and(Style::Plain, &value)
         };
         rows.into_iter().map(row).collect()
     }
@@ -74,7 +74,7 @@ impl Chat<'_> {
             (_, 0) => format!("{} spent", format::usd(usd)),
             (_, some) => format!("{} spent, and {some} without a known price", format::usd(usd)),
         };
-        Ok([used, cost].iter().map(|text| StyledLine::of(Style::Plain, text)).collect())
+        Ok([used, cost].iter().map(|text| StyledLine::styled(Style::Plain, text)).collect())
     }
 
     /// The last event of a run's main task.
@@ -95,7 +95,7 @@ impl Chat<'_> {
         let skipped = chain.len().saturating_sub(MAX_EARLIER);
         if skipped > 0 {
             let text = format!("… {}", format::count(skipped as u64, "earlier message"));
-            rows.push(StyledLine::of(Style::Dim, &text));
+            rows.push(StyledLine::styled(Style::Dim, &text));
         }
         for run in chain.iter().skip(skipped) {
             let (mut request, mut answer) = (String::new(), String::new());
@@ -111,7 +111,7 @@ impl Chat<'_> {
             })?;
             for (index, line) in format::request_text(&request).trim().lines().enumerate() {
                 let lead = if index == 0 { "> " } else { "  " };
-                rows.push(StyledLine::of(Style::Accent, lead).and(Style::Plain, line));
+                rows.push(StyledLine::styled(Style::Accent, lead).and(Style::Plain, line));
             }
             let shown = markdown::rows(answer.trim(), columns);
             let more = shown.len().saturating_sub(MAX_ANSWER_ROWS);
@@ -119,7 +119,7 @@ impl Chat<'_> {
             if more > 0 {
                 let text =
                     format!("… {}; `fusee show {run}` has all", format::count(more as u64, "more line"));
-                rows.push(StyledLine::of(Style::Dim, &text));
+                rows.push(StyledLine::styled(Style::Dim, &text));
             }
             rows.push(StyledLine::new());
         }
@@ -164,10 +164,10 @@ impl Chat<'_> {
     pub(super) fn session_rows(&self) -> Result<Vec<StyledLine>, CliError> {
         let entries = self.sessions()?;
         if entries.is_empty() {
-            return Ok(vec![StyledLine::of(Style::Dim, "no earlier conversations here")]);
+            return Ok(vec![StyledLine::styled(Style::Dim, "no earlier conversations here")]);
         }
         let rows = entries.iter().map(|entry| format!("{}  {}", entry.run, entry.text));
         let hint = "/resume RUN continues one".to_owned();
-        Ok(rows.chain([hint]).map(|text| StyledLine::of(Style::Plain, &text)).collect())
+        Ok(rows.chain([hint]).map(|text| StyledLine::styled(Style::Plain, &text)).collect())
     }
 }

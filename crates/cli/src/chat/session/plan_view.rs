@@ -18,7 +18,10 @@ impl Chat<'_> {
     pub(super) fn plan(&self) -> Result<Vec<StyledLine>, CliError> {
         let mut rows = rows(&self.plan_now()?);
         if self.plan.is_some() {
-            rows.push(StyledLine::of(Style::Dim, "edited by you; sent to the model with the next message"));
+            rows.push(StyledLine::styled(
+                Style::Dim,
+                "edited by you; sent to the model with the next message",
+            ));
         }
         Ok(rows)
     }
@@ -41,7 +44,7 @@ impl Chat<'_> {
         })?;
         self.plan_draft = None;
         if plan == before {
-            return Ok(vec![StyledLine::of(Style::Dim, "plan unchanged")]);
+            return Ok(vec![StyledLine::styled(Style::Dim, "plan unchanged")]);
         }
         self.plan = Some(plan);
         self.plan()
@@ -69,7 +72,7 @@ impl Chat<'_> {
 
 fn rows(plan: &Plan) -> Vec<StyledLine> {
     if plan.tasks().is_empty() {
-        return vec![StyledLine::of(Style::Dim, "no plan")];
+        return vec![StyledLine::styled(Style::Dim, "no plan")];
     }
-    plan.render().lines().map(|line| StyledLine::of(Style::Plain, line)).collect()
+    plan.render().lines().map(|line| StyledLine::styled(Style::Plain, line)).collect()
 }

@@ -69,14 +69,17 @@ impl Chat<'_> {
             SlashCommand::Diff => self.diff()?,
             SlashCommand::Runs => runs::newest(&self.setup.journal, LISTED, columns)?
                 .lines()
-                .map(|line| StyledLine::of(Style::Plain, line))
+                .map(|line| StyledLine::styled(Style::Plain, line))
                 .collect(),
             SlashCommand::New | SlashCommand::Clear => {
                 (self.continues, self.carry) = (None, CarryOver::Whole);
                 self.prompt.clone_from(&self.given_prompt);
                 self.opened.clear();
                 (self.plan, self.plan_draft) = (None, None);
-                vec![StyledLine::of(Style::Dim, "new conversation: the next message starts without history")]
+                vec![StyledLine::styled(
+                    Style::Dim,
+                    "new conversation: the next message starts without history",
+                )]
             }
             #[cfg(feature = "serve")]
             SlashCommand::Web => self.web_page()?,
@@ -92,13 +95,16 @@ impl Chat<'_> {
         let more = rows.len().saturating_sub(MAX_ROWS);
         if more > 0 {
             rows.truncate(MAX_ROWS);
-            rows.push(StyledLine::of(Style::Dim, &format!("… {}", format::count(more as u64, "more line"))));
+            rows.push(StyledLine::styled(
+                Style::Dim,
+                &format!("… {}", format::count(more as u64, "more line")),
+            ));
         }
         Ok(rows)
     }
 
     fn model_line(&self, what: &str) -> StyledLine {
-        StyledLine::of(Style::Bold, &self.setup.resolved.name).and(Style::Plain, &format!(" {what}"))
+        StyledLine::styled(Style::Bold, &self.setup.resolved.name).and(Style::Plain, &format!(" {what}"))
     }
 
     fn change_model(&mut self, name: &str) -> Result<(), CliError> {
@@ -113,7 +119,7 @@ impl Chat<'_> {
 
     fn flow_line(&self, what: &str) -> Result<StyledLine, CliError> {
         let mode = self.setup.config.text("task_flow_mode").unwrap_or("auto");
-        Ok(StyledLine::of(Style::Bold, mode).and(Style::Plain, &format!(" {what}")))
+        Ok(StyledLine::styled(Style::Bold, mode).and(Style::Plain, &format!(" {what}")))
     }
 
     /// Plans undoing the newest run of the chat that changed something, or the named run. The run is `None`
@@ -130,20 +136,20 @@ impl Chat<'_> {
         };
         let Some(row) = row else {
             let text = "nothing to undo in this conversation";
-            return Ok((None, vec![StyledLine::of(Style::Dim, text)]));
+            return Ok((None, vec![StyledLine::styled(Style::Dim, text)]));
         };
         let undoing = undo::PreparedUndo::plan(&self.setup.journal, &row)?;
-        let title = StyledLine::of(Style::Bold, "undo").and(Style::Plain, &format!("  {}", row.title));
+        let title = StyledLine::styled(Style::Bold, "undo").and(Style::Plain, &format!("  {}", row.title));
         let described = undoing.describe("will be");
         let rows =
-            [title].into_iter().chain(described.lines().map(|line| StyledLine::of(Style::Plain, line)));
+            [title].into_iter().chain(described.lines().map(|line| StyledLine::styled(Style::Plain, line)));
         Ok(((!undoing.is_empty()).then_some(row.id), rows.collect()))
     }
 
     fn undo_now(&self, run: &str) -> Result<Vec<StyledLine>, CliError> {
         let row = find_run::named(&self.setup.journal, run)?;
         let done = undo::PreparedUndo::plan(&self.setup.journal, &row)?.apply()?;
-        Ok(vec![StyledLine::of(Style::Plain, &done)])
+        Ok(vec![StyledLine::styled(Style::Plain, &done)])
     }
 
     /// The runs of the chat so far, oldest first.
@@ -189,7 +195,7 @@ impl Chat<'_> {
         if rows.is_empty() {
             let text =
                 "no file changed by tools in this conversation (for changes by commands, run `git diff`)";
-            rows.push(StyledLine::of(Style::Dim, text));
+            rows.push(StyledLine::styled(Style::Dim, text));
         }
         Ok(rows)
     }
@@ -214,7 +220,7 @@ impl Chat<'_> {
         }
         out.flush().map_err(failed)?;
         let messages = format::count(chain.len() as u64, "message");
-        Ok(StyledLine::of(Style::Plain, &format!("{messages} written to {name}")))
+        Ok(StyledLine::styled(Style::Plain, &format!("{messages} written to {name}")))
     }
 }
 
@@ -223,7 +229,7 @@ fn plan_mode_line(on: bool) -> StyledLine {
         true => ("plan mode", ": messages look and plan; nothing is changed until /plan off"),
         false => ("plan mode is off", ": messages may change files again"),
     };
-    StyledLine::of(Style::Bold, word).and(Style::Plain, meaning)
+    StyledLine::styled(Style::Bold, word).and(Style::Plain, meaning)
 }
 
 fn approve_line(approve: ApprovalMode, changed: bool) -> StyledLine {
@@ -233,5 +239,5 @@ fn approve_line(approve: ApprovalMode, changed: bool) -> StyledLine {
         ApprovalMode::Never => ("never", "calls that need approval are refused"),
     };
     let from = if changed { " (from the next message on)" } else { "" };
-    StyledLine::of(Style::Bold, word).and(Style::Plain, &format!(": {meaning}{from}"))
+    StyledLine::styled(Style::Bold, word).and(Style::Plain, &format!(": {meaning}{from}"))
 }

@@ -42,6 +42,6 @@ impl Chat<'_> {
             Some(run) => server.url_of(run),
             None => server.url(),
         });
-        Ok(vec![StyledLine::of(Style::Plain, &url.unwrap_or_default())])
+        Ok(vec![StyledLine::styled(Style::Plain, &url.unwrap_or_default())])
     }
 }

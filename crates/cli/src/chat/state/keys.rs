@@ -44,7 +44,7 @@ impl ChatState {
                 SearchEnd::Abandon => self.search = None,
                 SearchEnd::Take(message) => {
                     self.search = None;
-                    self.editor = Editor::of(&message);
+                    self.editor = Editor::with_text(&message);
                 }
             }
             return Some(Vec::new());
@@ -137,7 +137,7 @@ impl ChatState {
         if !self.editor.line(false)
             && let Some(older) = self.past.older(self.editor.text())
         {
-            self.editor = Editor::of(older);
+            self.editor = Editor::with_text(older);
         }
     }
 
@@ -145,7 +145,7 @@ impl ChatState {
         if !self.editor.line(true)
             && let Some(newer) = self.past.newer()
         {
-            self.editor = Editor::of(&newer);
+            self.editor = Editor::with_text(&newer);
         }
     }
 

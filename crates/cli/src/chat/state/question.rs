@@ -78,7 +78,7 @@ impl OpenQuestion {
     }
 
     pub(crate) fn about_return(run: String, title: &str, now: Duration) -> Self {
-        Self::new(QuestionSubject::Return(run), vec![StyledLine::of(Style::Plain, title)], now)
+        Self::new(QuestionSubject::Return(run), vec![StyledLine::styled(Style::Plain, title)], now)
     }
 
     pub(crate) fn about_undo(run: String, rows: Vec<StyledLine>, now: Duration) -> Self {
@@ -92,7 +92,7 @@ impl OpenQuestion {
     /// The part of the subject that fits on a screen of this size. Rows are wrapped, never cut.
     pub(crate) fn window(&self, (columns, rows): (usize, usize)) -> SubjectWindow {
         let indented = |row: &StyledLine| {
-            StyledLine::of(Style::Plain, "    ").join(row.clone()).broken(columns, "      ")
+            StyledLine::styled(Style::Plain, "    ").join(row.clone()).broken(columns, "      ")
         };
         let all: Vec<StyledLine> = self.rows.iter().flat_map(indented).collect();
         let (total, height) = (all.len(), rows.saturating_sub(OTHER_ROWS).max(FEWEST_ROWS));

@@ -57,7 +57,7 @@ pub(super) fn export(args: &ExportRunArgs, process: &Process) -> Result<ExitStat
         }
         ExportFormat::Preds => {
             let settings = run::settings_of(&journal, &run)?;
-            let patch = fusee_bench::run_patch::of(&journal, &run).map_err(CliError::failed)?;
+            let patch = fusee_bench::run_patch::render(&journal, &run).map_err(CliError::failed)?;
             let instance = args.instance.clone().unwrap_or_else(|| run.to_string());
             let entry = job::prediction(&instance, &settings.model, &patch);
             serde_json::to_value(BTreeMap::from([(instance, entry)]))

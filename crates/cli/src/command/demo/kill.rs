@@ -60,7 +60,7 @@ pub(super) async fn killed_and_resumed(
         tokio::time::sleep(PAUSE).await;
     }
     let exit = perform(vec!["resume".into(), "-C".into(), project.into(), RUN.into()], process).await?;
-    killed.told = events(&place.journal_with_runs()?)?.iter().any(
+    killed.model_informed = events(&place.journal_with_runs()?)?.iter().any(
         |event| matches!(event, Event::ToolResult(result) if result.fate == Some(CallFate::Interrupted)),
     );
     Ok((exit, killed))
@@ -127,5 +127,10 @@ fn read_back(journal: &Journal) -> Result<KillReport, CliError> {
     let count = |kind| steps.iter().filter(|step| step.kind == kind && step.result.is_some()).count();
     let cut_off = steps.iter().find(|step| step.kind == StepKind::Tool && step.result.is_none());
     let command = cut_off.and_then(|step| step.args["command"].as_str()).map(str::to_owned);
-    Ok(KillReport { command, replies: count(StepKind::Model), results: count(StepKind::Tool), told: false })
+    Ok(KillReport {
+        command,
+        replies: count(StepKind::Model),
+        results: count(StepKind::Tool),
+        model_informed: false,
+    })
 }

@@ -241,7 +241,7 @@ mod tests {
         let text = found.render(Some("llama.cpp"), "tiny \"x\"");
         let mut profiles = fusee::engine::model::Profiles::builtin_for(Some("llama.cpp")).unwrap();
         profiles.add("profiles.toml", &text).unwrap();
-        let profile = profiles.of(Some("llama.cpp"), "tiny \"x\"");
+        let profile = profiles.resolve(Some("llama.cpp"), "tiny \"x\"");
         let traits = profile.traits();
         assert!(traits.small && traits.tool_format == ToolFormat::Schema);
         assert_eq!((profile.context_tokens, profile.max_output_tokens), (Some(8192), Some(4096)));

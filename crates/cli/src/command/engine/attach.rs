@@ -18,12 +18,12 @@ const POLL: std::time::Duration = std::time::Duration::from_millis(500);
 
 /// The settings of a run. Waits until a worker has begun with it.
 async fn settings(engine: &OpenEngine, run: &RunId) -> Result<RunSpec, CliError> {
-    let mut told = false;
+    let mut announced = false;
     loop {
         if let Some(settings) = engine.engine.settings(run).await? {
             return Ok(settings);
         }
-        if !std::mem::replace(&mut told, true) {
+        if !std::mem::replace(&mut announced, true) {
             stdio::error(&format!("run {run} waits for a worker\n"));
         }
         tokio::time::sleep(POLL).await;
@@ -37,11 +37,11 @@ pub(crate) async fn follow(
     json: bool,
     process: &Process,
 ) -> Result<ExitStatus, CliError> {
-    let Some(engine) = OpenEngine::of(flags, process).await? else { return Ok(ExitStatus::Usage) };
+    let Some(engine) = OpenEngine::open(flags, process).await? else { return Ok(ExitStatus::Usage) };
     let config = Config::gather(None, &process.environment, Vec::new())?;
     let show = UiOptions::new(json, &config, &process.environment);
     let run = engine.named(run).await?;
-    let header = RunHeader::of(&settings(&engine, &run).await?);
+    let header = RunHeader::from_spec(&settings(&engine, &run).await?);
     let (running, copy) = engine.follow(engine.remote(&run), "").await?;
     let started = StartedRun { running, header, readers: Vec::new(), copy: Some(copy) };
     let (exit, _) = run_session::watch(started, &show, &[]).await?;

@@ -35,7 +35,7 @@ pub(crate) struct PullArgs {
 /// Runs the command.
 pub(crate) async fn pull(args: &PullArgs, process: &Process) -> Result<ExitStatus, CliError> {
     required(&args.engine)?;
-    let Some(engine) = OpenEngine::of(&args.engine, process).await? else { return Ok(ExitStatus::Usage) };
+    let Some(engine) = OpenEngine::open(&args.engine, process).await? else { return Ok(ExitStatus::Usage) };
     let directory = Project::find(args.place.directory.as_deref(), &process.environment)?.directory;
     let remote = engine.remote(&engine.named(args.run.as_deref()).await?);
     let (before, after) = remote.files().await?;

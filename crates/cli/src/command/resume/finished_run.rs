@@ -55,7 +55,7 @@ pub(crate) async fn repeat(
             recorded_exit(&complete)
         }
     };
-    let mut ui = show.open_ui(RunHeader::of(&settings), CancellationToken::new());
+    let mut ui = show.open_ui(RunHeader::from_spec(&settings), CancellationToken::new());
     for event in &end {
         ui.show(event).and_then(|()| ui.close()).map_err(|error| CliError::failed(error.to_string()))?;
     }

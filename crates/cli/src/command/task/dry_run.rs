@@ -38,7 +38,7 @@ pub(super) async fn show(
 ) -> Result<ExitStatus, CliError> {
     let entries: Vec<DryRunEntry> = checked.program.calls().map(|call| entry(&call)).collect();
     // `None` if inputs are missing; the plan can be shown without them.
-    let forecast = Forecast::of(checked, inputs, loaded, project).await;
+    let forecast = Forecast::estimate(checked, inputs, loaded, project).await;
     let text = if json {
         as_json(&entries, inputs, forecast.as_ref())
     } else {

@@ -66,7 +66,7 @@ struct Follower {
 
 impl Forecast {
     /// Follows the workflow with these inputs.
-    pub(super) async fn of(
+    pub(super) async fn estimate(
         checked: &CheckedWorkflow,
         inputs: &Map<String, Json>,
         loaded: &LoadedTemplates,

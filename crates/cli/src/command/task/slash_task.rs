@@ -32,7 +32,7 @@ pub(crate) struct ReadyTask {
 /// Resolves a line to a task and checks it completely.
 pub(crate) fn ready(
     line: &str,
-    standing: &mut ReloadingTemplates,
+    templates: &mut ReloadingTemplates,
     project: &Project,
     process: &Process,
 ) -> Result<ReadyTask, CliError> {
@@ -51,7 +51,7 @@ pub(crate) fn ready(
     if named == "-" {
         return Err(CliError::usage("stdin is used by the chat").help("name a .fusee file"));
     }
-    let (loaded, said) = standing.gather(project, &process.environment);
+    let (loaded, said) = templates.gather(project, &process.environment);
     let notes: Vec<String> = said.into_iter().collect();
     resolve(title(line), named, inputs, loaded, notes, project, process)
 }

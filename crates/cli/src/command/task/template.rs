@@ -133,13 +133,13 @@ fn broken(named: &str, loaded: &LoadedTemplates) -> Option<TaskError> {
         // It keeps the version before the edit that broke it.
         return None;
     }
-    let told: Vec<String> = (loaded.problems.iter())
+    let problems: Vec<String> = (loaded.problems.iter())
         .filter(|problem| problem.file == *source.name() && problem.severity == Severity::Error)
         .map(|problem| format!("{}:{}: {}", problem.file, problem.start, problem.message))
         .collect();
-    let error = TaskError::invalid(Reason::XmlValidationFailure, told.join("; "));
+    let error = TaskError::invalid(Reason::XmlValidationFailure, problems.join("; "));
     let kind = if xml::read(source).1.has_errors() { ErrorType::XmlParseError } else { error.kind };
-    (!told.is_empty()).then_some(TaskError { kind, ..error })
+    (!problems.is_empty()).then_some(TaskError { kind, ..error })
 }
 
 /// A tool call as a workflow with one form.

@@ -6,17 +6,17 @@ use super::*;
 
 #[test]
 fn a_row_is_cut_with_a_mark_and_wide_characters_count_twice() {
-    assert_eq!(StyledLine::of(Style::Plain, "日本語").cut(5).paint(false), "日本…");
-    assert_eq!(StyledLine::of(Style::Plain, "日本語").cut(4).paint(false), "日…");
-    assert_eq!(StyledLine::of(Style::Plain, "abc").cut(3).paint(false), "abc");
-    assert_eq!(StyledLine::of(Style::Plain, "ab").and(Style::Bold, "cd").cut(3).paint(false), "ab…");
+    assert_eq!(StyledLine::styled(Style::Plain, "日本語").cut(5).paint(false), "日本…");
+    assert_eq!(StyledLine::styled(Style::Plain, "日本語").cut(4).paint(false), "日…");
+    assert_eq!(StyledLine::styled(Style::Plain, "abc").cut(3).paint(false), "abc");
+    assert_eq!(StyledLine::styled(Style::Plain, "ab").and(Style::Bold, "cd").cut(3).paint(false), "ab…");
 }
 
 #[test]
 fn a_right_part_stands_at_the_edge_and_goes_when_there_is_no_room() {
     let row = |columns| {
-        StyledLine::of(Style::Plain, "edit_file src/main.rs")
-            .with_right(StyledLine::of(Style::Dim, "1.2 s"), columns)
+        StyledLine::styled(Style::Plain, "edit_file src/main.rs")
+            .with_right(StyledLine::styled(Style::Dim, "1.2 s"), columns)
             .paint(false)
     };
     assert_eq!(row(30), "edit_file src/main.rs    1.2 s");
@@ -34,7 +34,7 @@ fn words_stay_whole_where_they_can() {
 
 #[test]
 fn control_characters_never_reach_the_terminal() {
-    let row = StyledLine::of(Style::Plain, "a\u{1b}[2Jb\nc\rd").paint(false);
+    let row = StyledLine::styled(Style::Plain, "a\u{1b}[2Jb\nc\rd").paint(false);
     assert!(!row.contains(['\u{1b}', '\n', '\r']), "{row:?}");
 }
 
@@ -49,7 +49,7 @@ proptest! {
         let text = parts.concat();
         let is_part = |cluster: &str| cluster == "…" || parts.contains(&cluster);
         let rows = wrap(&text, columns);
-        for row in rows.iter().chain([&StyledLine::of(Style::Plain, &text).cut(columns).paint(false)]) {
+        for row in rows.iter().chain([&StyledLine::styled(Style::Plain, &text).cut(columns).paint(false)]) {
             prop_assert!(row.width() <= columns, "{row:?}");
             prop_assert!(row.graphemes(true).all(is_part), "{row:?} of {text:?}");
         }
@@ -69,7 +69,7 @@ fn luminance(index: u32) -> f64 {
 #[test]
 fn every_colour_stands_out_from_black_and_from_white() {
     for style in [Style::Good, Style::Bad, Style::Warning, Style::Accent] {
-        let painted = StyledLine::of(style, "x").paint(true);
+        let painted = StyledLine::styled(style, "x").paint(true);
         let index = painted.strip_prefix("\u{1b}[38;5;").and_then(|rest| rest.split_once('m')).unwrap().0;
         let luminance = luminance(index.parse().unwrap());
         let (on_black, on_white) = ((luminance + 0.05) / 0.05, 1.05 / (luminance + 0.05));
@@ -82,7 +82,7 @@ fn every_colour_stands_out_from_black_and_from_white() {
 
 #[test]
 fn colour_is_left_out_when_not_wanted() {
-    let row = StyledLine::of(Style::Bad, "x");
+    let row = StyledLine::styled(Style::Bad, "x");
     assert_eq!(row.paint(true), "\u{1b}[38;5;160mx\u{1b}[0m");
     assert_eq!(row.paint(false), "x");
 }
@@ -93,7 +93,7 @@ proptest! {
         for row in wrap(&text, columns) {
             prop_assert!(row.width() <= columns, "{row:?}");
         }
-        let line = StyledLine::of(Style::Plain, &text).with_right(StyledLine::of(Style::Dim, "12 ms"), columns);
+        let line = StyledLine::styled(Style::Plain, &text).with_right(StyledLine::styled(Style::Dim, "12 ms"), columns);
         prop_assert!(line.width() <= columns, "{line:?}");
     }
 

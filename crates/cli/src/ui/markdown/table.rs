@@ -53,7 +53,7 @@ impl Table {
             lines.extend(side_by_side(row, &widths, if index == 0 { Style::Bold } else { Style::Plain }));
             if index == 0 {
                 let rules: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
-                lines.push(StyledLine::of(Style::Dim, &rules.join("─┼─")));
+                lines.push(StyledLine::styled(Style::Dim, &rules.join("─┼─")));
             }
         }
         lines
@@ -79,8 +79,9 @@ impl Table {
             }
             for (at, cell) in row.iter().enumerate().filter(|(_, cell)| !cell.trim().is_empty()) {
                 let name = head.get(at).map(|name| name.trim()).filter(|name| !name.is_empty());
-                let lead = name
-                    .map_or_else(StyledLine::new, |name| StyledLine::of(Style::Bold, &format!("{name}: ")));
+                let lead = name.map_or_else(StyledLine::new, |name| {
+                    StyledLine::styled(Style::Bold, &format!("{name}: "))
+                });
                 lines.extend(lead.and(Style::Plain, cell.trim()).broken(columns, "  "));
             }
         }

@@ -21,7 +21,7 @@ pub(super) fn shown_change(
     let more = rows.len().saturating_sub(CHANGE_LINES);
     if more > 1 {
         rows.truncate(CHANGE_LINES);
-        rows.push(StyledLine::of(Style::Dim, &format!("… {more} more lines{whole}")));
+        rows.push(StyledLine::styled(Style::Dim, &format!("… {more} more lines{whole}")));
     }
     // The call's own row already names the path.
     if name == "apply_patch" || rows.is_empty() { rows } else { rows.split_off(1) }
@@ -35,10 +35,10 @@ pub(super) fn indented(
     first: StyledLine,
     columns: usize,
 ) -> Vec<StyledLine> {
-    let lead = if first == StyledLine::new() { StyledLine::of(Style::Plain, indent) } else { first };
+    let lead = if first == StyledLine::new() { StyledLine::styled(Style::Plain, indent) } else { first };
     let room = columns.saturating_sub(indent.len()).max(1);
     let mut rows = wrap(text, room).into_iter();
     let mut lines: Vec<StyledLine> = rows.next().map(|row| lead.and(style, &row)).into_iter().collect();
-    lines.extend(rows.map(|row| StyledLine::of(Style::Plain, indent).and(style, &row)));
+    lines.extend(rows.map(|row| StyledLine::styled(Style::Plain, indent).and(style, &row)));
     lines.into_iter().map(|line| line.cut(columns)).collect()
 }

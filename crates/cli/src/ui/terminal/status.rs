@@ -84,8 +84,9 @@ impl Status {
         let cost = cost.unwrap_or_default();
         let elapsed =
             format::span(now.as_millis() as u64 / 1_000 * 1_000).replace(".0 s", " s").replace("0 ms", "0 s");
-        let lead = || StyledLine::of(Style::Accent, &format!("  {part}")).and(Style::Dim, &turn);
-        let lead = || if part.is_empty() { StyledLine::of(Style::Dim, &format!("  {turn}")) } else { lead() };
+        let lead = || StyledLine::styled(Style::Accent, &format!("  {part}")).and(Style::Dim, &turn);
+        let lead =
+            || if part.is_empty() { StyledLine::styled(Style::Dim, &format!("  {turn}")) } else { lead() };
         let forms = [
             lead()
                 .and(bar_style, &bar)
@@ -101,13 +102,13 @@ impl Status {
     fn brief(&self, max_turns: u32, share: f64, cost: &str, elapsed: &str, columns: usize) -> StyledLine {
         let turn = self.turn.map(|turn| format!("{turn}/{max_turns} · ")).unwrap_or_default();
         let figures = format!("{turn}{:.0} %{cost} · {elapsed}", share * 100.0);
-        let figures = StyledLine::of(Style::Dim, &figures);
+        let figures = StyledLine::styled(Style::Dim, &figures);
         let lead = match &self.part {
             Some(part) => {
                 let room = columns.saturating_sub(figures.width() + LEAD).max(SHORTEST);
-                StyledLine::of(Style::Accent, &format!("  {part}")).cut(room + 2).and(Style::Dim, " · ")
+                StyledLine::styled(Style::Accent, &format!("  {part}")).cut(room + 2).and(Style::Dim, " · ")
             }
-            None => StyledLine::of(Style::Dim, "  "),
+            None => StyledLine::styled(Style::Dim, "  "),
         };
         lead.join(figures).cut(columns)
     }

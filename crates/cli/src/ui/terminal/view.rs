@@ -155,7 +155,7 @@ impl View {
             Event::TaskStarted(_) if stamped.task != Branch::main() => {}
             Event::TaskStarted(started) => self.started(started),
             Event::TaskResumed { .. } => {
-                let line = StyledLine::of(Style::Accent, self.glyphs.task)
+                let line = StyledLine::styled(Style::Accent, self.glyphs.task)
                     .and(Style::Bold, &format!(" run {} resumed", stamped.run));
                 self.line(line);
             }
@@ -184,17 +184,17 @@ impl View {
             Event::ToolCall { name, arguments, .. } => self.call(name, arguments, now),
             Event::ToolResult(result) => self.result(result),
             Event::FileChanged { path, change } => {
-                let line = StyledLine::of(Style::Dim, "    ").and(Style::Plain, path);
+                let line = StyledLine::styled(Style::Dim, "    ").and(Style::Plain, path);
                 self.changes.push(line.and(Style::Dim, &format!(" {}", format::change(*change))));
             }
             Event::Compaction { tokens_before, tokens_after, .. } => {
                 let (before, after) = (format::tokens(*tokens_before), format::tokens(*tokens_after));
                 let text = format!("  conversation compacted from {before} to {after} tokens");
-                self.line(StyledLine::of(Style::Dim, &text));
+                self.line(StyledLine::styled(Style::Dim, &text));
             }
             Event::Expansion { section_keys, reason, .. } => {
                 let text = format!("  opened {}: {}", section_keys.join(", "), format::one_line(reason, 160));
-                self.line(StyledLine::of(Style::Dim, &text));
+                self.line(StyledLine::styled(Style::Dim, &text));
             }
             Event::Retry { attempt, after_ms, reason } => {
                 self.broken_off();
@@ -208,7 +208,7 @@ impl View {
                 self.words(
                     &text,
                     Style::Warning,
-                    StyledLine::of(Style::Warning, &format!("  {}", self.glyphs.again)),
+                    StyledLine::styled(Style::Warning, &format!("  {}", self.glyphs.again)),
                 );
             }
             Event::ApprovalRequested { call_id, name, arguments, reason } => {
@@ -220,9 +220,11 @@ impl View {
                     call.since = now;
                 }
             }
-            Event::Log { message } => self.words(message, Style::Plain, StyledLine::of(Style::Plain, "  ")),
+            Event::Log { message } => {
+                self.words(message, Style::Plain, StyledLine::styled(Style::Plain, "  "))
+            }
             Event::Warning { message, .. } => {
-                let first = StyledLine::of(Style::Warning, &format!("  {}", self.glyphs.warning));
+                let first = StyledLine::styled(Style::Warning, &format!("  {}", self.glyphs.warning));
                 self.words(&format!(" {message}"), Style::Warning, first);
             }
             Event::TaskReportInvalid { problems, .. } => {
@@ -230,7 +232,7 @@ impl View {
                 self.words(
                     &text,
                     Style::Warning,
-                    StyledLine::of(Style::Warning, &format!("  {}", self.glyphs.warning)),
+                    StyledLine::styled(Style::Warning, &format!("  {}", self.glyphs.warning)),
                 );
             }
             Event::Hook(_)
@@ -246,7 +248,7 @@ impl View {
             | Event::PhaseTransition { .. }
             | Event::PhaseProbeError { .. } => {
                 if let Some(text) = format::flow_text(&stamped.event) {
-                    self.line(StyledLine::of(Style::Accent, &format!("  {text}")));
+                    self.line(StyledLine::styled(Style::Accent, &format!("  {text}")));
                 }
             }
             Event::TaskComplete(complete) if stamped.task == Branch::main() => {
@@ -279,12 +281,12 @@ impl View {
             text: request,
             style: Style::Bold,
             indent: "  ",
-            first: StyledLine::of(Style::Accent, self.glyphs.task),
+            first: StyledLine::styled(Style::Accent, self.glyphs.task),
         });
         self.last_was_gap = false;
         if self.manner == RowGroup::Run {
             let facts = format!("  {} · sandbox {}", started.model, started.sandbox);
-            self.line(StyledLine::of(Style::Dim, &facts));
+            self.line(StyledLine::styled(Style::Dim, &facts));
         }
         self.gap();
     }
@@ -358,8 +360,8 @@ impl View {
         let mut facts: Vec<String> = Vec::new();
         facts.extend((verdict != "ok").then_some(verdict));
         facts.extend((result.duration_ms >= NOTABLE_MS).then(|| format::span(result.duration_ms)));
-        let right = StyledLine::of(if result.ok { Style::Dim } else { style }, &facts.join(" · "));
-        let left = StyledLine::of(style, &format!("  {glyph} "))
+        let right = StyledLine::styled(if result.ok { Style::Dim } else { style }, &facts.join(" · "));
+        let left = StyledLine::styled(style, &format!("  {glyph} "))
             .and(Style::Bold, &name)
             .and(Style::Plain, &format!(" {gist}"));
         self.rows.push(ViewRow::Line { left, right });
@@ -372,7 +374,7 @@ impl View {
         }
         if result.ok {
             for row in diff {
-                self.line(StyledLine::of(Style::Dim, &format!("    {} ", self.glyphs.side)).join(row));
+                self.line(StyledLine::styled(Style::Dim, &format!("    {} ", self.glyphs.side)).join(row));
             }
         }
     }
@@ -386,7 +388,7 @@ impl View {
             vec![format::first_line(&result.content).to_owned()]
         };
         for line in lines.iter().filter(|line| !line.is_empty()) {
-            self.line(StyledLine::of(Style::Dim, &format!("    {} {line}", self.glyphs.side)));
+            self.line(StyledLine::styled(Style::Dim, &format!("    {} {line}", self.glyphs.side)));
         }
     }
 
@@ -396,7 +398,7 @@ impl View {
         }
         self.broken_off();
         self.gap();
-        let first = StyledLine::of(Style::Warning, self.glyphs.question);
+        let first = StyledLine::styled(Style::Warning, self.glyphs.question);
         self.line(first.and(Style::Bold, &format!(" {name}")).and(Style::Dim, &format!("  {reason}")));
         if name == ASK_USER {
             let question = arguments["question"].as_str().unwrap_or_default();
@@ -405,7 +407,7 @@ impl View {
             return;
         }
         let indent =
-            |row: StyledLine| ViewRow::Whole(StyledLine::of(Style::Plain, "    ").join(row), "       ");
+            |row: StyledLine| ViewRow::Whole(StyledLine::styled(Style::Plain, "    ").join(row), "       ");
         let rows = approval_prompt::subject(name, arguments, self.plan.workspace.as_deref());
         let notice = approval_prompt::length_notice(rows.len());
         self.rows.extend(rows.into_iter().chain(notice).map(indent));
@@ -416,7 +418,7 @@ impl View {
             reason: reason.to_owned(),
         };
         let choices = approval_prompt::choices(&question, ApprovalExtent::Shown, stdin_approver::RUN);
-        self.rows.extend(choices.iter().map(|row| indent(StyledLine::of(Style::Dim, row))));
+        self.rows.extend(choices.iter().map(|row| indent(StyledLine::styled(Style::Dim, row))));
         self.asking = Some(stdin_approver::SHORT_PROMPT);
     }
 
@@ -431,9 +433,9 @@ impl View {
         }
         self.gap();
         let glyph = match complete.status {
-            TaskStatus::Completed => StyledLine::of(Style::Good, self.glyphs.ok),
-            TaskStatus::Failed => StyledLine::of(Style::Bad, self.glyphs.bad),
-            TaskStatus::Cancelled => StyledLine::of(Style::Warning, self.glyphs.bad),
+            TaskStatus::Completed => StyledLine::styled(Style::Good, self.glyphs.ok),
+            TaskStatus::Failed => StyledLine::styled(Style::Bad, self.glyphs.bad),
+            TaskStatus::Cancelled => StyledLine::styled(Style::Warning, self.glyphs.bad),
         };
         let mut lines = self.tally.lines(complete, run);
         if self.manner == RowGroup::Conversation
@@ -447,7 +449,7 @@ impl View {
             let lead = if index == 0 {
                 glyph.clone().and(Style::Plain, " ")
             } else {
-                StyledLine::of(Style::Plain, "  ")
+                StyledLine::styled(Style::Plain, "  ")
             };
             self.rows.push(ViewRow::Whole(lead.join(line), "  "));
         }
@@ -489,7 +491,7 @@ impl View {
         match self.manner {
             RowGroup::Run => {
                 let growing = self.stream.settled(columns.min(READABLE));
-                lines.extend(growing.iter().map(|row| StyledLine::of(Style::Plain, row)));
+                lines.extend(growing.iter().map(|row| StyledLine::styled(Style::Plain, row)));
             }
             RowGroup::Conversation => {
                 let blocks = self.stream.blocks();
@@ -506,7 +508,7 @@ impl View {
         match self.manner {
             RowGroup::Run => {
                 let rows = wrap(text, columns.min(READABLE));
-                rows.iter().map(|row| StyledLine::of(Style::Plain, row)).collect()
+                rows.iter().map(|row| StyledLine::styled(Style::Plain, row)).collect()
             }
             RowGroup::Conversation => markdown::rows(text, columns.min(READABLE)),
         }
@@ -524,12 +526,12 @@ impl View {
             return Vec::new();
         }
         if let Some(prompt) = self.asking {
-            return vec![StyledLine::of(Style::Bold, prompt).cut(columns)];
+            return vec![StyledLine::styled(Style::Bold, prompt).cut(columns)];
         }
         let mut area = Vec::new();
         match (self.manner, self.stream.pending_text()) {
             (_, "") => {}
-            (RowGroup::Run, growing) => area.push(StyledLine::of(Style::Plain, growing).cut(columns)),
+            (RowGroup::Run, growing) => area.push(StyledLine::styled(Style::Plain, growing).cut(columns)),
             (RowGroup::Conversation, growing) => {
                 let rows = self.prose(growing, columns);
                 area.extend(rows.iter().skip(rows.len().saturating_sub(GROWING_ROWS)).cloned());
@@ -537,7 +539,7 @@ impl View {
         }
         if cancelled {
             let text = "  cancelling; ctrl-c again exits at once";
-            area.push(StyledLine::of(Style::Warning, text).cut(columns));
+            area.push(StyledLine::styled(Style::Warning, text).cut(columns));
         } else {
             area.extend(self.activity(columns, now));
         }
@@ -551,10 +553,10 @@ impl View {
     fn activity(&self, columns: usize, now: Duration) -> Vec<StyledLine> {
         let spinner = self.glyphs.spinner;
         let frame = spinner[now.as_millis() as usize / 100 % spinner.len()];
-        let lead = StyledLine::of(Style::Accent, &format!("  {frame} "));
+        let lead = StyledLine::styled(Style::Accent, &format!("  {frame} "));
         let passed = |since: Duration| {
             let ms = now.saturating_sub(since).as_millis() as u64;
-            StyledLine::of(Style::Dim, &if ms < 1_000 { String::new() } else { format::span(ms) })
+            StyledLine::styled(Style::Dim, &if ms < 1_000 { String::new() } else { format::span(ms) })
         };
         if let Some(call) = &self.call {
             let line = lead.and(Style::Bold, &call.name).and(Style::Plain, &format!(" {}", call.gist));
@@ -581,7 +583,9 @@ impl View {
     fn beside(&self, tail: &OutputTail, most: usize, columns: usize) -> Vec<StyledLine> {
         let lines = tail.lines(most).into_iter();
         lines
-            .map(|line| StyledLine::of(Style::Dim, &format!("    {} {line}", self.glyphs.side)).cut(columns))
+            .map(|line| {
+                StyledLine::styled(Style::Dim, &format!("    {} {line}", self.glyphs.side)).cut(columns)
+            })
             .collect()
     }
 }

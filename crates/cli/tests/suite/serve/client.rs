@@ -20,7 +20,7 @@ pub(crate) struct Site {
     pub(crate) running: Running,
 }
 
-/// An answer.
+/// Status, headers and body, as received.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,

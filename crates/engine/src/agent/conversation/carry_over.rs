@@ -82,7 +82,7 @@ pub struct CompactionSavings {
 
 impl PriorConversation {
     /// Rebuilds the state from the steps of a run. The error names the step that cannot be read.
-    pub(crate) fn of(steps: &[StepRow]) -> Result<Self, String> {
+    pub(crate) fn from_steps(steps: &[StepRow]) -> Result<Self, String> {
         let mut fold = PriorConversationBuilder::default();
         let main = Branch::main();
         for step in steps.iter().filter(|step| step.key.branch == main) {

@@ -105,7 +105,7 @@ pub(crate) fn compact(
     }
     let outline = ConversationOutline::new(messages, keep);
     let window = outline.window(&draft.costs, keep.recent_tokens);
-    let prior = PriorContent::of(&outline);
+    let prior = PriorContent::new(&outline);
     prune::prune(&mut draft, &outline, &prior, window);
     let cut = if draft.met() { RemovedTurns::none(&draft) } else { cut(&draft, &outline, &prior, window) };
     if cut.tokens.saturating_mul(10) > tokens_before.saturating_mul(9) {

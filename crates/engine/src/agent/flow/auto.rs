@@ -106,7 +106,7 @@ impl FlowSettings {
     /// Takes several answers, unless configured otherwise.
     fn take_samples(&mut self) {
         self.samples = self.samples.or(Some(SMALL_MODEL_SAMPLES));
-        // Retries of `direct` were called so before there were samples.
+        // `replan_max` is the old name of this limit.
         let most = if self.replan_max > 0 { self.replan_max } else { u32::MAX };
         self.repairs = self.repairs.or(Some(SMALL_MODEL_REPAIRS.min(most)));
     }

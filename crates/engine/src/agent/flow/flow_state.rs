@@ -60,7 +60,7 @@ impl FlowState {
         if self.access.no_tools {
             return false;
         }
-        let tool = ToolRef::of(tool);
+        let tool = ToolRef::new(tool);
         let offered = &self.access.offered;
         if tool.name == "flow_stage_done" {
             return self.has_signal();
@@ -114,7 +114,7 @@ impl FlowState {
             return Ok(());
         }
         let offered = session.definitions().filter(|definition| self.offers(definition));
-        self.judge(ToolRef::of(definition), offered)
+        self.judge(ToolRef::new(definition), offered)
     }
 
     /// Whether some tools may be closed.
@@ -128,7 +128,7 @@ impl FlowState {
         &self,
         all: impl Iterator<Item = &'a ToolDefinition>,
     ) -> impl Iterator<Item = &'a str> {
-        all.map(ToolRef::of).filter(move |tool| self.is_open(*tool)).map(|tool| tool.name)
+        all.map(ToolRef::new).filter(move |tool| self.is_open(*tool)).map(|tool| tool.name)
     }
 
     /// Whether this tool makes progress in the current phase of a staged task.

@@ -248,7 +248,7 @@ impl StageRunner<'_> {
             }
         }
         let summary = if completed { outcome.answer.clone() } else { missing.join("; ") };
-        self.notes.push(StageNote::of(&part.label, &summary, None, &facts));
+        self.notes.push(StageNote::new(&part.label, &summary, None, &facts));
         self.report(part, completed, count, &facts, &summary, Some(payload));
         if completed {
             self.set_answer(outcome.answer);

@@ -16,7 +16,7 @@ pub(crate) struct StageNote {
 
 impl StageNote {
     /// Summarises a part.
-    pub(crate) fn of(label: &str, answer: &str, payload: Option<&Value>, facts: &Facts) -> Self {
+    pub(crate) fn new(label: &str, answer: &str, payload: Option<&Value>, facts: &Facts) -> Self {
         let mut text = one_line(answer, NOTE_CHARACTERS);
         for (key, word) in [("decisions", "decided"), ("risks", "risks"), ("next_actions", "next")] {
             let items = payload.and_then(|payload| payload.get(key)).and_then(Value::as_array);

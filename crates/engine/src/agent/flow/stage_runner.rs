@@ -141,7 +141,7 @@ impl<'a> StageRunner<'a> {
         };
         let completed = missing.is_empty();
         let summary = if completed { finished.outcome.answer.clone() } else { missing.join("; ") };
-        self.notes.push(StageNote::of(&part.label, &summary, finished.payload.as_ref(), &facts));
+        self.notes.push(StageNote::new(&part.label, &summary, finished.payload.as_ref(), &facts));
         self.report(&part, completed, attempt, &facts, &summary, finished.payload.clone());
         let fatal = finished.outcome.status == TaskStatus::Cancelled || finished.outcome.unreachable;
         if completed {

@@ -31,7 +31,7 @@ pub(crate) struct ToolRef<'a> {
 }
 
 impl<'a> ToolRef<'a> {
-    pub(crate) fn of(definition: &'a ToolDefinition) -> Self {
+    pub(crate) fn new(definition: &'a ToolDefinition) -> Self {
         Self { name: &definition.name, category: definition.category }
     }
 }

@@ -29,7 +29,7 @@ impl RunPolicy {
     /// programs, or an MCP server says itself that it only reads.
     pub(crate) fn judge(&self, access: Access, runs_commands: bool) -> ApprovalDecision {
         let access = if runs_commands && access == Access::Read { Access::Write } else { access };
-        ApprovalPolicy::judge(self.approve, access, runs_commands && !self.commands_preapproved)
+        ApprovalPolicy::decide(self.approve, access, runs_commands && !self.commands_preapproved)
     }
 }
 

@@ -54,7 +54,7 @@ pub(crate) enum CallVerdict {
     Repeated(u32),
 }
 
-/// How the task ended.
+/// Final state of the task, with what it leaves behind.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum TaskEnd {
     Completed {

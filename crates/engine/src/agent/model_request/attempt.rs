@@ -33,7 +33,7 @@ pub(crate) struct Attempt {
 
 impl Attempt {
     /// An attempt without a preface.
-    pub(crate) fn of(result: AttemptResult) -> Self {
+    pub(crate) fn new(result: AttemptResult) -> Self {
         Self { preface: None, reported: FileSnapshot::default(), result }
     }
 }

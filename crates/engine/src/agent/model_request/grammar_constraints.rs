@@ -113,7 +113,7 @@ impl OpenCalls<'_> {
     /// go round in circles between tools that are useless at that point, and telling them so does not help.
     fn narrow_tools<'d>(&self, all: Vec<&'d ToolDefinition>) -> Vec<&'d ToolDefinition> {
         let of_use = |definition: &&ToolDefinition| {
-            let asked = ToolRef::of(definition);
+            let asked = ToolRef::new(definition);
             self.flow.makes_progress(asked) && self.paths_of(asked.name) != AllowedPaths::None
         };
         let stuck = self.files.listed().is_some() && self.flow.is_stuck(self.turn_index);

@@ -71,7 +71,7 @@ async fn ask_for_summary(
         alone.push(Message::User { text: request });
         let mut unseen = |_: fusee_model::ReplyDelta<'_>| {};
         let reply = session.model.send(&alone, &session.options, &mut unseen, &cancel);
-        Attempt::of(within(left_ms, reply).await)
+        Attempt::new(within(left_ms, reply).await)
     };
     let (attempt, recorded) = run.engine().step::<Attempt>(call, body).await?.split();
     run.record_attempt(&attempt.result, &recorded);

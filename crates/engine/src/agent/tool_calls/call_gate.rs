@@ -69,20 +69,20 @@ fn judge_unhooked(
     match review.judge(&definition.name, definition.category, history.calls) {
         ReviewRuling::Allowed => policy,
         ReviewRuling::AskFirst if review.require_explanations && history.explanation.is_none() => {
-            ApprovalDecision::Shut(
+            ApprovalDecision::Deny(
                 "say in words what this call is for, and make it again in the same reply".to_owned(),
             )
         }
         ReviewRuling::AskFirst => match approve {
-            ApprovalMode::Never => ApprovalDecision::Shut("a review only looks".to_owned()),
+            ApprovalMode::Never => ApprovalDecision::Deny("a review only looks".to_owned()),
             ApprovalMode::Auto | ApprovalMode::Ask => {
                 let words = history.explanation.map(|words| format!("; the model says: {words}"));
                 let reason = "a review is read-only; other calls need approval";
                 ApprovalDecision::Ask(format!("{reason}{}", words.unwrap_or_default()))
             }
         },
-        ReviewRuling::NotInReview => ApprovalDecision::Shut("a review only looks".to_owned()),
-        ReviewRuling::TooMany => ApprovalDecision::Shut(format!(
+        ReviewRuling::NotInReview => ApprovalDecision::Deny("a review only looks".to_owned()),
+        ReviewRuling::TooMany => ApprovalDecision::Deny(format!(
             "the review has used its {} calls; answer now with what you found",
             review.max_tool_calls
         )),

@@ -64,10 +64,10 @@ pub(crate) async fn admit(
         }
     }
     let reason = match decision {
-        ApprovalDecision::Open => {
+        ApprovalDecision::Allow => {
             return Ok(Admission::Run { arguments, context: before.context, lasting: Vec::new() });
         }
-        ApprovalDecision::Shut(reason) => return Ok(Admission::Refused(CallRecord::refused(&reason))),
+        ApprovalDecision::Deny(reason) => return Ok(Admission::Refused(CallRecord::refused(&reason))),
         ApprovalDecision::Ask(reason) => reason,
     };
     let (call_id, name) = (call_id.to_owned(), name.to_owned());
@@ -149,7 +149,7 @@ fn misfit(problem: &str) -> CallRecord {
 
 fn refusal(hooks: &HookOutcome) -> CallRecord {
     let reason = if hooks.reason.is_empty() { "it gave no reason" } else { hooks.reason.as_str() };
-    let mut output = ToolOutput::error(format!("Not run: a hook refused it: {reason}"));
+    let mut output = ToolOutput::error(format!("Not run: refused by a hook: {reason}"));
     if hooks.stops_task() {
         output.stops_task = true;
         output.content.push_str(&format!("\n{}", stopped(hooks)));

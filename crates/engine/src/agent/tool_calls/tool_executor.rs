@@ -114,7 +114,7 @@ impl ToolExecutor<'_> {
         if unanswered == Some(NoAnswer::Cancelled) {
             return Ok((Some(CallRecord::stopped()), Vec::new()));
         }
-        let why = answer.reason.as_deref().unwrap_or("a person said no");
+        let why = answer.reason.as_deref().unwrap_or("the user declined");
         let lasts = answer.approved && answer.lasts != ApprovalScope::Once;
         let lasting = if lasts { asked.lasting(answer.extent) } else { Vec::new() };
         Ok(((!answer.approved).then(|| CallRecord::refused(why)), lasting))

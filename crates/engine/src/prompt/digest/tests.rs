@@ -66,10 +66,11 @@ fn a_page_is_kept_while_what_it_was_made_from_is_the_same() {
     }
     // The page does not depend on file content, and git state is never cached.
     write(root, "src/inner/a.rs", "other content");
-    let told = workspace_digest(root, Some(&kept), Some("main"), Some(""));
+    let output = workspace_digest(root, Some(&kept), Some("main"), Some(""));
     assert!(
-        told.contains("Kept languages: ") && told.ends_with("Git branch: main. Nothing is uncommitted.\n"),
-        "{told}"
+        output.contains("Kept languages: ")
+            && output.ends_with("Git branch: main. Nothing is uncommitted.\n"),
+        "{output}"
     );
 }
 

@@ -12,7 +12,7 @@ pub(super) enum FrontMatter<'a> {
 }
 
 impl<'a> FrontMatter<'a> {
-    pub(super) fn of(text: &'a str) -> Self {
+    pub(super) fn parse(text: &'a str) -> Self {
         let Some(inside) = text.strip_prefix("---\n") else { return Self::Nothing };
         let mut at = 0;
         for line in inside.split_inclusive('\n') {
@@ -27,7 +27,7 @@ impl<'a> FrontMatter<'a> {
 
 /// Splits a text into the lines of its front matter, which may be none, and its body.
 pub fn split(text: &str) -> (&str, &str) {
-    match FrontMatter::of(text) {
+    match FrontMatter::parse(text) {
         FrontMatter::Fields { fields, body } => (fields, body),
         FrontMatter::Open | FrontMatter::Nothing => ("", text),
     }

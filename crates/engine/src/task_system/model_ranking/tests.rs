@@ -38,7 +38,7 @@ fn an_answer_that_is_none_leaves_the_order_by_words() {
 fn what_is_named_comes_first_and_the_rest_keeps_its_order() {
     let mut matches = found(&["a.rs", "b.rs", "c.rs", "d.rs"]).matches;
     apply(&mut matches, &["d.rs".to_owned(), "b.rs".to_owned()]);
-    let told: Vec<(&str, &str)> =
+    let output: Vec<(&str, &str)> =
         matches.iter().map(|found| (found.path.as_str(), found.reason.as_str())).collect();
     let expected = [
         ("d.rs", "the model's choice 1; path: a"),
@@ -46,5 +46,5 @@ fn what_is_named_comes_first_and_the_rest_keeps_its_order() {
         ("a.rs", "path: a"),
         ("c.rs", "path: a"),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(output, expected);
 }

@@ -47,7 +47,7 @@ fn said(text: &str, tokens: (u64, u64)) -> Vec<Act> {
 
 struct Asked {
     reply: Result<Reply, ModelError>,
-    told: Vec<String>,
+    output: Vec<String>,
     bodies: Vec<Value>,
     conversation: Conversation,
 }
@@ -65,11 +65,11 @@ async fn ask(
     for message in history {
         conversation.push(message);
     }
-    let mut told = Vec::new();
-    let mut sink = |delta: ReplyDelta<'_>| told.push(format!("{delta:?}"));
+    let mut output = Vec::new();
+    let mut sink = |delta: ReplyDelta<'_>| output.push(format!("{delta:?}"));
     let reply = model.send(&conversation, options, &mut sink, &CancellationToken::new()).await;
     let bodies = server.requests().iter().map(|request| body(request)).collect();
-    Asked { reply, told, bodies, conversation }
+    Asked { reply, output, bodies, conversation }
 }
 
 fn body(request: &str) -> Value {
@@ -106,7 +106,7 @@ async fn a_short_call_is_one_request_under_the_union_of_the_tools() {
     assert_eq!((reply.text.as_str(), reply.stop), ("", StopReason::ToolCalls));
     assert_eq!(reply.reasoning.unwrap().text, "so");
     assert_eq!(
-        asked.told,
+        asked.output,
         [
             "Started",
             "Reasoning(\"so\")",
@@ -159,7 +159,7 @@ async fn code_comes_in_a_block_that_a_second_request_asks_for_on_the_same_prefix
         json!({"path": "a.py", "content": code})
     );
     assert_eq!(
-        asked.told,
+        asked.output,
         [
             "Started",
             "Reasoning(\"so\")",
@@ -242,7 +242,7 @@ async fn each_server_is_held_to_a_schema_and_to_a_grammar_in_its_own_words() {
     for (provider, own_words) in
         [("llama.cpp", "grammar"), ("vllm", "structured_outputs"), ("ollama", ""), ("lmstudio", "")]
     {
-        let profile = crate::Profiles::builtin().unwrap().of(Some(provider), "some-model");
+        let profile = crate::Profiles::builtin().unwrap().resolve(Some(provider), "some-model");
         let asked = ask(
             ModelTraits { tool_format: ToolFormat::Schema, ..profile.traits() },
             vec![],
@@ -336,7 +336,7 @@ async fn an_answer_is_text_like_any_other() {
     .await;
     let reply = asked.reply.unwrap();
     assert_eq!((reply.text.as_str(), reply.tool_calls.len(), reply.stop), ("It is 4.", 0, StopReason::End));
-    assert_eq!(asked.told.last().unwrap(), "Text(\"It is 4.\")");
+    assert_eq!(asked.output.last().unwrap(), "Text(\"It is 4.\")");
 }
 
 #[tokio::test]
@@ -446,7 +446,7 @@ async fn text_tools_stand_in_the_prompt_and_calls_in_the_text() {
     .await;
     let reply = asked.reply.unwrap();
     assert_eq!((reply.text.as_str(), reply.tool_calls[0].name.as_str()), ("Look.", "read_file"));
-    assert_eq!(asked.told[1], "Text(\"Look.\\n\")");
+    assert_eq!(asked.output[1], "Text(\"Look.\\n\")");
     let mut conversation = asked.conversation;
     conversation.push(reply.into_message());
     for content in ["one", "two"] {

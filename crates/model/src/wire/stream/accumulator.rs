@@ -38,7 +38,7 @@ struct PartialCall {
     name: String,
     arguments: String,
     /// Bytes of the arguments already reported to the sink; `None` until the name is reported.
-    told: Option<usize>,
+    published: Option<usize>,
     more: Map<String, Value>,
 }
 
@@ -271,14 +271,14 @@ impl PartialCall {
         if self.name.is_empty() {
             return;
         }
-        let told = self.told.unwrap_or_else(|| {
+        let published = self.published.unwrap_or_else(|| {
             sink(ReplyDelta::ToolCall { index, name: &self.name });
             0
         });
-        if told < self.arguments.len() {
-            sink(ReplyDelta::ToolArguments { index, fragment: &self.arguments[told..] });
+        if published < self.arguments.len() {
+            sink(ReplyDelta::ToolArguments { index, fragment: &self.arguments[published..] });
         }
-        self.told = Some(self.arguments.len());
+        self.published = Some(self.arguments.len());
     }
 }
 

@@ -12,7 +12,7 @@ pub(in crate::sexpr) struct Widths<'t> {
 const NEVER: u32 = u32::MAX;
 
 impl<'t> Widths<'t> {
-    pub(super) fn of(tree: &'t Tree) -> Self {
+    pub(super) fn new(tree: &'t Tree) -> Self {
         let mut of = vec![0; tree.len()];
         // A comment takes the rest of its line, so a list that contains one cannot be written on one line.
         for owner in tree.comments.iter().filter_map(|comment| comment.owner) {

@@ -10,7 +10,7 @@ const LONGEST_HEAD: u32 = 14;
 pub(super) fn list(writer: &Formatter<'_>, node: NodeId, column: usize, closers: usize) -> Vec<Job> {
     let tree = writer.tree;
     let items = writer.items(Some(node), tree.items(node));
-    let shape = ListShape::of(writer, node, &items);
+    let shape = ListShape::new(writer, node, &items);
     let ends_in_comment = matches!(items.last(), Some(Item::Comment(..)));
     let last = items.len().saturating_sub(1);
     let mut jobs = vec![Job::Text("(")];
@@ -40,7 +40,7 @@ struct ListShape {
 }
 
 impl ListShape {
-    fn of(writer: &Formatter<'_>, node: NodeId, items: &[Item<'_>]) -> Self {
+    fn new(writer: &Formatter<'_>, node: NodeId, items: &[Item<'_>]) -> Self {
         let tree = writer.tree;
         let column = Self { on_first_line: 1, offset: 1 };
         let (Some(Item::Node(head)), [_, arguments @ ..]) = (items.first(), tree.items(node)) else {

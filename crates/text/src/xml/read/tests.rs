@@ -120,9 +120,9 @@ fn encodings_are_told_apart() {
 fn what_is_over_a_bound_is_told_as_that() {
     let attributes: String = (0..300).map(|n| format!(" a{n}=\"\"")).collect();
     let (_, problems) = read(&Source::new("t.xml", format!("<a{attributes}/>")));
-    let told: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
-    assert_eq!(told, ["`<a` has more than 256 attributes; the rest is ignored"]);
+    let output: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
+    assert_eq!(output, ["`<a` has more than 256 attributes; the rest is ignored"]);
     let (_, problems) = read(&Source::new("t.xml", " ".repeat(4 * LARGEST + 1)));
-    let told: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
-    assert_eq!(told, ["the file is too large: more than 4 MiB, at most 1 MiB are allowed"]);
+    let output: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
+    assert_eq!(output, ["the file is too large: more than 4 MiB, at most 1 MiB are allowed"]);
 }

@@ -28,7 +28,7 @@ fn texts_are_joined_and_the_rest_is_named() {
 fn a_picture_is_shown_to_a_model_that_takes_them() {
     let png = crate::tool::image::tests::PNG;
     let limits = |image_bytes| CallLimits { image_bytes, ..CallLimits::default() };
-    let ImageDisplay::Yes(image) = ImageInfo::of(png).unwrap().encode(png, png.len()) else {
+    let ImageDisplay::Yes(image) = ImageInfo::parse(png).unwrap().encode(png, png.len()) else {
         panic!("not shown")
     };
     let part = json!({"type": "image", "mimeType": "image/png", "data": image.data});

@@ -34,7 +34,7 @@ pub(crate) struct Descriptors {
 
 impl Descriptors {
     /// Assigns the descriptors received with a command, in the order in which they are sent.
-    pub(crate) fn of(spec: &CommandSpec<'_>, received: Vec<OwnedFd>) -> Option<Self> {
+    pub(crate) fn new(spec: &CommandSpec<'_>, received: Vec<OwnedFd>) -> Option<Self> {
         let mut received = received.into_iter();
         let (control, output, directory) = (received.next()?, received.next()?, received.next()?);
         let handles = match &spec.hold {

@@ -116,10 +116,10 @@ pub(crate) fn encode<'v>(
             directory,
             absent,
         }) => {
-            let room = u8::from(users == UserNamespace::Own)
+            let flags = u8::from(users == UserNamespace::Own)
                 | u8::from(layers == ConfinementLayers::Both) << 3
                 | u8::from(substituted) << 4;
-            push_marks(&mut message, room, network, owner, absent)?;
+            push_marks(&mut message, flags, network, owner, absent)?;
             push(&mut message, &[directory.as_os_str().as_bytes()])?;
             push_paths(&mut message, absent)?;
         }
@@ -149,13 +149,13 @@ fn push(message: &mut Vec<u8>, parts: &[&[u8]]) -> Result<(), SpecError> {
 
 fn push_marks(
     message: &mut Vec<u8>,
-    room: u8,
+    flags: u8,
     network: Network,
     owner: Option<Owner>,
     paths: &[(&Path, CreatedPathAction)],
 ) -> Result<(), SpecError> {
     let count = u8::try_from(paths.len()).map_err(|_| SpecError::TooLong)?;
-    message.extend([room | u8::from(network.is_own()) << 1 | u8::from(owner.is_some()) << 2, count]);
+    message.extend([flags | u8::from(network.is_own()) << 1 | u8::from(owner.is_some()) << 2, count]);
     let owner = owner.map_or([0, 0], |owner| [owner.user, owner.group]);
     message.extend(owner.iter().flat_map(|number| number.to_le_bytes()));
     for (_, made) in paths {

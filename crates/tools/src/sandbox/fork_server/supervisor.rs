@@ -68,7 +68,7 @@ pub(crate) fn supervise(
             // This process is now in the sandbox's namespaces and cannot leave them.
             SupervisorState::No
         }
-        DecodedConfinement::Landlock(confinement) => match SettingsBackup::of(&confinement.guarded) {
+        DecodedConfinement::Landlock(confinement) => match SettingsBackup::create(&confinement.guarded) {
             Ok(kept) => run_command(spec, descriptors, watch, &unguarded, started, || kept.restore(), freed),
             Err(error) => {
                 let fault = SetupStep::Keep.failed()(error);
@@ -150,7 +150,7 @@ fn run_command(
     };
     let mut swept = ReapResult::default();
     let mut meanwhile = ProtectionReport::default();
-    let mut counter = UsageSampler::of(&spec.allowance);
+    let mut counter = UsageSampler::new(&spec.allowance);
     let end = wait_for_end(command, &control, watch, guards, counter.as_mut(), &mut meanwhile, &mut note);
     if end != WaitEnd::Whole {
         if end != WaitEnd::Left {

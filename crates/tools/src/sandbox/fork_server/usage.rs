@@ -35,7 +35,7 @@ struct ProcessUsage {
 }
 
 impl<'a> UsageSampler<'a> {
-    pub(crate) fn of(allowance: &'a ResourceLimits) -> Option<Self> {
+    pub(crate) fn new(allowance: &'a ResourceLimits) -> Option<Self> {
         let counter = || Self { allowance, before: ended_children(), next: Instant::now() + FIRST };
         allowance.is_counted().then(counter)
     }

@@ -22,7 +22,7 @@ const SHARED_MEMORY: &str = "/dev/shm";
 
 /// The grants of a policy; `own` are the private directories of the run. Returns a message if a path cannot
 /// be granted.
-pub(crate) fn of(policy: &Policy, own: &[PathBuf]) -> Result<Vec<(PathBuf, PathGrant)>, String> {
+pub(crate) fn for_policy(policy: &Policy, own: &[PathBuf]) -> Result<Vec<(PathBuf, PathGrant)>, String> {
     let hidden: Vec<PathBuf> = policy.hidden.iter().filter_map(|path| path.canonicalize().ok()).collect();
     let mut grants = Vec::new();
     for root in policy.read.iter().chain([&PathBuf::from(PROCESSES)]) {

@@ -33,7 +33,7 @@ pub(crate) fn hold(
         Network::Own | Network::Hosts => AllowedSockets::Pairs,
         Network::Machine => AllowedSockets::PairsAndNetwork,
     };
-    namespaces::filter_calls(&seccomp::filter(sockets)).map_err(SetupStep::Filter.failed())
+    namespaces::install_seccomp_filter(&seccomp::filter(sockets)).map_err(SetupStep::Filter.failed())
 }
 
 fn drop_privileges(owner: Option<Owner>) -> io::Result<()> {

@@ -35,7 +35,7 @@ const MAX_NAMES: u32 = 10_000;
 pub struct LandlockSandbox {
     policy: Policy,
     repositories: Option<Arc<RepositoryWatch>>,
-    standing: OnceCell<BuiltRuleset>,
+    built: OnceCell<BuiltRuleset>,
 }
 
 /// A ruleset that has been built.
@@ -60,7 +60,7 @@ impl LandlockSandbox {
     #[must_use]
     pub fn new(policy: Policy) -> Self {
         let repositories = policy.workspace().map(|root| Arc::new(RepositoryWatch::over(root.to_owned())));
-        Self { policy, repositories, standing: OnceCell::new() }
+        Self { policy, repositories, built: OnceCell::new() }
     }
 
     /// Watches for repositories in the workspace.
@@ -81,7 +81,7 @@ impl LandlockSandbox {
     }
 
     pub(crate) async fn built(&self) -> Result<&BuiltRuleset, CommandFailure> {
-        self.standing.get_or_try_init(|| async { BuiltRuleset::of(&self.policy) }).await
+        self.built.get_or_try_init(|| async { BuiltRuleset::build(&self.policy) }).await
     }
 
     pub(crate) fn guarded(&self) -> Vec<(&Path, CreatedPathAction)> {
@@ -90,7 +90,7 @@ impl LandlockSandbox {
 }
 
 impl BuiltRuleset {
-    fn of(policy: &Policy) -> Result<Self, CommandFailure> {
+    fn build(policy: &Policy) -> Result<Self, CommandFailure> {
         if policy.guarded.len() > protocol::MAX_GUARDED {
             let words = format!("the policy has more than {} protected paths", protocol::MAX_GUARDED);
             return Err(CommandFailure::NotConfined(words));
@@ -98,7 +98,7 @@ impl BuiltRuleset {
         let version = usable_version().map_err(CommandFailure::NotConfined)?;
         let failed = |error: io::Error| CommandFailure::NotConfined(format!("setting up Landlock: {error}"));
         let own = PrivateDirectory::new(policy).map_err(failed)?;
-        let grants = crate::sandbox::landlock::grants::of(policy, std::slice::from_ref(&own.0))
+        let grants = crate::sandbox::landlock::grants::for_policy(policy, std::slice::from_ref(&own.0))
             .map_err(CommandFailure::NotConfined)?;
         let ruleset = Ruleset::new(version, LandlockScope::FilesAndSignals).map_err(failed)?;
         for (path, grant) in grants {

@@ -51,7 +51,7 @@ struct SettingsFile {
 
 impl SettingsBackup {
     /// Records the protected paths before a command.
-    pub(crate) fn of(guarded: &[(&Path, CreatedPathAction)]) -> io::Result<Self> {
+    pub(crate) fn create(guarded: &[(&Path, CreatedPathAction)]) -> io::Result<Self> {
         let mut kept =
             Self { guarded: guarded.iter().map(|(path, _)| path.to_path_buf()).collect(), ..Self::default() };
         for &(path, made) in guarded {

@@ -95,7 +95,7 @@ pub(crate) fn settle<'m>(
         let ruleset = handles.and_then(|handles| handles.ruleset.as_ref()).ok_or_else(missing)?;
         landlock::restrict(ruleset.as_fd()).map_err(SetupStep::Fence.failed())?;
     }
-    namespaces::filter_calls(&seccomp::filter(seccomp::AllowedSockets::Namespaced))
+    namespaces::install_seccomp_filter(&seccomp::filter(seccomp::AllowedSockets::Namespaced))
         .map_err(SetupStep::Filter.failed())?;
     Ok(absent)
 }

@@ -32,7 +32,7 @@ pub struct NamespaceSandbox {
     /// Through which commands reach named hosts, if they may.
     proxy: Option<Arc<HostProxy>>,
     repositories: Option<Arc<RepositoryWatch>>,
-    standing: OnceCell<BuiltSandbox>,
+    built: OnceCell<BuiltSandbox>,
 }
 
 /// The layers that confine commands in a namespace sandbox.
@@ -72,7 +72,7 @@ impl NamespaceSandbox {
     #[must_use]
     pub fn new(policy: Policy) -> Self {
         let repositories = policy.workspace().map(|root| Arc::new(RepositoryWatch::over(root.to_owned())));
-        Self { policy, proxy: None, repositories, standing: OnceCell::new() }
+        Self { policy, proxy: None, repositories, built: OnceCell::new() }
     }
 
     /// Lets commands reach hosts through a proxy; for a policy with [`Network::Hosts`].
@@ -106,20 +106,20 @@ impl NamespaceSandbox {
 
     /// The sandbox, set up if it is not yet. After a failure the next command tries again.
     pub(crate) async fn built(&self, fork_server: &ForkServer) -> Result<&BuiltSandbox, CommandFailure> {
-        self.standing.get_or_try_init(|| ask_for(&self.policy, self.proxy.as_ref(), fork_server)).await
+        self.built.get_or_try_init(|| ask_for(&self.policy, self.proxy.as_ref(), fork_server)).await
     }
 
     /// Protected paths that did not exist when the sandbox was created; none before that.
     pub(crate) fn absent_paths(&self) -> Vec<(&Path, CreatedPathAction)> {
-        self.standing.get().map(|standing| self.missing_protected_paths(standing)).unwrap_or_default()
+        self.built.get().map(|built| self.missing_protected_paths(built)).unwrap_or_default()
     }
 
     /// Protected paths that did not exist and have to be watched.
     pub(crate) fn missing_protected_paths<'r>(
         &'r self,
-        standing: &BuiltSandbox,
+        built: &BuiltSandbox,
     ) -> Vec<(&'r Path, CreatedPathAction)> {
-        let guarded = standing.absent.iter().filter_map(|number| self.policy.guarded.get(*number));
+        let guarded = built.absent.iter().filter_map(|number| self.policy.guarded.get(*number));
         guarded.map(|guarded| (guarded.path.as_path(), guarded.made)).collect()
     }
 }
@@ -232,12 +232,12 @@ pub(crate) fn make(policy: &Policy, received: Vec<OwnedFd>) {
         Ok((BuiltSandbox { descriptors, users, absent, proxy: None }, listener))
     };
     match attempt() {
-        Ok((standing, listener)) => {
-            let users = u8::from(standing.users == UserNamespace::Own);
-            let mut answer = vec![1, users, standing.layers() as u8];
-            answer.extend(standing.absent.iter().filter_map(|number| u8::try_from(*number).ok()));
+        Ok((built, listener)) => {
+            let users = u8::from(built.users == UserNamespace::Own);
+            let mut answer = vec![1, users, built.layers() as u8];
+            answer.extend(built.absent.iter().filter_map(|number| u8::try_from(*number).ok()));
             let listener = listener.as_ref().map(AsFd::as_fd);
-            let descriptors: Vec<BorrowedFd<'_>> = standing.descriptors().chain(listener).collect();
+            let descriptors: Vec<BorrowedFd<'_>> = built.descriptors().chain(listener).collect();
             let _ = send_with_descriptors(&control, &answer, &descriptors, SendFlags::DONTWAIT);
         }
         Err(fault) => {

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::Owner;
 
 /// The owner of a workspace, if it is another user that this process can switch to.
-pub(super) fn of(workspace: &Path) -> Option<Owner> {
+pub(super) fn find(workspace: &Path) -> Option<Owner> {
     if !rustix::process::geteuid().is_root() {
         return None;
     }

@@ -43,7 +43,7 @@ pub(super) fn backup(root: &Path) -> SettingsBackup {
     let paths = referenced(root);
     let paths: Vec<(&Path, CreatedPathAction)> =
         paths.iter().map(|(path, made)| (path.as_path(), *made)).collect();
-    SettingsBackup::of(&paths).unwrap_or_default()
+    SettingsBackup::create(&paths).unwrap_or_default()
 }
 
 /// The referenced paths in the workspace.

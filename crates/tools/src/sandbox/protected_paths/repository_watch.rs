@@ -229,7 +229,7 @@ fn backup(path: &Path) -> SettingsBackup {
     };
     let paths: Vec<(&Path, CreatedPathAction)> =
         paths.iter().map(|(path, made)| (path.as_path(), *made)).collect();
-    SettingsBackup::of(&paths).unwrap_or_default()
+    SettingsBackup::create(&paths).unwrap_or_default()
 }
 
 /// A search in progress.

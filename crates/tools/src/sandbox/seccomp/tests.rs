@@ -67,7 +67,7 @@ fn refused_calls_are_answered() {
     for &call in REFUSED {
         assert_eq!(native(call, &[]), Verdict::Answered(EPERM), "{call}");
     }
-    for &call in UNKNOWN {
+    for &call in ENOSYS_CALLS {
         assert_eq!(native(call, &[]), Verdict::Answered(ENOSYS), "{call}");
     }
 }
@@ -84,7 +84,7 @@ fn another_machines_calls_are_unknown() {
 
 #[test]
 fn no_call_makes_a_file_that_runs_as_its_owner() {
-    for &(call, index) in MODES {
+    for &(call, index) in MODE_CALLS {
         let mut arguments = [0; 6];
         arguments[usize::try_from(index).unwrap()] = 0o755;
         assert_eq!(verdict(AllowedSockets::Namespaced, NATIVE, call, arguments), Verdict::Allowed, "{call}");
@@ -138,7 +138,7 @@ fn behind_a_fence_sockets_lead_to_each_other_or_to_the_network_but_never_to_a_pa
         assert_eq!(fenced(sockets, libc::SYS_socketpair, [local, stream]), Verdict::Allowed);
         assert_eq!(fenced(sockets, libc::SYS_socketpair, [local, datagrams]), refused);
         assert_eq!(fenced(sockets, libc::SYS_socketpair, [family(libc::AF_TIPC), stream]), refused);
-        for &call in MESSAGES {
+        for &call in IPC_CALLS {
             assert_eq!(fenced(sockets, call, [0, 0]), Verdict::Answered(ENOSYS), "{call}");
             assert_eq!(native(call, &[]), Verdict::Allowed, "{call}");
         }
@@ -158,7 +158,7 @@ fn every_call_is_decided_in_a_few_steps_and_no_jump_is_cut_short() {
     for sockets in [AllowedSockets::Namespaced, AllowedSockets::Pairs, AllowedSockets::PairsAndNetwork] {
         let rules = rules(sockets);
         assert!(rules.windows(2).all(|pair| pair[0].0 < pair[1].0), "each call has one rule");
-        for part in rules.chunks(PART) {
+        for part in rules.chunks(CHUNK_LEN) {
             let steps: usize = part.iter().map(|(_, steps)| steps.len() + 1).sum();
             assert!(steps < usize::from(u8::MAX), "{steps}");
         }

@@ -138,7 +138,7 @@ pub(crate) fn keep_capabilities(permitted: CapabilitySet) -> io::Result<()> {
 }
 
 /// Installs `filter` for every system call of this process and of everything it executes and starts.
-pub(crate) fn filter_calls(filter: &[libc::sock_filter]) -> io::Result<()> {
+pub(crate) fn install_seccomp_filter(filter: &[libc::sock_filter]) -> io::Result<()> {
     let length = u16::try_from(filter.len()).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
     let program = libc::sock_fprog { len: length, filter: filter.as_ptr().cast_mut() };
     // SAFETY: the kernel copies the program, which is as long as its length says, and does not write to it.

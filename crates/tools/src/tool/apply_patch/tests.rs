@@ -167,7 +167,7 @@ proptest! {
 }
 
 /// Reads all files of the workspace.
-fn standing(trial: &TestWorkspace) -> BTreeMap<String, Vec<u8>> {
+fn file_contents(trial: &TestWorkspace) -> BTreeMap<String, Vec<u8>> {
     let root = trial.path("");
     let mut found = BTreeMap::new();
     let mut ahead = vec![root.clone()];
@@ -208,10 +208,10 @@ proptest! {
     ) {
         let named: Vec<(&str, &str)> = ["a", "b", "c"].into_iter().zip(files.iter().map(String::as_str)).collect();
         let trial = TestWorkspace::new(&named);
-        let before = standing(&trial);
+        let before = file_contents(&trial);
         let patch = format!("*** Begin Patch\n{}*** End Patch\n", sections.concat());
         let output = trial.call("apply_patch", json!({ "patch": patch }));
-        let after = standing(&trial);
+        let after = file_contents(&trial);
         let differs = |name: &&String| before.get(*name) != after.get(*name);
         let all: std::collections::BTreeSet<&String> = before.keys().chain(after.keys()).collect();
         let mut changed: Vec<FileChange> = all.into_iter().filter(differs).map(|name| FileChange {
@@ -221,11 +221,11 @@ proptest! {
             mode: None,
         }).collect();
         if output.ok {
-            let mut told = output.changed.clone();
-            told.retain(|change| change.before != change.after);
-            told.sort_by(|one, other| one.path.cmp(&other.path));
+            let mut message = output.changed.clone();
+            message.retain(|change| change.before != change.after);
+            message.sort_by(|one, other| one.path.cmp(&other.path));
             changed.sort_by(|one, other| one.path.cmp(&other.path));
-            prop_assert_eq!(told, changed, "{}\n{}", patch, output.content);
+            prop_assert_eq!(message, changed, "{}\n{}", patch, output.content);
             // Every line of the result comes from the file or from the patch.
             let known = |line: &str| "xyz".contains(line) || patch.contains(&format!("+{line}\n"));
             for (name, content) in &after {

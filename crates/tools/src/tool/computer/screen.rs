@@ -115,7 +115,7 @@ impl Screen {
         keysyms: &[u32],
         act: impl FnOnce() -> Result<(), String>,
     ) -> Result<(), String> {
-        let keyboard = Keyboard::of(self)?;
+        let keyboard = Keyboard::new(self)?;
         let mut codes = Vec::new();
         for keysym in keysyms {
             codes.extend(keyboard.codes(self, *keysym)?);
@@ -149,7 +149,7 @@ struct Keyboard {
 }
 
 impl Keyboard {
-    fn of(screen: &Screen) -> Result<Self, String> {
+    fn new(screen: &Screen) -> Result<Self, String> {
         let setup = screen.connection.setup();
         let (first, count) = (setup.min_keycode, setup.max_keycode - setup.min_keycode + 1);
         let mapping = screen

@@ -7,7 +7,7 @@ use xkeysym::key;
 use super::*;
 
 fn action(arguments: Value) -> Result<Action, String> {
-    Action::of(serde_json::from_value(arguments).unwrap())
+    Action::from_arguments(serde_json::from_value(arguments).unwrap())
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn webp(kind: &[u8; 4], body: &[u8]) -> Vec<u8> {
 }
 
 fn size(content: &[u8]) -> Option<(&'static str, u32, u32)> {
-    ImageInfo::of(content).map(|picture| (picture.media_type, picture.width, picture.height))
+    ImageInfo::parse(content).map(|picture| (picture.media_type, picture.width, picture.height))
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn what_is_no_picture_is_none() {
 
 #[test]
 fn what_cannot_be_shown_says_why() {
-    let picture = ImageInfo::of(PNG).unwrap();
+    let picture = ImageInfo::parse(PNG).unwrap();
     let why = |picture: ImageInfo, most| match picture.encode(PNG, most) {
         ImageDisplay::Yes(image) => format!("{}: {}", image.media_type, image.data.len()),
         ImageDisplay::No(why) => why,

@@ -58,7 +58,7 @@ fn look(given: &str, most: u64, context: &CallContext) -> Result<WholeFile, NotS
     let Some(CachedContent { bytes, hash }) = known else {
         return Err(NotShown::Unread(format!("`{path}` grew while it was read")));
     };
-    if let Some(picture) = ImageInfo::of(&bytes) {
+    if let Some(picture) = ImageInfo::parse(&bytes) {
         return Err(NotShown::NotText(format!("`{path}` is not text ({})", picture.describe(bytes.len()))));
     }
     if let Some(kind) = content_type::of_binary(&bytes).or_else(|| mostly_unreadable(&bytes)) {

@@ -32,5 +32,5 @@ fn an_interrupted_command_is_never_run_again() {
         panic!("it must be unknown");
     };
     assert!(!output.ok && output.aborted);
-    assert_snapshot!(output.content, @"The run was interrupted while `make` was running. The command was ended with everything it had started; what it had done until then is not known, and its output is lost. It was not run again: look at the state of things first.");
+    assert_snapshot!(output.content, @"The run was interrupted while `make` was running. The command was ended with everything it had started; what it had done until then is not known, and its output is lost. It was not run again: check the current state first.");
 }

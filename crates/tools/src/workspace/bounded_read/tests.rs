@@ -14,14 +14,14 @@ fn only_regular_files_of_a_bounded_size_are_read() {
     std::fs::File::create(at("huge")).unwrap().set_len(1 << 40).unwrap();
     let pipe = rustix::fs::CWD;
     rustix::fs::mknodat(pipe, at("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
-    let told = |path: &Path| read_text(path, 2048).map_err(|error| error.to_string());
-    assert_eq!(told(&at("plain")), Ok("text\n".to_owned()));
-    assert_eq!(told(&at("link")), Ok("text\n".to_owned()));
+    let output = |path: &Path| read_text(path, 2048).map_err(|error| error.to_string());
+    assert_eq!(output(&at("plain")), Ok("text\n".to_owned()));
+    assert_eq!(output(&at("link")), Ok("text\n".to_owned()));
     for name in ["zero", "pipe"] {
-        assert_eq!(told(&at(name)), Err("it is not a regular file".to_owned()), "{name}");
+        assert_eq!(output(&at(name)), Err("it is not a regular file".to_owned()), "{name}");
     }
-    assert_eq!(told(place.path()), Err("it is not a regular file".to_owned()));
-    assert_eq!(told(&at("huge")), Err("it is larger than 2 KiB".to_owned()));
+    assert_eq!(output(place.path()), Err("it is not a regular file".to_owned()));
+    assert_eq!(output(&at("huge")), Err("it is larger than 2 KiB".to_owned()));
     assert_eq!(read(&at("none"), 1).unwrap_err().kind(), std::io::ErrorKind::NotFound);
     let harmless =
         ["plain", "link", "none", "zero", "pipe", "huge"].map(|name| is_bounded_file(&at(name), 2048));

@@ -66,7 +66,7 @@ impl FileStamp {
         self.fresh
     }
 
-    fn of(stat: &rustix::fs::Stat, now_ns: i128) -> Self {
+    fn new(stat: &rustix::fs::Stat, now_ns: i128) -> Self {
         let ns = |seconds: i64, nanos: u64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
         let mtime_ns = ns(stat.st_mtime, stat.st_mtime_nsec);
         let ctime_ns = ns(stat.st_ctime, stat.st_ctime_nsec);
@@ -256,13 +256,13 @@ impl ScanRoot {
         let directory = self.open_directory(path)?;
         let now_ns = now_ns();
         let stat = rustix::fs::fstat(&directory).ok()?;
-        let stamp = FileStamp::of(&stat, now_ns);
+        let stamp = FileStamp::new(&stat, now_ns);
         let file = |name: &OsString| {
             let stat = rustix::fs::statat(&directory, name.as_os_str(), AtFlags::SYMLINK_NOFOLLOW).ok();
             let stat = stat.filter(|stat| {
                 matches!(FileType::from_raw_mode(stat.st_mode), FileType::RegularFile | FileType::Symlink)
             });
-            (name.clone(), stat.map(|stat| FileStamp::of(&stat, now_ns)))
+            (name.clone(), stat.map(|stat| FileStamp::new(&stat, now_ns)))
         };
         let files = names.iter().map(file).collect();
         Some(DirectoryStamps { stamp: (!stamp.fresh).then_some(stamp), files })

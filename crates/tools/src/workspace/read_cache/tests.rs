@@ -12,7 +12,7 @@ fn content(text: &str) -> CachedContent {
 }
 
 fn stamp_of(path: &std::path::Path) -> CacheStamp {
-    CacheStamp::of(&File::open(path).unwrap()).unwrap()
+    CacheStamp::read(&File::open(path).unwrap()).unwrap()
 }
 
 #[test]

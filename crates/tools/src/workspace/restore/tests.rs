@@ -93,12 +93,12 @@ fn nothing_is_put_back_when_something_moved_meanwhile() {
 fn content_is_known_by_each_of_its_names() {
     let place = Place::new();
     place.write("a", "text");
-    let standing = place.workspace.file_state("a", MAX_BYTES).unwrap().unwrap();
-    assert!(standing.is(ContentHash::of(b"text")) && standing.is(ContentHash::git_blob_of(b"text")));
-    assert!(!standing.is(ContentHash::of(b"other")));
+    let state = place.workspace.file_state("a", MAX_BYTES).unwrap().unwrap();
+    assert!(state.is(ContentHash::of(b"text")) && state.is(ContentHash::git_blob_of(b"text")));
+    assert!(!state.is(ContentHash::of(b"other")));
     place.link("a", "l");
     assert_eq!(place.workspace.file_state("l", MAX_BYTES).unwrap(), Some(FileState::Link("a".to_owned())));
-    assert_eq!(place.workspace.file_state_behind_link("l", MAX_BYTES).unwrap(), Some(standing));
+    assert_eq!(place.workspace.file_state_behind_link("l", MAX_BYTES).unwrap(), Some(state));
     assert_eq!(place.workspace.file_state("none", MAX_BYTES).unwrap(), None);
     assert_eq!(place.workspace.real_name("l").as_deref(), Some("a"));
 }

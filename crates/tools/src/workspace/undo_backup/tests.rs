@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn text_and_other_bytes_come_back_as_they_were() {
     for content in [&b"text\n"[..], b"", b"\xff\x00\x10end", "täxt".as_bytes()] {
-        let kept = BackupContent::of(content.to_vec());
+        let kept = BackupContent::new(content.to_vec());
         let json = serde_json::to_value(Backup { path: "a".into(), mode: 0o644, content: kept }).unwrap();
         let read: Backup = serde_json::from_value(json).unwrap();
         assert_eq!(read.content.bytes().as_deref(), Some(content));

@@ -73,29 +73,29 @@ impl WalkFingerprint {
         if self.overflown || self.directories.first().is_none_or(|first| !first.as_os_str().is_empty()) {
             return None;
         }
-        let (mut told, mut newest_ns) = (Vec::new(), 0);
-        let mut note = |found: &std::fs::Metadata, told: &mut Vec<u8>| {
+        let (mut bytes, mut newest_ns) = (Vec::new(), 0);
+        let mut note = |found: &std::fs::Metadata, bytes: &mut Vec<u8>| {
             let changed = [(found.mtime(), found.mtime_nsec()), (found.ctime(), found.ctime_nsec())]
                 .map(|(seconds, nanoseconds)| i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds));
             for number in [i128::from(found.dev()), i128::from(found.ino()), changed[0], changed[1]] {
-                told.extend(number.to_le_bytes());
+                bytes.extend(number.to_le_bytes());
             }
             newest_ns = newest_ns.max(changed[0]).max(changed[1]);
         };
         for directory in &self.directories {
             let found = root.join(directory).symlink_metadata().ok().filter(std::fs::Metadata::is_dir)?;
-            note(&found, &mut told);
+            note(&found, &mut bytes);
         }
         for rule in &self.rules {
             let path = root.join(rule);
             let Ok(found) = path.metadata() else {
-                told.push(0);
+                bytes.push(0);
                 continue;
             };
-            note(&found, &mut told);
-            told.extend(content(&path, &found)?);
+            note(&found, &mut bytes);
+            bytes.extend(content(&path, &found)?);
         }
-        Some(FingerprintState { hash: ContentHash::of(&told), newest_ns })
+        Some(FingerprintState { hash: ContentHash::of(&bytes), newest_ns })
     }
 }
 

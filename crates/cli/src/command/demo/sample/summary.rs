@@ -48,7 +48,7 @@ pub(crate) struct KillReport {
     /// Tool results read back instead of run again.
     pub(crate) results: usize,
     /// Whether the model was told about the interrupted command.
-    pub(crate) told: bool,
+    pub(crate) model_informed: bool,
 }
 
 /// The values of the suggested commands.
@@ -64,12 +64,12 @@ pub(crate) struct NextCommands<'a> {
 /// A section heading.
 pub(crate) fn heading(title: &str) -> StyledLine {
     let rule = "─".repeat(WIDTH.saturating_sub(title.chars().count() + 4));
-    StyledLine::of(Style::Dim, "── ").and(Style::Bold, title).and(Style::Dim, &format!(" {rule}"))
+    StyledLine::styled(Style::Dim, "── ").and(Style::Bold, title).and(Style::Dim, &format!(" {rule}"))
 }
 
 /// A labelled row; an empty label continues the row above.
 pub(crate) fn row(name: &str, text: StyledLine) -> StyledLine {
-    StyledLine::of(Style::Dim, &format!("  {name:<7}  ")).join(text)
+    StyledLine::styled(Style::Dim, &format!("  {name:<7}  ")).join(text)
 }
 
 /// Renders the lines as text.
@@ -122,7 +122,7 @@ impl KillReport {
     }
 
     fn lines(&self) -> Vec<StyledLine> {
-        let Self { replies, results, told, .. } = self;
+        let Self { replies, results, model_informed, .. } = self;
         let mut lines = vec![
             row("killed", plain(&format!("with kill -9, {}", self.during()))),
             row(
@@ -131,7 +131,7 @@ impl KillReport {
             ),
             row("", plain("none was requested or run again")),
         ];
-        if *told {
+        if *model_informed {
             lines.push(row(
                 "",
                 plain("the model was told which command was interrupted, and decided what to do"),
@@ -194,7 +194,7 @@ fn part(title: &str, commands: &[(String, &str)]) -> Vec<StyledLine> {
 }
 
 fn plain(text: &str) -> StyledLine {
-    StyledLine::of(Style::Plain, text)
+    StyledLine::styled(Style::Plain, text)
 }
 
 fn named(changes: &[FileDiff]) -> StyledLine {
@@ -221,7 +221,7 @@ fn diff_lines(changes: &[FileDiff]) -> Vec<StyledLine> {
         all.clone().take(DIFF_LINES).map(|line| plain("    ").and(style(line), line)).collect();
     let more = all.count().saturating_sub(DIFF_LINES);
     if more > 0 {
-        lines.push(StyledLine::of(Style::Dim, &format!("    … and {more} more lines")));
+        lines.push(StyledLine::styled(Style::Dim, &format!("    … and {more} more lines")));
     }
     lines
 }

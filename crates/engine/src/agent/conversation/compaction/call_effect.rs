@@ -65,7 +65,7 @@ pub(super) enum CallKind {
 
 impl CallKind {
     /// Accepts any alias, because a result carries the name the model used.
-    pub(super) fn of(name: &str) -> CallKind {
+    pub(super) fn from_tool(name: &str) -> CallKind {
         match STANDARD.get(name).map_or(name, |tool| &tool.name) {
             "read_file" => CallKind::ReadFile,
             "read_files" => CallKind::ReadFiles,
@@ -99,8 +99,8 @@ pub(super) struct ReadKey {
 }
 
 impl ReadKey {
-    pub(super) fn of(kind: CallKind, exchange: &CallExchange<'_>) -> Option<ReadKey> {
-        let arguments = CallArguments::of(exchange.name, &exchange.call.arguments);
+    pub(super) fn from_exchange(kind: CallKind, exchange: &CallExchange<'_>) -> Option<ReadKey> {
+        let arguments = CallArguments::parse(exchange.name, &exchange.call.arguments);
         let what = match kind {
             CallKind::ReadSection => vec![word(arguments.section_key.as_ref()?)?],
             _ => arguments.files(),
@@ -128,7 +128,7 @@ pub(super) struct CallArguments {
 
 impl CallArguments {
     /// Parses the arguments of a call to `tool`, which may be an alias.
-    pub(super) fn of(tool: &str, json: &str) -> CallArguments {
+    pub(super) fn parse(tool: &str, json: &str) -> CallArguments {
         let aliases = STANDARD.get(tool).map_or(&[][..], |names| names.parameters);
         let mut deserializer = serde_json::Deserializer::from_str(json);
         Named { aliases }.deserialize(&mut deserializer).unwrap_or_default()

@@ -42,12 +42,12 @@ pub(super) struct PriorContent {
 
 impl PriorContent {
     /// Scans from the end, so that the newest copy of everything comes first.
-    pub(super) fn of(outline: &ConversationOutline<'_>) -> PriorContent {
+    pub(super) fn new(outline: &ConversationOutline<'_>) -> PriorContent {
         let mut prior = PriorContent { pinned: Vec::new(), repeated: Vec::new(), replanned: Vec::new() };
         let mut newest: HashMap<ReadKey, usize> = HashMap::new();
         let mut planned = false;
         for (index, exchange) in outline.exchanges.iter().enumerate().rev() {
-            let kind = CallKind::of(exchange.name);
+            let kind = CallKind::from_tool(exchange.name);
             if kind == CallKind::Plan && exchange.ok {
                 if planned { &mut prior.replanned } else { &mut prior.pinned }.push(index);
                 planned = true;
@@ -55,7 +55,7 @@ impl PriorContent {
             if !kind.reads() || !exchange.ok || [READ_AGAIN, UNCHANGED].contains(&exchange.content) {
                 continue;
             }
-            let Some(key) = ReadKey::of(kind, exchange) else { continue };
+            let Some(key) = ReadKey::from_exchange(kind, exchange) else { continue };
             match newest.get(&key) {
                 Some(newer) if supersedes(&outline.exchanges[*newer], exchange, kind) => {
                     prior.repeated.push(index);
@@ -114,7 +114,7 @@ pub(super) fn prune(
             return;
         }
         let is_pinned = pinned.next_if_eq(&index).is_some();
-        if is_pinned || CallKind::of(exchange.name).reads() {
+        if is_pinned || CallKind::from_tool(exchange.name).reads() {
             continue;
         }
         let now = draft.message(exchange.at);

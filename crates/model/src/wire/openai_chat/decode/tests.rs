@@ -8,16 +8,16 @@ use crate::{ErrorKind, ModelError, Reasoning, Reply, ReplyDelta, StopReason, Too
 
 /// The reply and the deltas, one per line.
 fn decode(pieces: &[&[u8]]) -> (Result<Reply, ModelError>, String) {
-    let mut told = String::new();
-    let mut sink = |delta: ReplyDelta<'_>| told.push_str(&format!("{delta:?}\n"));
+    let mut reported = String::new();
+    let mut sink = |delta: ReplyDelta<'_>| reported.push_str(&format!("{delta:?}\n"));
     let mut decoder = Decoder::new(Wire::Chat, 3);
     for piece in pieces {
         if let Err(error) = decoder.feed(piece, &mut sink) {
-            return (Err(error), told);
+            return (Err(error), reported);
         }
     }
     let reply = decoder.finish(&mut sink);
-    (reply, told)
+    (reply, reported)
 }
 
 /// A stream of these chunks, terminated by `[DONE]`.
@@ -67,7 +67,7 @@ fn text_reasoning_calls_and_usage() {
         json!({"choices": [], "usage": {"prompt_tokens": 90, "completion_tokens": 12, "total_tokens": 102,
             "prompt_tokens_details": {"cached_tokens": 64}, "completion_tokens_details": {"reasoning_tokens": 5}}}),
     ]);
-    let (reply, told) = decode(&[text.as_bytes()]);
+    let (reply, reported) = decode(&[text.as_bytes()]);
     let call = |id: &str, name: &str, arguments: &str| ToolCall {
         id: id.into(),
         name: name.into(),
@@ -90,7 +90,7 @@ fn text_reasoning_calls_and_usage() {
             source_line: None,
         }
     );
-    insta::assert_snapshot!(told, @r#"
+    insta::assert_snapshot!(reported, @r#"
     Reasoning("let me ")
     Reasoning("look")
     Text("I ")
@@ -150,9 +150,9 @@ fn id_and_name_that_come_late() {
         tool_delta(json!({"index": 0, "function": {"name": "late", "arguments": ""}})),
         tool_delta(json!({"index": 0, "id": "a", "function": {"arguments": "1}"}})),
     ]);
-    let (reply, told) = decode(&[text.as_bytes()]);
+    let (reply, reported) = decode(&[text.as_bytes()]);
     assert_eq!(calls(&reply.unwrap()), [("a", "late", "{\"x\":1}")]);
-    insta::assert_snapshot!(told, @r#"
+    insta::assert_snapshot!(reported, @r#"
     ToolCall { index: 0, name: "late" }
     ToolArguments { index: 0, fragment: "{\"x\":" }
     ToolArguments { index: 0, fragment: "1}" }
@@ -195,9 +195,9 @@ fn ids_that_are_missing_or_the_same_become_distinct() {
 #[test]
 fn a_call_without_arguments_is_still_told() {
     let text = stream(&[tool_delta(json!({"index": 0, "id": "a", "function": {"name": "now"}}))]);
-    let (reply, told) = decode(&[text.as_bytes()]);
+    let (reply, reported) = decode(&[text.as_bytes()]);
     assert_eq!(calls(&reply.unwrap()), [("a", "now", "")]);
-    assert_eq!(told, "ToolCall { index: 0, name: \"now\" }\n");
+    assert_eq!(reported, "ToolCall { index: 0, name: \"now\" }\n");
 }
 
 #[test]
@@ -359,11 +359,11 @@ fn a_whole_document_is_a_reply_too() {
         "message": {"role": "assistant", "content": "Hi.", "reasoning_content": "hm", "tool_calls": [
             {"id": "a", "type": "function", "function": {"name": "read", "arguments": "{}"}}]}}],
         "usage": {"prompt_tokens": 5, "completion_tokens": 6}});
-    let (reply, told) = decode(&[b"\n ", document.to_string().as_bytes()]);
+    let (reply, reported) = decode(&[b"\n ", document.to_string().as_bytes()]);
     let reply = reply.unwrap();
     assert_eq!((reply.text.as_str(), calls(&reply)), ("Hi.", vec![("a", "read", "{}")]));
     assert_eq!(reply.usage.unwrap().output_tokens, 6);
-    insta::assert_snapshot!(told, @r#"
+    insta::assert_snapshot!(reported, @r#"
     Reasoning("hm")
     Text("Hi.")
     ToolCall { index: 0, name: "read" }

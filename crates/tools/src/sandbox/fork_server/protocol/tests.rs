@@ -44,7 +44,7 @@ proptest! {
         let way = NamespaceJoin { users, layers, network, owner, substituted, directory: Path::new(&directory), absent: &absent };
         let message = encode(EncodedConfinement::Namespaces(way), &ResourceLimits { cpu_s: 7, ..ResourceLimits::default() }, OsStr::new("true"), [(OsStr::new("A"), OsStr::new("b"))].into_iter()).unwrap();
         let Some(DecodedRequest::Run(spec)) = decode(&message) else { panic!("not a command") };
-        let DecodedConfinement::Namespaces(entrance) = &spec.hold else { panic!("not into a room") };
+        let DecodedConfinement::Namespaces(entrance) = &spec.hold else { panic!("not namespaces") };
         prop_assert_eq!((entrance.users, entrance.layers), (users, layers));
         prop_assert_eq!(entrance.substituted, substituted);
         prop_assert_eq!(entrance.network, network);
@@ -69,7 +69,7 @@ proptest! {
         let way = EncodedConfinement::Landlock { network, owner, guarded: &guarded };
         let message = encode(way, &ResourceLimits { cpu_s: 7, ..ResourceLimits::default() }, OsStr::new("true"), [(OsStr::new("A"), OsStr::new("b"))].into_iter()).unwrap();
         let Some(DecodedRequest::Run(spec)) = decode(&message) else { panic!("not a command") };
-        let DecodedConfinement::Landlock(confinement) = &spec.hold else { panic!("not behind a fence") };
+        let DecodedConfinement::Landlock(confinement) = &spec.hold else { panic!("not Landlock") };
         prop_assert_eq!((confinement.network, confinement.owner, &confinement.guarded), (network, owner, &guarded));
         prop_assert_eq!((spec.allowance.cpu_s, spec.command.to_str().unwrap()), (7, "true"));
         prop_assert_eq!(environment_of(&spec), ["A=b"]);
@@ -103,7 +103,7 @@ proptest! {
 fn a_policy_survives_the_way() {
     let policy = Policy { read: vec!["/usr".into()], network: Network::Machine, ..Policy::default() };
     let message = encode_create_namespaces(&policy).unwrap();
-    let Some(DecodedRequest::CreateNamespaces(received)) = decode(&message) else { panic!("not a room") };
+    let Some(DecodedRequest::CreateNamespaces(received)) = decode(&message) else { panic!("not namespaces") };
     assert_eq!(received, policy);
 }
 

@@ -29,7 +29,7 @@ fn what_is_around_something_hidden_is_granted_piece_by_piece() {
         hidden: vec![base.join("read/link"), base.join("read/none")],
         ..Policy::default()
     };
-    let grants = of(&policy, &[base.join("own")]).unwrap();
+    let grants = for_policy(&policy, &[base.join("own")]).unwrap();
     assert_eq!(
         names(&grants, &base),
         [
@@ -50,7 +50,7 @@ fn what_is_hidden_in_the_workspace_makes_a_fence_impossible() {
     let (_directory, base) = tree();
     let policy =
         Policy { write: vec![base.join("work")], hidden: vec![base.join("work/key")], ..Policy::default() };
-    let refusal = of(&policy, &[]).unwrap_err();
+    let refusal = for_policy(&policy, &[]).unwrap_err();
     assert_eq!(
         refusal,
         format!(

@@ -48,7 +48,7 @@ impl Repository {
         let guarded = names.map(|(name, made)| (self.path(name), made));
         let guarded: Vec<(&Path, CreatedPathAction)> =
             guarded.iter().map(|(path, made)| (path.as_path(), *made)).collect();
-        let kept = SettingsBackup::of(&guarded).unwrap();
+        let kept = SettingsBackup::create(&guarded).unwrap();
         change();
         let report = kept.restore();
         assert_eq!(report.unrestored, []);
@@ -116,5 +116,5 @@ fn more_than_can_be_kept_is_an_error() {
     let repository = Repository::new();
     fs::write(repository.path("large"), vec![0; 5 << 20]).unwrap();
     let large = repository.path("large");
-    assert!(SettingsBackup::of(&[(large.as_path(), CreatedPathAction::SetAside)]).is_err());
+    assert!(SettingsBackup::create(&[(large.as_path(), CreatedPathAction::SetAside)]).is_err());
 }

@@ -101,17 +101,17 @@ fn the_system_tells_when_something_is_made() {
         (&repository, CreatedPathAction::UnlessDirectory),
         (&hooks, CreatedPathAction::WithoutHooks),
     ]);
-    let told = || {
+    let output = || {
         let mut events =
             [rustix::event::PollFd::new(watch.readable_fd().unwrap(), rustix::event::PollFlags::IN)];
         rustix::event::poll(&mut events, Some(&rustix::event::Timespec { tv_sec: 1, tv_nsec: 0 })).unwrap()
             == 1
     };
     fs::create_dir_all(&hooks).unwrap();
-    assert!(told());
+    assert!(output());
     assert!(undo(&watch).is_empty());
     fs::write(hooks.join("pre-commit"), "evil").unwrap();
-    assert!(told());
+    assert!(output());
     assert_eq!(undo(&watch).len(), 1);
     assert_eq!(names(&hooks), ["pre-commit.refused"]);
 }
@@ -124,20 +124,20 @@ fn settings_are_looked_at_when_they_change_and_files_next_to_others_are_not() {
     fs::write(directory.path().join("log"), "one\n").unwrap();
     let watch =
         Watch::over(vec![(&config, CreatedPathAction::Sanitized), (&ours, CreatedPathAction::SetAside)]);
-    let told = || {
+    let output = || {
         let mut events =
             [rustix::event::PollFd::new(watch.readable_fd().unwrap(), rustix::event::PollFlags::IN)];
         rustix::event::poll(&mut events, Some(&rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap()
             == 1
     };
     fs::write(directory.path().join("log"), "two\n").unwrap();
-    assert!(!told());
+    assert!(!output());
     fs::write(&config, PLAIN_SETTINGS).unwrap();
-    assert!(told());
+    assert!(output());
     assert!(undo(&watch).is_empty());
     let mut open = fs::OpenOptions::new().append(true).open(&config).unwrap();
     std::io::Write::write_all(&mut open, b"\tfsmonitor = evil\n").unwrap();
-    assert!(told());
+    assert!(output());
     assert_eq!(undo(&watch).len(), 1);
     assert_eq!(fs::read_to_string(&config).unwrap(), PLAIN_SETTINGS);
 }

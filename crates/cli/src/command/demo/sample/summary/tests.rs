@@ -63,7 +63,7 @@ fn a_model_that_changed_nothing_is_told_as_it_is() {
 
 #[test]
 fn a_kill_is_told_with_what_the_journal_gave_back() {
-    let killed = KillReport { command: Some("make".into()), replies: 4, results: 5, told: true };
+    let killed = KillReport { command: Some("make".into()), replies: 4, results: 5, model_informed: true };
     let summary = DemoSummary {
         own_model: None,
         before: BEFORE,

@@ -20,7 +20,7 @@ pub(super) struct FileNames {
 }
 
 impl FileNames {
-    pub(super) fn of(names: Vec<String>) -> FileNames {
+    pub(super) fn new(names: Vec<String>) -> FileNames {
         let mut files = FileNames::default();
         files.add(names);
         files

@@ -43,9 +43,9 @@ impl SummaryLine {
         let mut ran = Vec::new();
         let mut other = Vec::new();
         for exchange in exchanges {
-            let arguments = || CallArguments::of(exchange.name, &exchange.call.arguments);
+            let arguments = || CallArguments::parse(exchange.name, &exchange.call.arguments);
             let name = exchange.name;
-            match CallKind::of(name) {
+            match CallKind::from_tool(name) {
                 CallKind::ReadFile | CallKind::ReadFiles if exchange.ok => line.read.add(arguments().files()),
                 CallKind::Change if exchange.ok => line.changed.add(arguments().files()),
                 CallKind::Patch if exchange.ok => line.changed.add(arguments().patched_files()),
@@ -139,7 +139,7 @@ fn describe(effect: String, ok: bool) -> String {
 
 /// The files that a call names.
 fn listed(arguments: &CallArguments) -> Option<String> {
-    FileNames::of(arguments.files()).list(FILES_BYTES, ENTRIES)
+    FileNames::new(arguments.files()).list(FILES_BYTES, ENTRIES)
 }
 
 fn command(arguments: &CallArguments, exchange: &CallExchange<'_>) -> String {

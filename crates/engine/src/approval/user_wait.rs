@@ -58,7 +58,7 @@ pub(crate) enum NoAnswer {
     OutOfTime,
 }
 
-/// How to wait for the user.
+/// A question in the journal, and what may end the wait for its answer.
 pub(crate) struct UserWait<'a> {
     pub(crate) engine: &'a dyn DurableRun,
     pub(crate) branch: &'a Branch,
