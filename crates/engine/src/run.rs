@@ -228,7 +228,7 @@ async fn start(run: &RunId, mut settings: RunSpec, resources: RunDeps) -> Result
                 || settings.code_review.is_some()
                 || settings.output_schema.is_some(),
         };
-        flow::settle(&mut settings.flow, run, &workspace);
+        flow::resolve_auto(&mut settings.flow, run, &workspace);
     } else {
         settings.flow.drop_verify_words();
     }

@@ -102,7 +102,7 @@ impl UndoPlan {
         for (path, trail) in std::mem::take(&mut found.trails) {
             undo.uncertain.extend(trail.uncertain.then(|| path.clone()));
             let kept = found.kept.remove(&path).unwrap_or_default();
-            if let Some((now, source)) = undo.judge(&path, &trail, &kept, workspace) {
+            if let Some((now, source)) = undo.classify(&path, &trail, &kept, workspace) {
                 pending.push((path, now, source));
             }
         }
@@ -135,7 +135,7 @@ impl UndoPlan {
     }
 
     /// The current state and the source of the original content, unless the file is left alone.
-    fn judge(
+    fn classify(
         &mut self,
         path: &str,
         trail: &FileTrail,

@@ -129,7 +129,7 @@ impl Broadcast {
     }
 
     /// Publishes the events of a settled commit. The numbers of a failed commit stay unused.
-    pub(crate) fn settle(&self, events: Vec<RingEvent>, result: Result<(), JournalError>) {
+    pub(crate) fn end_commit(&self, events: Vec<RingEvent>, result: Result<(), JournalError>) {
         let mut state = self.state.lock();
         state.in_flight.pop_front();
         if result.is_ok() {

@@ -414,7 +414,7 @@ impl Journal {
                     rows.iter().try_for_each(|row| ops::write(connection, run, row))
                 })?;
                 run.iter().for_each(|run| marks.set(*run, Mark::from_rows(&rows)));
-                schema::settle(connection, durability)?;
+                schema::apply_durability(connection, durability)?;
                 Ok(run)
             })
             .await?;

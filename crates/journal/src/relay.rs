@@ -41,7 +41,7 @@ impl OutgoingBatch {
 
     /// Stops the run.
     pub fn refuse(self, cause: impl Into<String>) {
-        self.0.commit.settle(Err(JournalError::Relay { cause: cause.into() }));
+        self.0.commit.complete(Err(JournalError::Relay { cause: cause.into() }));
     }
 }
 

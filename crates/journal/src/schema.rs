@@ -111,7 +111,7 @@ pub(crate) fn open_to_write(
 }
 
 /// Restores `synchronous` after the first commit on a new file, so that checkpoints fsync again.
-pub(crate) fn settle(connection: &Connection, durability: Durability) -> rusqlite::Result<()> {
+pub(crate) fn apply_durability(connection: &Connection, durability: Durability) -> rusqlite::Result<()> {
     if durability == Durability::Process {
         connection.pragma_update(None, "synchronous", "NORMAL")?;
     }

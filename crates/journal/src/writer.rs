@@ -61,16 +61,16 @@ impl Commit {
         Self { broadcast, events, settled: false }
     }
 
-    pub(crate) fn settle(mut self, result: Result<(), JournalError>) {
+    pub(crate) fn complete(mut self, result: Result<(), JournalError>) {
         self.settled = true;
-        self.broadcast.settle(std::mem::take(&mut self.events), result);
+        self.broadcast.end_commit(std::mem::take(&mut self.events), result);
     }
 }
 
 impl Drop for Commit {
     fn drop(&mut self) {
         if !self.settled {
-            self.broadcast.settle(Vec::new(), Err(self.broadcast.writer_gone()));
+            self.broadcast.end_commit(Vec::new(), Err(self.broadcast.writer_gone()));
         }
     }
 }
@@ -246,7 +246,7 @@ impl CommitPermit<'_> {
         let request = match result {
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Request::Batch(batch),
             result => {
-                batch.commit.settle(result.map_err(|error| JournalError::from_sqlite(&state.path, &error)));
+                batch.commit.complete(result.map_err(|error| JournalError::from_sqlite(&state.path, &error)));
                 if !state.checkpoint_is_due() {
                     return;
                 }
@@ -289,7 +289,7 @@ impl WriterState {
                     result.as_ref().copied().map_err(|error| JournalError::from_sqlite(&self.path, error))
                 }
             };
-            batch.commit.settle(result);
+            batch.commit.complete(result);
         }
     }
 

@@ -47,7 +47,7 @@ async fn exchange_with_text_calls(
     let known = |name: &str| conversation.tools().iter().any(|tool| tool.name == name);
     let native = reply.tool_calls.len();
     text_calls::extract_calls(&mut reply, &known, conversation.messages().len());
-    holding.settle(&reply.text, &mut |text| sink(ReplyDelta::Text(text)));
+    holding.release(&reply.text, &mut |text| sink(ReplyDelta::Text(text)));
     for (index, call) in reply.tool_calls.iter().enumerate().skip(native) {
         sink(ReplyDelta::ToolCall { index, name: &call.name });
         sink(ReplyDelta::ToolArguments { index, fragment: &call.arguments });

@@ -153,7 +153,7 @@ impl Facts {
     }
 
     /// Reconciles with the actual files: adds the changes found at the end and keeps only files that differ.
-    pub(crate) fn settle(&mut self, found: &[FileChange], differ: &BTreeSet<String>) {
+    pub(crate) fn reconcile(&mut self, found: &[FileChange], differ: &BTreeSet<String>) {
         self.note_changes(found.iter());
         self.files_changed.retain(|path, _| differ.contains(path));
         for change in self.files_changed.values_mut() {

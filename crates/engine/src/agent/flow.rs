@@ -26,7 +26,7 @@ mod task_rules;
 mod tool_gate;
 
 pub(crate) use answer_edits::edits;
-pub(crate) use auto::{RunTraits, asks_for_tests, is_unusable, settle};
+pub(crate) use auto::{RunTraits, asks_for_tests, is_unusable, resolve_auto};
 pub(crate) use flow_state::{Feedback, FlowState};
 pub(crate) use phases::{PhaseTransition, Phases};
 pub(crate) use preload::{PreloadedFile, read as read_before, read_text, shown as shown_before};

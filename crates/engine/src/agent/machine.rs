@@ -317,7 +317,7 @@ impl TurnMachine {
                 |other: &GuardedCall| other.call.name == call.name && other.call.arguments == call.arguments;
             let verdict = match planned.iter().position(same) {
                 Some(first) => CallVerdict::Duplicate(first),
-                None => match self.loop_detector.judge(&call.name, &call.arguments) {
+                None => match self.loop_detector.check(&call.name, &call.arguments) {
                     LoopVerdict::Run => CallVerdict::Run,
                     LoopVerdict::Hint { times } => CallVerdict::Repeated(times),
                     LoopVerdict::Halt { times } => {

@@ -42,7 +42,7 @@ pub(crate) enum ReviewRuling {
 }
 
 impl ReviewPolicy {
-    pub(crate) fn judge(&self, name: &str, category: Access, calls_so_far: u32) -> ReviewRuling {
+    pub(crate) fn decide(&self, name: &str, category: Access, calls_so_far: u32) -> ReviewRuling {
         if calls_so_far >= self.max_tool_calls {
             return ReviewRuling::TooMany;
         }

@@ -66,7 +66,7 @@ pub(crate) async fn settle_changes(task: &AgentTask, facts: &mut Facts) -> Resul
         tokio::task::spawn_blocking(look).await.unwrap_or_default()
     };
     let settled = task.engine.step(call, body).await?.value;
-    facts.settle(&settled.found, &settled.differ);
+    facts.reconcile(&settled.found, &settled.differ);
     Ok(())
 }
 

@@ -130,7 +130,7 @@ impl<'t> TurnManager<'t> {
                 Action::Settle(end) => match self.objection_to(&end).await? {
                     Some(objection) => self.ask_again(&objection).await?,
                     None => {
-                        self.settle().await?;
+                        self.wrap_up().await?;
                         TurnEvent::Settled(end)
                     }
                 },
@@ -158,7 +158,7 @@ impl<'t> TurnManager<'t> {
     }
 
     /// Runs the configured command after the task, and compares the recorded changes with the files.
-    async fn settle(&mut self) -> Result<(), RunAborted> {
+    async fn wrap_up(&mut self) -> Result<(), RunAborted> {
         let task = self.run.task;
         self.runtime().run_after(&task.rules.after).await?;
         if task.rules.parent.is_none() {

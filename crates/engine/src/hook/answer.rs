@@ -99,7 +99,7 @@ impl HookAnswer {
             return Self { context, ..Self::default() };
         }
         match serde_json::from_str::<Output>(output) {
-            Ok(output) => output.judge(event).unwrap_or_else(Self::failed),
+            Ok(output) => output.interpret(event).unwrap_or_else(Self::failed),
             Err(error) => Self::failed(format!("its output is not as expected: {error}")),
         }
     }
@@ -107,7 +107,7 @@ impl HookAnswer {
 
 impl Output {
     /// The answer, or what is wrong with the output.
-    fn judge(self, event: HookEvent) -> Result<HookAnswer, String> {
+    fn interpret(self, event: HookEvent) -> Result<HookAnswer, String> {
         let specific = self.hook_specific_output.unwrap_or_default();
         if let Some(name) = specific.hook_event_name.as_deref().filter(|name| *name != event.name()) {
             return Err(format!("its answer is for the event {name}, but this is {}", event.name()));

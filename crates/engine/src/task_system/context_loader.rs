@@ -257,7 +257,7 @@ impl ContextLoader<'_> {
         if definition.category == Access::Write {
             let policy =
                 self.handler.context.policy_at(self.branch(), self.system.engine.position(self.branch()));
-            match policy.judge(definition.category, runs_commands) {
+            match policy.decide(definition.category, runs_commands) {
                 ApprovalDecision::Allow => {}
                 ApprovalDecision::Deny(why) => return Err(refused(&why)),
                 ApprovalDecision::Ask(reason) => {

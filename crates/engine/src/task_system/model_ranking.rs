@@ -153,7 +153,7 @@ fn chosen(reply: &Reply, found: &MemoryAnswer) -> Result<Vec<String>, String> {
     }
     let format = OutputFormat { kind: OutputKind::Json, schema: None };
     let output::OutputVerdict::Parsed(Value::Array(named)) =
-        output::judge(&reply.text, Some(&format), None, true)
+        output::check_output(&reply.text, Some(&format), None, true)
     else {
         return Err("the answer is not a list of paths".to_owned());
     };

@@ -49,8 +49,8 @@ impl OutputJudge {
         schema && self.repair
     }
 
-    fn judge(&self, answer: &str) -> OutputVerdict {
-        output::judge(answer, self.format.as_ref(), self.schema.as_ref(), self.repair)
+    fn check(&self, answer: &str) -> OutputVerdict {
+        output::check_output(answer, self.format.as_ref(), self.schema.as_ref(), self.repair)
     }
 
     fn continued(&self) -> Option<ContinuationResult> {
@@ -61,7 +61,7 @@ impl OutputJudge {
 impl AnswerCheck for OutputJudge {
     /// Rejects an answer that does not match its schema, so that the model is asked once more.
     fn check(&self, answer: &str, workspace: &Workspace) -> Result<AcceptedAnswer, String> {
-        match self.judge(answer) {
+        match self.check(answer) {
             OutputVerdict::Mismatched(mismatch) if continuation(answer).is_none() => Err(mismatch.message),
             _ => self.check_last(answer, workspace),
         }
@@ -101,7 +101,7 @@ impl AnswerHandler for OutputJudge {
                     content
                 }
             };
-            let conclusion = match self.judge(&answer) {
+            let conclusion = match self.check(&answer) {
                 OutputVerdict::Mismatched(mismatch) => {
                     let error = mismatched(mismatch);
                     Conclusion::Failed { answer, error: event_error(&error) }
@@ -124,9 +124,12 @@ struct ContinuationRequest {
 
 /// Parses the continuation of an answer: `{"status": "CONTINUATION", "notes": {"subtask_request": {…}}}`.
 fn continuation(answer: &str) -> Option<ContinuationRequest> {
-    let OutputVerdict::Parsed(value) =
-        output::judge(answer, Some(&OutputFormat { kind: OutputKind::Json, schema: None }), None, false)
-    else {
+    let OutputVerdict::Parsed(value) = output::check_output(
+        answer,
+        Some(&OutputFormat { kind: OutputKind::Json, schema: None }),
+        None,
+        false,
+    ) else {
         return None;
     };
     if value.get("status").and_then(Value::as_str) != Some("CONTINUATION") {
@@ -171,7 +174,7 @@ pub(super) fn result_of(outcome: &TaskOutcome, finishing: &OutputJudge) -> TaskR
 
 fn judged(outcome: &TaskOutcome, finishing: &OutputJudge, metrics: ResourceMetrics) -> TaskResult {
     let answer = outcome.answer.as_str();
-    match (TaskError::from_outcome(outcome), finishing.judge(answer)) {
+    match (TaskError::from_outcome(outcome), finishing.check(answer)) {
         (Some(error), OutputVerdict::Mismatched(mismatch))
             if error.reason == Some(Reason::OutputFormatFailure) =>
         {

@@ -44,7 +44,7 @@ pub struct Mismatch {
 }
 
 /// Checks an answer against its format. `repair` allows one lenient pass over almost valid JSON.
-pub fn judge(
+pub fn check_output(
     answer: &str,
     format: Option<&OutputFormat>,
     schema: Option<&OutputSchema>,

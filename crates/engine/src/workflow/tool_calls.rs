@@ -42,8 +42,9 @@ impl WorkflowDriver<'_> {
                 }
                 Ok((tool, arguments)) => {
                     let name = &tool.definition().name;
-                    let judge = |arguments: &Json, hooks: &HookOutcome| self.judge(&*tool, arguments, hooks);
-                    match Box::pin(call_hooks::admit(&calling, &call_id, &*tool, arguments, &judge)).await? {
+                    let decide =
+                        |arguments: &Json, hooks: &HookOutcome| self.decide(&*tool, arguments, hooks);
+                    match Box::pin(call_hooks::admit(&calling, &call_id, &*tool, arguments, &decide)).await? {
                         Admission::Refused(refusal) => calling.answer(name, asked, refusal).await?,
                         Admission::Run { arguments, context, .. } => {
                             let (mut called, meta) = calling.make(&call_id, &tool, arguments.clone()).await?;
@@ -90,16 +91,16 @@ impl WorkflowDriver<'_> {
     }
 
     /// Decides about a call by the approval policy and what the hooks said.
-    fn judge(&self, tool: &dyn Tool, arguments: &Json, hooks: &HookOutcome) -> ApprovalDecision {
+    fn decide(&self, tool: &dyn Tool, arguments: &Json, hooks: &HookOutcome) -> ApprovalDecision {
         let definition = tool.definition();
         let session = &self.context.session;
         let in_force = session.policy_at(&self.branch, self.context.engine.position(&self.branch));
         let decided = session.approval.rules.decide(&definition.name, arguments);
-        let policy = in_force.judge(definition.category, tool.repeat() == RetrySafety::Never);
+        let policy = in_force.decide(definition.category, tool.repeat() == RetrySafety::Never);
         let policy = policy.allowed_by_hook(hooks.decision).with_rules(decided, in_force.approve);
         // Nobody explains a workflow's call or counts it, so review mode only asks whether it may run at all.
         let policy =
-            match session.review.as_ref().map(|it| it.judge(&definition.name, definition.category, 0)) {
+            match session.review.as_ref().map(|it| it.decide(&definition.name, definition.category, 0)) {
                 None | Some(ReviewRuling::Allowed) => policy,
                 Some(ReviewRuling::AskFirst) if in_force.approve != ApprovalMode::Never => {
                     ApprovalDecision::Ask("a review is read-only; other calls need approval".to_owned())

@@ -36,7 +36,7 @@ enum LoopPhase {
     Begin,
     Directed,
     Executed,
-    Judged,
+    Evaluated,
     Decided,
 }
 
@@ -79,9 +79,9 @@ impl AgentLoop {
             }
             LoopPhase::Executed => {
                 self.values.push(value);
-                Ok(self.judge(stack))
+                Ok(self.evaluate(stack))
             }
-            LoopPhase::Judged => {
+            LoopPhase::Evaluated => {
                 self.values.push(value);
                 Ok(self.decide(stack))
             }
@@ -124,8 +124,8 @@ impl AgentLoop {
     }
 
     /// `(evaluator result plan i)`, or `(validator test-command i)`.
-    fn judge(&mut self, stack: &mut Vec<Value>) -> NextStep {
-        self.phase = LoopPhase::Judged;
+    fn evaluate(&mut self, stack: &mut Vec<Value>) -> NextStep {
+        self.phase = LoopPhase::Evaluated;
         stack.push(self.functions.judge.clone());
         match self.kind {
             AgentLoopKind::Director => stack.extend([self.value(1), self.value(0), Value::Int(self.round)]),

@@ -28,7 +28,7 @@ impl Holdback {
 
     /// Passes on the held-back rest of `text`, the text of the complete reply. If a call was extracted from
     /// the middle, the rest is not repeated.
-    pub(crate) fn settle(self, text: &str, give: &mut dyn FnMut(&str)) {
+    pub(crate) fn release(self, text: &str, give: &mut dyn FnMut(&str)) {
         let given = &self.text[..self.given];
         let rest = text.strip_prefix(given).or_else(|| text.strip_prefix(given.trim_start()));
         if let Some(rest) = rest.filter(|rest| !rest.is_empty()) {

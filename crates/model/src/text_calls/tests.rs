@@ -166,7 +166,7 @@ fn stream(text: &str, cuts: &[usize]) -> String {
         }
     }
     let left = find(text, &known).map_or_else(|| text.to_owned(), |found| found.text);
-    holding.settle(&left, &mut |piece| given.push_str(piece));
+    holding.release(&left, &mut |piece| given.push_str(piece));
     given
 }
 

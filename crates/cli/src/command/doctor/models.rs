@@ -24,7 +24,7 @@ pub(crate) struct ModelChecks {
 /// Runs the checks.
 pub(crate) async fn check(config: &Config, environment: &Environment, quick: bool) -> ModelChecks {
     let found = discovery::probe_all(environment).await;
-    let mut models = judge(&found, config, environment);
+    let mut models = check_models(&found, config, environment);
     if !quick {
         let probed = probe::found(&found, config, environment).await;
         if config.text("model").is_none() {
@@ -64,7 +64,11 @@ fn served(found: &DiscoveredModels) -> Vec<String> {
 }
 
 /// Evaluates what was found.
-pub(crate) fn judge(found: &DiscoveredModels, config: &Config, environment: &Environment) -> ModelChecks {
+pub(crate) fn check_models(
+    found: &DiscoveredModels,
+    config: &Config,
+    environment: &Environment,
+) -> ModelChecks {
     let mut findings = Vec::new();
     let configured = config.text("model").map(|name| configured(name, config, environment));
     let works = configured.as_ref().is_none_or(|finding| finding.state == CheckState::Ready);

@@ -10,7 +10,7 @@ use crate::process::environment::Environment;
 fn judged(found: &DiscoveredModels, model: Option<&str>) -> models::ModelChecks {
     let environment = Environment::from_variables(&[], "/");
     let flags = model.map(|name| ("model", Value::Text(name.to_owned()))).into_iter().collect();
-    models::judge(found, &Config::gather(None, &environment, flags).unwrap(), &environment)
+    models::check_models(found, &Config::gather(None, &environment, flags).unwrap(), &environment)
 }
 
 #[test]

@@ -69,7 +69,7 @@ impl TextStream {
     }
 
     /// Takes the rows that can no longer change.
-    pub(crate) fn settled(&mut self, columns: usize) -> Vec<String> {
+    pub(crate) fn take_finished_rows(&mut self, columns: usize) -> Vec<String> {
         let mut rows = Vec::new();
         if let Some(end) = self.pending.rfind('\n') {
             let whole: String = self.pending.drain(..=end).collect();

@@ -490,7 +490,7 @@ impl View {
         }
         match self.manner {
             RowGroup::Run => {
-                let growing = self.stream.settled(columns.min(READABLE));
+                let growing = self.stream.take_finished_rows(columns.min(READABLE));
                 lines.extend(growing.iter().map(|row| StyledLine::styled(Style::Plain, row)));
             }
             RowGroup::Conversation => {

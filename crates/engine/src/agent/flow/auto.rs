@@ -63,7 +63,7 @@ pub(crate) struct RunTraits<'a> {
 }
 
 /// Settles `auto` in the settings of a run that starts.
-pub(crate) fn settle(flow: &mut FlowSettings, run: RunTraits<'_>, workspace: &Workspace) {
+pub(crate) fn resolve_auto(flow: &mut FlowSettings, run: RunTraits<'_>, workspace: &Workspace) {
     if flow.mode == FlowMode::Auto {
         let choice = if flow.stages.is_empty() { choose(flow, run, workspace) } else { configured() };
         flow.mode = choice.flow;

@@ -89,7 +89,7 @@ impl FlowState {
     }
 
     /// Whether a call may run now. `all` are the tools on offer.
-    fn judge<'a>(
+    fn decide<'a>(
         &self,
         tool: ToolRef<'_>,
         all: impl Iterator<Item = &'a ToolDefinition>,
@@ -114,7 +114,7 @@ impl FlowState {
             return Ok(());
         }
         let offered = session.definitions().filter(|definition| self.offers(definition));
-        self.judge(ToolRef::new(definition), offered)
+        self.decide(ToolRef::new(definition), offered)
     }
 
     /// Whether some tools may be closed.

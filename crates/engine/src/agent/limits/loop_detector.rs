@@ -27,7 +27,7 @@ pub(crate) struct LoopDetector {
 
 impl LoopDetector {
     /// Judges a call that is about to run.
-    pub(crate) fn judge(&mut self, name: &str, arguments: &str) -> LoopVerdict {
+    pub(crate) fn check(&mut self, name: &str, arguments: &str) -> LoopVerdict {
         let call = hash(&(name, arguments));
         if self.last == Some(call) {
             self.times += 1;

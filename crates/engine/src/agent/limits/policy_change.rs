@@ -27,7 +27,7 @@ pub struct RunPolicy {
 impl RunPolicy {
     /// Decides about a call by its access; `runs_commands` is a tool whose effects are not known: it starts
     /// programs, or an MCP server says itself that it only reads.
-    pub(crate) fn judge(&self, access: Access, runs_commands: bool) -> ApprovalDecision {
+    pub(crate) fn decide(&self, access: Access, runs_commands: bool) -> ApprovalDecision {
         let access = if runs_commands && access == Access::Read { Access::Write } else { access };
         ApprovalPolicy::decide(self.approve, access, runs_commands && !self.commands_preapproved)
     }

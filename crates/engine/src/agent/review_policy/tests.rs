@@ -18,6 +18,6 @@ fn a_review_looks_freely_asks_before_it_acts_and_stops_at_its_cap() {
         (&listed, "read_file", Read, 0, ReviewRuling::AskFirst),
     ];
     for (restrictions, name, category, calls, expected) in table {
-        assert_eq!(restrictions.judge(name, category, calls), expected, "{name} after {calls} calls");
+        assert_eq!(restrictions.decide(name, category, calls), expected, "{name} after {calls} calls");
     }
 }

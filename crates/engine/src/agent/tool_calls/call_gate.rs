@@ -32,9 +32,9 @@ pub(crate) async fn admit(
 ) -> Result<Admission, RunAborted> {
     let admission = {
         let run: &Execution<'_> = run;
-        let judge = |arguments: &Value, hooks: &HookOutcome| judge(run, history, tool, arguments, hooks);
+        let decide = |arguments: &Value, hooks: &HookOutcome| decide(run, history, tool, arguments, hooks);
         let executor = run.executor();
-        Box::pin(call_hooks::admit(&executor, &call.id, tool, arguments, &judge)).await?
+        Box::pin(call_hooks::admit(&executor, &call.id, tool, arguments, &decide)).await?
     };
     if let Admission::Run { lasting, .. } = &admission {
         lasting.iter().for_each(|rule| run.approvals.add(rule.clone()));
@@ -42,7 +42,7 @@ pub(crate) async fn admit(
     Ok(admission)
 }
 
-fn judge(
+fn decide(
     run: &Execution<'_>,
     history: CallHistory<'_>,
     tool: &dyn Tool,
@@ -63,10 +63,10 @@ fn judge_unhooked(
     let (definition, approve) = (tool.definition(), run.policy.approve);
     let decided = run.approvals.decide(&definition.name, arguments);
     let never = tool.repeat() == RetrySafety::Never;
-    let policy = run.policy.judge(definition.category, never).allowed_by_hook(hook);
+    let policy = run.policy.decide(definition.category, never).allowed_by_hook(hook);
     let policy = policy.with_rules(decided, approve);
     let Some(review) = &run.session().review else { return policy };
-    match review.judge(&definition.name, definition.category, history.calls) {
+    match review.decide(&definition.name, definition.category, history.calls) {
         ReviewRuling::Allowed => policy,
         ReviewRuling::AskFirst if review.require_explanations && history.explanation.is_none() => {
             ApprovalDecision::Deny(

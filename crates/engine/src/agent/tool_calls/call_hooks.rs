@@ -36,7 +36,7 @@ pub(crate) async fn admit(
     call_id: &str,
     tool: &dyn Tool,
     mut arguments: Value,
-    judge: &CallJudge<'_>,
+    decide: &CallJudge<'_>,
 ) -> Result<Admission, RunAborted> {
     let name = &*tool.definition().name;
     let mut before = run(executor, HookEvent::PreToolUse, name, &arguments, call_id).await?;
@@ -48,7 +48,7 @@ pub(crate) async fn admit(
         Ok(None) => {}
         Err(problem) => return Ok(Admission::Refused(misfit(&problem))),
     }
-    let mut decision = judge(&arguments, &before);
+    let mut decision = decide(&arguments, &before);
     if matches!(decision, ApprovalDecision::Ask(_)) {
         let mut asked = run(executor, HookEvent::PermissionRequest, name, &arguments, call_id).await?;
         if asked.is_blocked() {
@@ -57,7 +57,7 @@ pub(crate) async fn admit(
         match updated(&mut asked, tool) {
             Ok(Some(new)) => {
                 arguments = new;
-                decision = judge(&arguments, &asked);
+                decision = decide(&arguments, &asked);
             }
             Ok(None) => decision = decision.allowed_by_hook(asked.decision),
             Err(problem) => return Ok(Admission::Refused(misfit(&problem))),

@@ -17,7 +17,7 @@ fn fresh(root: &Path) -> String {
 }
 
 /// Waits longer than the mtime granularity in which a change could go unseen.
-fn settle() {
+fn wait_for_mtime() {
     std::thread::sleep(Duration::from_millis(1_100));
 }
 
@@ -56,10 +56,10 @@ fn a_page_is_kept_while_what_it_was_made_from_is_the_same() {
         }),
     ];
     for (what, change) in changes {
-        settle();
+        wait_for_mtime();
         change();
         assert_eq!(digest(), fresh(root), "{what}");
-        settle();
+        wait_for_mtime();
         assert_eq!(digest(), fresh(root), "{what}");
         falsify(&kept);
         assert!(digest().contains("Kept languages: "), "{what}: the kept page is not used");
@@ -82,7 +82,7 @@ fn a_damaged_file_is_made_anew_and_only_the_last_projects_are_kept() {
     for (n, project) in projects.iter().enumerate() {
         write(project.path(), &format!("p{n}.rs"), "");
     }
-    settle();
+    wait_for_mtime();
     for damage in ["", "{", r#"{"version":9,"pages":[]}"#, r#"{"version":1,"pages":7}"#] {
         fs::write(&kept, damage).expect("written");
         let digest = workspace_digest(projects[0].path(), Some(&kept), None, None);
@@ -103,7 +103,7 @@ fn a_damaged_file_is_made_anew_and_only_the_last_projects_are_kept() {
 fn a_place_that_cannot_be_written_is_no_trouble() {
     let folder = tempfile::tempdir().expect("a folder");
     write(folder.path(), "a.rs", "");
-    settle();
+    wait_for_mtime();
     let nowhere = folder.path().join("not/there").join(DIGEST_FILE);
     assert_eq!(workspace_digest(folder.path(), Some(&nowhere), None, None), fresh(folder.path()));
 }
@@ -113,7 +113,7 @@ fn a_page_that_came_with_the_project_is_not_believed_and_a_device_holds_nobody_u
     let (folder, state) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
     let (root, kept) = (folder.path(), state.path().join(DIGEST_FILE));
     write(root, "a.rs", "");
-    settle();
+    wait_for_mtime();
     let empty = "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262";
     for directories in ["[]", r#"["src"]"#] {
         let fingerprint = format!(r#"{{"directories":{directories},"rules":[]}}"#);

@@ -10,14 +10,14 @@ fn format(schema: Option<&str>) -> OutputFormat {
 }
 
 fn judged(answer: &str, schema: Option<&str>) -> OutputVerdict {
-    judge(answer, Some(&format(schema)), None, true)
+    check_output(answer, Some(&format(schema)), None, true)
 }
 
 #[test]
 fn text_is_not_looked_at() {
-    assert_eq!(judge("{", None, None, true), OutputVerdict::Text);
+    assert_eq!(check_output("{", None, None, true), OutputVerdict::Text);
     let text = OutputFormat { kind: OutputKind::Text, schema: None };
-    assert_eq!(judge("{", Some(&text), None, true), OutputVerdict::Text);
+    assert_eq!(check_output("{", Some(&text), None, true), OutputVerdict::Text);
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn fences_are_stripped_and_small_mistakes_mended() {
         OutputVerdict::Parsed(json!({"a": 1}))
     );
     assert_eq!(judged("```json\n{'a': True,}\n```", None), OutputVerdict::Parsed(json!({"a": true})));
-    let strictly = judge("{'a': True,}", Some(&format(None)), None, false);
+    let strictly = check_output("{'a': True,}", Some(&format(None)), None, false);
     assert!(matches!(strictly, OutputVerdict::Unparsed(_)), "{strictly:?}");
 }
 
@@ -70,7 +70,7 @@ fn every_word_of_the_schema_is_held() {
 fn a_json_schema_is_held_and_the_place_named() {
     let value = json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]});
     let schema = OutputSchema { path: "s.json".to_owned(), value };
-    let judged = |answer: &str| judge(answer, Some(&format(Some("s.json"))), Some(&schema), true);
+    let judged = |answer: &str| check_output(answer, Some(&format(Some("s.json"))), Some(&schema), true);
     assert_eq!(judged("{\"a\": 1}"), OutputVerdict::Parsed(json!({"a": 1})));
     let OutputVerdict::Mismatched(mismatch) = judged("{\"a\": \"x\"}") else { panic!("it does not fit") };
     assert_eq!((mismatch.error_type.as_str(), mismatch.location.as_str()), ("schema_violation", "/a"));
@@ -81,14 +81,17 @@ fn a_json_schema_is_held_and_the_place_named() {
 #[test]
 fn a_bare_value_is_repaired_where_it_means_one_thing() {
     let json = |schema: &str| OutputFormat { kind: OutputKind::Json, schema: Some(schema.to_owned()) };
-    let judged = |answer: &str, schema: &str, repair| judge(answer, Some(&json(schema)), None, repair);
+    let judged = |answer: &str, schema: &str, repair| check_output(answer, Some(&json(schema)), None, repair);
     assert_eq!(judged("True", "boolean", true), OutputVerdict::Parsed(json!(true)));
     assert_eq!(judged("```\nFalse\n```", "boolean", true), OutputVerdict::Parsed(json!(false)));
     let any = OutputFormat { kind: OutputKind::Json, schema: None };
-    assert_eq!(judge("None", Some(&any), None, true), OutputVerdict::Parsed(json!(null)));
-    assert_eq!(judge("'it is so'", Some(&any), None, true), OutputVerdict::Parsed(json!("it is so")));
+    assert_eq!(check_output("None", Some(&any), None, true), OutputVerdict::Parsed(json!(null)));
+    assert_eq!(check_output("'it is so'", Some(&any), None, true), OutputVerdict::Parsed(json!("it is so")));
     for unclear in ["True, I think", "It is True.", "about 42", "42 apples", "yes", "", "'it's'"] {
-        assert!(matches!(judge(unclear, Some(&any), None, true), OutputVerdict::Unparsed(_)), "{unclear}");
+        assert!(
+            matches!(check_output(unclear, Some(&any), None, true), OutputVerdict::Unparsed(_)),
+            "{unclear}"
+        );
     }
     let OutputVerdict::Mismatched(wrong) = judged("True", "boolean", false) else { panic!("not JSON") };
     assert_eq!((wrong.error_type.as_str(), wrong.location.as_str()), ("parse_error", ""));

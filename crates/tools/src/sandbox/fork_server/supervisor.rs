@@ -96,7 +96,7 @@ fn supervise_in_namespaces(
     let mut taken_along = Some(descriptors);
     let first = process::exec_in_child(|| {
         let Some(descriptors) = taken_along.take() else { return 1 };
-        match join::settle(entrance, descriptors.handles.as_ref()) {
+        match join::set_up_pid_one(entrance, descriptors.handles.as_ref()) {
             Ok(absent) => {
                 let guards = Watch::over(absent);
                 let after = || guards.revert_at_end(&protected_paths::is_pinned);

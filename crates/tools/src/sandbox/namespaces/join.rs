@@ -67,7 +67,7 @@ pub(crate) fn join(descriptors: &Descriptors, entrance: &JoinRequest<'_>) -> Res
 /// Prepares PID 1 of a command's PID namespace for the command. This cannot be undone.
 ///
 /// Returns the protected paths that do not exist.
-pub(crate) fn settle<'m>(
+pub(crate) fn set_up_pid_one<'m>(
     entrance: &JoinRequest<'m>,
     handles: Option<&NamespaceHandles>,
 ) -> Result<Vec<(&'m Path, CreatedPathAction)>, SandboxError> {

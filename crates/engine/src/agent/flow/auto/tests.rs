@@ -17,7 +17,7 @@ fn workspace(files: &[(&str, &str)]) -> (tempfile::TempDir, Workspace) {
 fn chosen(request: &str, small: bool, files: &[(&str, &str)]) -> FlowSettings {
     let (_directory, workspace) = workspace(files);
     let mut flow = FlowSettings { mode: FlowMode::Auto, ..FlowSettings::default() };
-    settle(&mut flow, RunTraits { request, small, needs_session: false }, &workspace);
+    resolve_auto(&mut flow, RunTraits { request, small, needs_session: false }, &workspace);
     flow
 }
 
@@ -70,7 +70,7 @@ fn the_users_command_is_kept_and_off_means_none() {
     {
         let mut flow =
             FlowSettings { mode: FlowMode::Direct, verify: Some(said.to_owned()), ..FlowSettings::default() };
-        settle(
+        resolve_auto(
             &mut flow,
             RunTraits { request: "Fix leap.py", small: true, needs_session: false },
             &workspace,

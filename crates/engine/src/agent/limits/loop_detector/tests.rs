@@ -3,7 +3,7 @@
 use super::{LoopDetector, LoopVerdict};
 
 fn again(guard: &mut LoopDetector, result: &str, changed: bool) -> LoopVerdict {
-    let verdict = guard.judge("shell", "{\"command\":\"make\"}");
+    let verdict = guard.check("shell", "{\"command\":\"make\"}");
     if verdict == LoopVerdict::Run {
         guard.record_seen(result, changed);
     }
@@ -39,6 +39,6 @@ fn another_result_another_call_or_a_change_starts_the_count_again() {
     let mut guard = LoopDetector::default();
     for _ in 0..20 {
         assert_eq!(again(&mut guard, "same", false), LoopVerdict::Run, "something else is called in between");
-        assert_eq!(guard.judge("read_file", "{}"), LoopVerdict::Run);
+        assert_eq!(guard.check("read_file", "{}"), LoopVerdict::Run);
     }
 }
