@@ -5,6 +5,7 @@
 //! formats S-expressions, whose meaning is defined in `fusee-lang`. [`xml`] reads XML; templates are defined
 //! in the engine. [`placeholder`] finds the `{{names}}` in their texts. This crate performs no I/O.
 
+mod count;
 mod diagnostic;
 pub mod placeholder;
 pub mod render;
@@ -15,6 +16,7 @@ pub mod suggest;
 pub mod test_report;
 pub mod xml;
 
+pub use count::count;
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use source::{Position, Source};
 pub use span::Span;

@@ -23,6 +23,7 @@ use crate::process::stdio;
 use crate::project::Project;
 use crate::project::find_run;
 use crate::ui::UiOptions;
+use crate::ui::format;
 
 /// Start from the beginning of a run, and continue differently.
 ///
@@ -102,8 +103,8 @@ pub(crate) async fn fork(args: ForkArgs, process: &Process) -> Result<ExitStatus
     };
     let changes_flow = !args.flow.values().is_empty() || args.flow.agent.is_some();
     if changes_flow && turn > 0 && message.is_none() {
-        let problem =
-            format!("a flow cannot change after {turn} turns: they were made in the flow of the run");
+        let after = format::count(turn.into(), "turn");
+        let problem = format!("a flow cannot change after {after}, made in the flow of the run");
         return Err(CliError::usage(problem).help("fork at turn 0, or add a message to go on with"));
     }
     // Checked before anything is copied.

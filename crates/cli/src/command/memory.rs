@@ -15,6 +15,7 @@ use crate::process::Process;
 use crate::process::error::CliError;
 use crate::process::stdio;
 use crate::project::Project;
+use crate::ui::format;
 
 /// Index the files of this project and search the index.
 ///
@@ -97,7 +98,8 @@ fn index(args: &IndexArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let text = if args.json {
         serde_json::to_string(&updated).unwrap_or_default()
     } else {
-        format!("{} files, {} read, {} removed", updated.files, updated.read, updated.removed)
+        let files = format::count(updated.files as u64, "file");
+        format!("{files}, {} read, {} removed", updated.read, updated.removed)
     };
     stdio::print_as(args.json, &format!("{text}\n"))?;
     Ok(ExitStatus::Completed)

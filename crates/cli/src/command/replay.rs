@@ -15,6 +15,7 @@ use crate::project::Project;
 use crate::project::find_run;
 use crate::ui::JsonLines;
 use crate::ui::event_pages;
+use crate::ui::format;
 
 /// Replay a recorded run from its journal and compare.
 ///
@@ -40,30 +41,31 @@ pub(crate) async fn replay(args: ReplayArgs, process: &Process) -> Result<ExitSt
     let run = find_run::named_or_newest(&journal, args.run.run.as_deref())?.id;
     let recorded = RunBuilder::recorded(&journal, &run)?;
     let steps = journal.steps(&run)?;
-    let mut events = 0_usize;
+    let mut events = 0_u64;
     event_pages::for_each_event(&journal, &run, |_| {
         events += 1;
         Ok(())
     })?;
-    let mut kinds = BTreeMap::<&str, usize>::new();
+    let mut kinds = BTreeMap::<&str, u64>::new();
     for step in &steps {
         let what = match step.kind {
-            StepKind::Model => "model requests",
-            StepKind::Tool => "tool calls",
+            StepKind::Model => "model request",
+            StepKind::Tool => "tool call",
             StepKind::Settings
             | StepKind::Environment
             | StepKind::Wait
             | StepKind::FanOut
-            | StepKind::Hook => "others",
+            | StepKind::Hook => "other step",
         };
         *kinds.entry(what).or_default() += 1;
     }
-    let count = |what: &str| kinds.get(what).copied().unwrap_or_default();
+    let count = |what: &str| format::count(kinds.get(what).copied().unwrap_or_default(), what);
     let counts = format!(
-        "{} steps ({} model requests, {} tool calls), {events} events",
-        steps.len(),
-        count("model requests"),
-        count("tool calls")
+        "{} ({}, {}), {}",
+        format::count(steps.len() as u64, "step"),
+        count("model request"),
+        count("tool call"),
+        format::count(events, "event")
     );
     let outcome = recorded.replay(&run).await?;
     if args.json && !matches!(outcome, RunOutcome::Stopped(RunAborted::Diverged(_))) {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use fusee::engine::journal::{Journal, JournalError, RunRow, RunStatus};
 use fusee::engine::run::{self, RunSpec};
+use fusee::engine::text;
 
 use crate::process::error::CliError;
 
@@ -39,7 +40,9 @@ pub(crate) fn named(journal: &Journal, name: &str) -> Result<RunRow, CliError> {
     if let Some(back) = back(name) {
         let count = candidates.len();
         return candidates.into_iter().nth(back).ok_or_else(|| {
-            CliError::usage(format!("no run `{name}`: there are {count} runs here"))
+            let verb = if count == 1 { "is" } else { "are" };
+            let known = text::count(count as u64, "run");
+            CliError::usage(format!("no run `{name}`: there {verb} {known} here"))
                 .help("`fusee runs` lists them")
         });
     }

@@ -107,7 +107,10 @@ fn network_text(access: &NetworkAccess) -> String {
 fn sample_text(sample: &Sample) -> String {
     let Sample { n, verdict, reason, repairs, passed, failed, tokens: used, duration_ms } = sample;
     let of = repairs.map(|of| format!(", a repair of {of}")).unwrap_or_default();
-    let tests = passed.zip(*failed).map(|(passed, failed)| format!(", {passed} tests pass, {failed} fail"));
+    let tests = passed.zip(*failed).map(|(passed, failed)| {
+        let verb = if passed == 1 { "passes" } else { "pass" };
+        format!(", {} {verb}, {failed} fail", count(passed.into(), "test"))
+    });
     let why = reason.as_ref().map(|reason| format!(" ({})", one_line(reason, 160))).unwrap_or_default();
     let verdict = verdict.replace('_', " ");
     let (tests, used, time) = (tests.unwrap_or_default(), tokens(*used), span(*duration_ms));

@@ -2,8 +2,9 @@
 
 use fusee_testkit::project::Project;
 use fusee_testkit::script::Line;
+use serde_json::json;
 
-use crate::support::fusee;
+use crate::support::{fusee, run};
 
 fn with_runs(names: &[&str]) -> Project {
     let project = Project::new();
@@ -127,4 +128,16 @@ fn a_model_without_a_provider_is_found_by_the_key_that_is_set() {
         .run()
         .exits(4);
     assert_eq!(resolved.events()[0]["model"], "openai:gpt-5");
+}
+
+#[test]
+fn a_count_of_one_has_a_singular_noun() {
+    let project = Project::new();
+    let looks = Line::call("list_dir", json!({"path": "."}));
+    let limited = run(&project, &project.script(&[looks])).args(["--max-turns", "1"]).run().exits(3);
+    assert!(limited.stderr.contains("did not finish within 1 turn\n"), "{}", limited.stderr);
+    let missing = fusee(&project).args(["show", "last~1"]).run().exits(2);
+    assert!(missing.stderr.contains("no run `last~1`: there is 1 run here"), "{}", missing.stderr);
+    let replayed = fusee(&project).args(["replay"]).run().exits(0);
+    assert!(replayed.stderr.contains("(1 model request, 1 tool call), "), "{}", replayed.stderr);
 }

@@ -219,7 +219,10 @@ impl TurnMachine {
             return Some(fail(ErrorCode::TurnFailed, "execution_halted", message.clone()));
         }
         if self.turns(usage) >= self.limits.max_turns {
-            let message = format!("the task did not finish within {} turns", self.limits.max_turns);
+            let message = format!(
+                "the task did not finish within {}",
+                fusee_text::count(self.limits.max_turns.into(), "turn")
+            );
             return Some(fail(ErrorCode::MaxTurns, "turns", message));
         }
         if let Some(message) = usage.cost.budget_error(&self.limits, usage.tokens) {

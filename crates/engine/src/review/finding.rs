@@ -158,7 +158,8 @@ fn misplaced(findings: &Findings, workspace: &Workspace) -> Vec<(usize, String)>
         let problem = match lines {
             Err(problem) => problem.clone(),
             Ok(Some(lines)) if finding.line > *lines => {
-                format!("`{}` has {lines} lines, there is no line {}", finding.file, finding.line)
+                let lines = fusee_text::count(*lines, "line");
+                format!("`{}` has {lines}, there is no line {}", finding.file, finding.line)
             }
             Ok(_) => continue,
         };

@@ -152,7 +152,7 @@ impl Budget {
         };
         let limits = &region.limits;
         let what = match limited {
-            LimitKind::Turns => format!("{} turns", limits.turns.unwrap_or_default()),
+            LimitKind::Turns => fusee_text::count(limits.turns.unwrap_or_default(), "turn"),
             LimitKind::Tokens => format!("{} tokens", limits.tokens.unwrap_or_default()),
             LimitKind::Time => format!("{} seconds", limits.seconds.unwrap_or_default()),
             LimitKind::Money => format!("{} USD", limits.usd.unwrap_or_default()),

@@ -61,7 +61,7 @@ pub(crate) fn shown(fuel: &mut Fuel, value: &Value) -> Result<String, UnlocatedE
 
 /// Message for a format string whose number of placeholders differs from the number of values.
 pub(crate) fn places_and_values(places: usize, values: usize) -> String {
-    let counted = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+    let counted = |count: usize, noun: &str| fusee_text::count(count as u64, noun);
     format!("the format has {} but got {}", counted(places, "placeholder"), counted(values, "value"))
 }
 

@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::process::Process;
 use crate::process::error::CliError;
 use crate::process::stdio;
+use crate::ui::format;
 
 /// Compare two results, paired by case and attempt.
 ///
@@ -88,12 +89,8 @@ fn text(comparison: &Comparison, a: &str, b: &str) -> String {
     let percent = |rate: f64| format!("{:.1} %", 100.0 * rate);
     let mut text = format!(
         "{} with {}\nA  {a}: {}\nB  {b}: {}\n",
-        if *cases == 1 { "1 case".to_owned() } else { format!("{cases} cases") },
-        if comparison.attempts == 1 {
-            "1 attempt".to_owned()
-        } else {
-            format!("{} attempts", comparison.attempts)
-        },
+        format::count(*cases as u64, "case"),
+        format::count(comparison.attempts as u64, "attempt"),
         percent(comparison.a),
         percent(comparison.b)
     );
@@ -131,8 +128,8 @@ fn text(comparison: &Comparison, a: &str, b: &str) -> String {
         let _ = writeln!(text, "\nFlaky: {}", comparison.flaky.join(", "));
     }
     if comparison.unpaired > 0 {
-        let _ =
-            writeln!(text, "\n{} trials have no graded counterpart and were left out.", comparison.unpaired);
+        let left = format::count(comparison.unpaired as u64, "trial");
+        let _ = writeln!(text, "\nLeft out, since there is no graded counterpart: {left}.");
     }
     text
 }

@@ -92,11 +92,11 @@ impl Progress {
         let done = self.earlier.unwrap_or_default() + self.ended;
         let cause = result.cause.map(|cause| format!(" ({cause})")).unwrap_or_default();
         format!(
-            "[{done}/{}] {} {name}{cause}: {}, {} turns, {}\n",
+            "[{done}/{}] {} {name}{cause}: {}, {}, {}\n",
             self.total,
             verdict(result),
             if result.tries == 1 { "1 try".to_owned() } else { format!("{} tries", result.tries) },
-            result.turns,
+            format::count(result.turns.into(), "turn"),
             format::span((1000.0 * result.seconds) as u64)
         )
     }

@@ -78,8 +78,8 @@ pub(super) fn table(results: &[TrialResult]) -> String {
         let sum = |field: fn(&TrialResult) -> f64| trials.iter().map(|result| field(result)).sum::<f64>();
         let _ = writeln!(
             text,
-            "  {} turns, {} tokens, {}, {}{}",
-            sum(|result| f64::from(result.turns)),
+            "  {}, {} tokens, {}, {}{}",
+            format::count(sum(|result| f64::from(result.turns)) as u64, "turn"),
             format::tokens(sum(|result| result.tokens as f64) as u64),
             format::span((1000.0 * sum(|result| result.seconds)) as u64),
             format::usd(sum(|result| result.cost_usd.unwrap_or_default())),
@@ -129,12 +129,12 @@ fn trials(results: &[TrialResult]) -> String {
     for result in results {
         let _ = writeln!(
             text,
-            "{:<7} {:<width$} #{} {}, {} turns, {}  {}{}",
+            "{:<7} {:<width$} #{} {}, {}, {}  {}{}",
             verdict(result),
             result.case,
             result.attempt,
             if result.tries == 1 { "1 try".to_owned() } else { format!("{} tries", result.tries) },
-            result.turns,
+            format::count(result.turns.into(), "turn"),
             format::span((1000.0 * result.seconds) as u64),
             result.run,
             result.cause.map(|cause| format!("  ({cause})")).unwrap_or_default()

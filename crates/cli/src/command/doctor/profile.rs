@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::model_selection;
 use crate::process::environment::Environment;
 use crate::process::error::CliError;
+use crate::ui::format;
 
 /// Time limit for one reply; a model may have to be loaded first.
 const TIMEOUT: Duration = Duration::from_secs(180);
@@ -118,7 +119,11 @@ pub(crate) async fn test(
         checks.push(DoctorCheck::new("context", CheckState::Ready, format!("{tokens} tokens")));
     }
     if let Some(slots) = model.slots().await {
-        checks.push(DoctorCheck::new("slots", CheckState::Ready, format!("{slots} requests at once")));
+        checks.push(DoctorCheck::new(
+            "slots",
+            CheckState::Ready,
+            format!("{} at once", format::count(slots.into(), "request")),
+        ));
     }
     let (provider, id) = match ModelRef::parse(&resolved.name) {
         Ok(ModelRef::Server { provider, model }) => (provider.map(|provider| provider.name), model),

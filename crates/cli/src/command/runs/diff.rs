@@ -14,6 +14,7 @@ use crate::process::error::CliError;
 use crate::process::stdio;
 use crate::project::Project;
 use crate::project::find_run;
+use crate::ui::format;
 
 /// Show where two runs diverge.
 ///
@@ -67,7 +68,7 @@ fn compare(journal: &Journal, one: &RunId, other: &RunId) -> Result<(String, boo
     }
     let same = left.len() == right.len();
     if same {
-        text.push_str(&format!("the runs are the same: {} steps\n", left.len()));
+        text.push_str(&format!("the runs are the same: {}\n", format::count(left.len() as u64, "step")));
     } else {
         let (longer, run) = if left.len() > right.len() { (&left, one) } else { (&right, other) };
         let shared = left.len().min(right.len());
@@ -75,7 +76,8 @@ fn compare(journal: &Journal, one: &RunId, other: &RunId) -> Result<(String, boo
             .get(shared)
             .map(|step| format!(" with {} `{}`", step.kind, step.callee))
             .unwrap_or_default();
-        text.push_str(&format!("the runs are the same for {shared} steps; {run} continues{next}\n"));
+        let shared = format::count(shared as u64, "step");
+        text.push_str(&format!("the runs are the same for {shared}; {run} continues{next}\n"));
     }
     Ok((text, same))
 }

@@ -375,7 +375,7 @@ fn unmet(stage: &StageRequirements, facts: &Facts) -> Vec<String> {
 }
 
 fn files(count: u32) -> String {
-    if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
+    fusee_text::count(count.into(), "file")
 }
 
 fn has_read(required: &RequiredReads, facts: &Facts) -> bool {

@@ -83,8 +83,8 @@ fn judge_unhooked(
         },
         ReviewRuling::NotInReview => ApprovalDecision::Deny("a review only looks".to_owned()),
         ReviewRuling::TooMany => ApprovalDecision::Deny(format!(
-            "the review has used its {} calls; answer now with what you found",
-            review.max_tool_calls
+            "the review has used its {}; answer now with what you found",
+            fusee_text::count(review.max_tool_calls.into(), "call")
         )),
     }
 }

@@ -119,7 +119,7 @@ pub(crate) async fn save_backup(
     if !kept.is_empty() {
         fields.insert("kept".to_owned(), serde_json::to_value(kept).unwrap_or_default());
     }
-    let files = if left == 1 { "1 file".to_owned() } else { format!("{left} files") };
+    let files = fusee_text::count(left as u64, "file");
     let megabytes = left_bytes.div_ceil(1 << 20);
     (left > 0).then(|| {
         format!(
