@@ -3,6 +3,7 @@
 //! The main type is [`Toolbox`], a set of [`Tool`]s. [`Workspace`] decides which paths a call may touch,
 //! [`sandbox`] what commands may touch. The engine decides which tools a model may call at a given moment,
 //! journals the calls, and decides whether an interrupted call is repeated.
+#![cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "what only the sandbox of Linux uses"))]
 
 pub mod host_proxy;
 pub mod mcp;

@@ -12,38 +12,60 @@
 //! (`seccomp`). Where namespaces are not available, a [`LandlockSandbox`] (the Landlock sandbox) implements the policy
 //! with Landlock (`landlock`) and gives weaker guarantees. [`probe()`] reports what works on this machine. The
 //! shell tool does the other half: the model's arguments and the tool result.
+//!
+//! All of this is Linux. Elsewhere (`other_systems`) a command is a process group without a sandbox.
 
+#[cfg(target_os = "linux")]
 mod cgroup;
+mod command;
+#[cfg(target_os = "linux")]
 mod command_handle;
 mod environment;
+#[cfg(target_os = "linux")]
 mod error;
+#[cfg(target_os = "linux")]
 mod fork_server;
+#[cfg(target_os = "linux")]
 mod landlock;
 mod limits;
+#[cfg(target_os = "linux")]
 mod namespaces;
+#[cfg(not(target_os = "linux"))]
+mod other_systems;
 mod policy;
 mod probe;
 mod protected_paths;
+#[cfg(target_os = "linux")]
 mod seccomp;
 mod separate_streams;
+#[cfg(target_os = "linux")]
 pub(crate) mod sys;
 
 use std::sync::Arc;
 
 use crate::host_proxy::HostProxy;
+#[cfg(target_os = "linux")]
 pub use crate::sandbox::landlock::sandbox::LandlockSandbox;
+#[cfg(target_os = "linux")]
 pub use crate::sandbox::namespaces::sandbox::NamespaceSandbox;
+#[cfg(target_os = "linux")]
 pub use crate::sandbox::sys::process_setup::setup_process;
-pub use cgroup::CgroupLimits;
-pub use command_handle::{CommandEnd, CommandFailure, CommandRequest, FinishedCommand};
+pub use command::{CommandEnd, CommandFailure, CommandRequest, FinishedCommand};
 pub use environment::{CommandEnvironment, looks_secret};
+#[cfg(target_os = "linux")]
 pub use fork_server::{ForkServer, ForkServerError, init};
-pub use limits::{ExceededLimit, ResourceLimits};
+pub use limits::{CgroupLimits, ExceededLimit, ResourceLimits};
+#[cfg(not(target_os = "linux"))]
+pub use other_systems::{
+    ForkServer, ForkServerError, LandlockSandbox, NamespaceSandbox, init, probe, setup_process,
+};
 pub use policy::{
     CreatedPathAction, MovedFolder, Network, Owner, PlacedFile, Policy, PolicyError, ProtectedPath,
     SandboxInputs, Substitute, SubstituteSource,
 };
-pub use probe::{SandboxLayer, SandboxProbe, SandboxStrength, probe};
+#[cfg(target_os = "linux")]
+pub use probe::probe;
+pub use probe::{SandboxLayer, SandboxProbe, SandboxStrength};
 #[doc(hidden)] // for its fuzz target
 pub use protected_paths::has_only_safe_git_settings;
 pub use protected_paths::report::ProtectionReport;
@@ -93,6 +115,7 @@ impl Sandbox {
     }
 
     /// Watches for repositories in the workspace; `None` without a sandbox.
+    #[cfg(target_os = "linux")]
     fn repositories(&self) -> Option<&Arc<protected_paths::repository_watch::RepositoryWatch>> {
         match self {
             Self::Off => None,

@@ -6,11 +6,12 @@
 
 mod atomic_write;
 pub mod bounded_read;
-mod confined_open;
+pub(crate) mod confined_open;
 pub mod content;
 pub(crate) mod diff;
 mod directory_undo;
 mod disk_state;
+pub(crate) mod file_status;
 mod file_version;
 pub(crate) mod git_index;
 pub(crate) mod glob;

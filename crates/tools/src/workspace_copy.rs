@@ -10,6 +10,9 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use rustix::io::Errno;
+use rustix::process::Pid;
+
 use crate::sandbox::{Substitute, SubstituteSource};
 use crate::workspace::Workspace;
 
@@ -186,11 +189,23 @@ impl Budget {
 fn copy_file(from: &Path, to: &Path, original: &Metadata, budget: &mut Budget) -> io::Result<()> {
     let mut source = File::open(from)?;
     let mut target = File::create_new(to)?;
-    if rustix::fs::ioctl_ficlone(&target, &source).is_err() {
+    if !share_blocks(&source, &target) {
         budget.count_bytes(original.len())?;
         io::copy(&mut source, &mut target)?;
     }
     target.set_modified(original.modified()?)
+}
+
+/// Makes an empty file share the blocks of another. Returns whether the file system did.
+#[cfg(target_os = "linux")]
+pub(crate) fn share_blocks(source: &File, target: &File) -> bool {
+    rustix::fs::ioctl_ficlone(target, source).is_ok()
+}
+
+/// Other systems have no call for open files.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn share_blocks(_source: &File, _target: &File) -> bool {
+    false
 }
 
 /// Creates an empty directory that only this user can enter. Copies of processes that are gone are removed.
@@ -215,11 +230,15 @@ fn remove_abandoned(place: &Path) {
     for entry in entries.flatten() {
         let name = entry.file_name();
         let process =
-            name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split('-').next()?.parse::<u32>().ok());
-        if process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {
+            name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split('-').next()?.parse::<i32>().ok());
+        if process.and_then(Pid::from_raw).is_some_and(is_gone) {
             remove(&entry.path());
         }
     }
+}
+
+fn is_gone(process: Pid) -> bool {
+    rustix::process::test_kill_process(process) == Err(Errno::SRCH)
 }
 
 /// Removes a directory. The kernel's own directory of an overlay cannot be listed, but is empty.

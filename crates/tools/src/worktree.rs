@@ -13,6 +13,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::workspace::walk;
+use crate::workspace_copy;
 
 /// Maximum number of files, and of bytes that are not shared with the original.
 const MAX_FILES: usize = 1_000_000;
@@ -177,7 +178,7 @@ fn copy_file(from: &Path, to: &Path, path: &Path, left: &AtomicU64) -> io::Resul
         opened => opened?,
     };
     let mut output = File::create_new(&target)?;
-    if rustix::fs::ioctl_ficlone(&output, &input).is_err() {
+    if !workspace_copy::share_blocks(&input, &output) {
         let counted =
             left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(found.size()));
         counted.map_err(|_| io::Error::other(format!("the project has more than {} GB", MAX_BYTES >> 30)))?;

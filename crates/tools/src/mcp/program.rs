@@ -39,8 +39,8 @@ impl Drop for Program {
 impl Program {
     /// Starts the program; returns it with its stdout and stdin.
     pub(super) fn start(settings: &ProgramSettings) -> std::io::Result<(Self, DuplexStream, pipe::Sender)> {
-        let (theirs, ours) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-        let input = pipe::Sender::from_owned_fd(ours)?;
+        let (theirs, ours) = std::io::pipe()?;
+        let input = pipe::Sender::from_owned_fd(ours.into())?;
         let (output, mut sink) = tokio::io::duplex(BUFFER);
         let (chunks, mut queue) = mpsc::unbounded_channel::<Vec<u8>>();
         let queue_in = Queue { chunks, unread: Arc::default() };
@@ -56,7 +56,7 @@ impl Program {
         let (stop, (report, ended)) = (CancellationToken::new(), watch::channel(None));
         let (settings, stop_now) = (settings.clone(), stop.clone());
         tokio::spawn(Box::pin(async move {
-            let why = run(&settings, theirs, &queue_in, &stop_now).await;
+            let why = run(&settings, theirs.into(), &queue_in, &stop_now).await;
             // Before the queue is dropped: who sees the end of the output finds the reason.
             report.send_replace(Some(why));
         }));

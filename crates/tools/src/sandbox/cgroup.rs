@@ -18,7 +18,7 @@ use rustix::process::Pid;
 
 use super::ForkServer;
 use super::fork_server::send_with_descriptors;
-use super::limits::ResourceLimits;
+use super::limits::CgroupLimits;
 use crate::sandbox::fork_server::protocol;
 
 /// Where cgroups are mounted.
@@ -27,30 +27,8 @@ const MOUNTED: &str = "/sys/fs/cgroup";
 const NAME: &str = "fusee-";
 /// Maximum number of leftover cgroups that are removed at a time.
 const MAX_SWEPT: usize = 64;
-/// Minimum limit on processes and threads: several commands at a time, each within its own limit.
-const LEAST_TASKS: u64 = 4096;
 /// Maximum length of an error message, in bytes.
 const MAX_WORDS: usize = 2000;
-
-/// Limits on the usage of all commands of a fork server together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CgroupLimits {
-    /// Maximum resident memory of all processes together.
-    pub memory_bytes: u64,
-    /// Number of processes and threads at a time.
-    pub tasks: u64,
-}
-
-impl CgroupLimits {
-    /// Limits that the machine survives, and not below those of a single command.
-    #[must_use]
-    pub fn protecting_machine(allowance: &ResourceLimits) -> Self {
-        Self {
-            memory_bytes: ResourceLimits::defaults().memory_bytes.max(allowance.memory_bytes),
-            tasks: LEAST_TASKS.max(allowance.processes.saturating_mul(2)),
-        }
-    }
-}
 
 /// A cgroup that has been created.
 #[derive(Debug)]

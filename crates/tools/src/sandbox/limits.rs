@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 /// Seconds of CPU time after which the system kills a process that the supervisor did not.
 const CPU_GRACE_S: u64 = 2;
 
+/// Minimum limit on processes and threads of all commands: several at a time, each within its own limit.
+const LEAST_TASKS: u64 = 4096;
+
 /// Resource limits of a command. 0, the default, means unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResourceLimits {
@@ -76,6 +79,26 @@ impl ResourceLimits {
             set(Resource::Fsize, self.file_bytes)?;
         }
         Ok(())
+    }
+}
+
+/// Limits on the usage of all commands of a fork server together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CgroupLimits {
+    /// Maximum resident memory of all processes together.
+    pub memory_bytes: u64,
+    /// Number of processes and threads at a time.
+    pub tasks: u64,
+}
+
+impl CgroupLimits {
+    /// Limits that the machine survives, and not below those of a single command.
+    #[must_use]
+    pub fn protecting_machine(allowance: &ResourceLimits) -> Self {
+        Self {
+            memory_bytes: ResourceLimits::defaults().memory_bytes.max(allowance.memory_bytes),
+            tasks: LEAST_TASKS.max(allowance.processes.saturating_mul(2)),
+        }
     }
 }
 

@@ -1,14 +1,17 @@
 //! Commands whose standard error is read apart from their output, as the protocol of hooks needs it.
-//! `command_handle` runs them.
+//! `command` has the usual ones.
 
 use std::future::Future;
 use std::io;
 
-use rustix::pipe::PipeFlags;
 use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
 
-use super::command_handle::{CommandStreams, memfd_with};
+use super::command::CommandStreams;
+#[cfg(target_os = "linux")]
+use super::command_handle::input_with;
+#[cfg(not(target_os = "linux"))]
+use super::other_systems::input_with;
 use super::{CommandFailure, CommandRequest, FinishedCommand, ForkServer};
 
 /// Size of the read buffer in bytes.
@@ -23,10 +26,10 @@ impl ForkServer {
         errors: impl FnMut(&[u8]),
         stop: impl Future<Output = ()>,
     ) -> Result<FinishedCommand, CommandFailure> {
-        let (ours, theirs) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from)?;
-        let input = memfd_with(request.input.unwrap_or_default())?;
-        let streams = CommandStreams { input: Some(input), errors: Some(theirs) };
-        let reader = pipe::Receiver::from_owned_fd(ours)?;
+        let (ours, theirs) = io::pipe()?;
+        let input = input_with(request.input.unwrap_or_default())?;
+        let streams = CommandStreams { input: Some(input), errors: Some(theirs.into()) };
+        let reader = pipe::Receiver::from_owned_fd(ours.into())?;
         let ended = CancellationToken::new();
         let run = async {
             let result = self.run_watched(request, streams, output, stop).await;

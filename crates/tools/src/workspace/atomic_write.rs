@@ -14,6 +14,7 @@ use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, Stat, Uid};
 use rustix::io::Errno;
 
 use super::confined_open::{self, ResolvedPath};
+use super::file_status;
 use super::{PathProblem, Workspace, WorkspacePath, read_bounded};
 use crate::workspace::content::ContentHash;
 
@@ -63,7 +64,7 @@ impl Workspace {
         let slot = self.slot(path)?;
         Ok(slot
             .read(path, most)?
-            .map(|(content, status)| CurrentFile { content, mode: status.st_mode & 0o7777 }))
+            .map(|(content, status)| CurrentFile { content, mode: file_status::mode(&status) & 0o7777 }))
     }
 
     /// Makes all changes or none. `token` identifies the call in temporary names.
@@ -232,8 +233,7 @@ impl<'a> StagedWrite<'a> {
         self.slot.end.make_directories(workspace.directory())?;
         self.slot.directory = self.slot.end.directory(workspace.directory()).try_clone_to_owned()?;
         for name in missing {
-            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let next = rustix::fs::openat(&parent, &name, flags, Mode::empty())?;
+            let next = rustix::fs::openat(&parent, &name, confined_open::DIRECTORY, Mode::empty())?;
             self.made.push((parent, name));
             parent = next;
         }
@@ -258,8 +258,8 @@ impl<'a> StagedWrite<'a> {
             if let Some(status) = like {
                 keep_owner(&file, status)?;
             }
-            if let Some(mode) = mode.or(like.map(|status| status.st_mode & 0o7777)) {
-                rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
+            if let Some(mode) = mode.or(like.map(|status| file_status::mode(status) & 0o7777)) {
+                rustix::fs::fchmod(&file, file_status::permissions(mode))?;
             }
             Ok(())
         })();

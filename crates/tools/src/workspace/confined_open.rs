@@ -12,7 +12,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
+#[cfg(target_os = "linux")]
+use rustix::fs::ResolveFlags;
+use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 /// Maximum number of symlinks followed, as in the kernel.
@@ -20,13 +22,21 @@ const MAX_LINKS: usize = 40;
 /// Retries when a component changes its type concurrently.
 const MAX_RACES: usize = 64;
 
-const DIRECTORY: OFlags =
-    OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// Opens a directory to refer to it. Only Linux can do that without permission to read it.
+#[cfg(target_os = "linux")]
+const REFERENCE: OFlags = OFlags::PATH;
+#[cfg(not(target_os = "linux"))]
+const REFERENCE: OFlags = OFlags::RDONLY;
+
+/// Opens a directory that is not a symlink, to refer to it.
+pub(crate) const DIRECTORY: OFlags =
+    REFERENCE.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// How a path is resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Resolution {
     /// openat2 with RESOLVE_BENEATH.
+    #[cfg(target_os = "linux")]
     Kernel,
     /// Manually, one component at a time.
     ByHand,
@@ -34,6 +44,7 @@ pub(super) enum Resolution {
 
 impl Resolution {
     /// Detects what is available: old kernels lack openat2, and some containers forbid it.
+    #[cfg(target_os = "linux")]
     pub(super) fn probe(root: BorrowedFd<'_>) -> Self {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         match rustix::fs::openat2(root, ".", flags, Mode::empty(), ResolveFlags::BENEATH) {
@@ -42,9 +53,16 @@ impl Resolution {
         }
     }
 
+    /// Only Linux has openat2.
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn probe(_root: BorrowedFd<'_>) -> Self {
+        Self::ByHand
+    }
+
     /// Opens `path` below `root`, following symlinks as long as they stay below it.
     pub(super) fn open(self, root: BorrowedFd<'_>, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
         match self {
+            #[cfg(target_os = "linux")]
             Self::Kernel => {
                 let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
                 open_by_kernel(root, path, flags, resolve)
@@ -58,6 +76,7 @@ impl Resolution {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let Some(parent) = parent else { return root.try_clone_to_owned() };
         match self {
+            #[cfg(target_os = "linux")]
             Self::Kernel => {
                 open_by_kernel(root, parent, DIRECTORY, ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS)
             }
@@ -73,6 +92,7 @@ impl Resolution {
     }
 }
 
+#[cfg(target_os = "linux")]
 fn open_by_kernel(
     root: BorrowedFd<'_>,
     path: &Path,

@@ -7,6 +7,7 @@ use rustix::fs::{FileType, Mode, OFlags};
 
 use super::{FileState, Workspace, read_bounded};
 use crate::workspace::content::ContentHash;
+use crate::workspace::file_status;
 
 /// What is at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,9 +66,9 @@ impl Workspace {
     pub fn disk_state(&self, path: &str, most: u64) -> Result<DiskState, String> {
         let path = self.locate(path).map_err(|problem| problem.to_string())?;
         let Some(found) = self.stat_no_symlinks(&path) else { return Ok(DiskState::Absent) };
-        let (size, mode) = (found.st_size as u64, found.st_mode);
+        let (size, mode) = (found.st_size as u64, file_status::mode(&found));
         let failed = |error: std::io::Error| format!("`{path}`: {error}");
-        match FileType::from_raw_mode(mode) {
+        match file_status::file_type(mode) {
             FileType::Directory => Ok(DiskState::Directory),
             FileType::Symlink => {
                 let parent = self.resolution.parent_no_symlinks(self.directory.as_fd(), path.as_path());

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::sync::Arc;
 
 use crate::workspace::content::ContentHash;
+use crate::workspace::file_status;
 
 /// Maximum bytes of all cached content.
 const MAX_BYTES: usize = 32 << 20;
@@ -24,20 +25,19 @@ pub(crate) struct CacheStamp {
     mtime_ns: i128,
     ctime_ns: i128,
     inode: u64,
-    device: u64,
+    device: i128,
 }
 
 impl CacheStamp {
     /// Stamp of an open file; `None` if fstat fails.
     pub(crate) fn read(file: &File) -> Option<Self> {
         let stat = rustix::fs::fstat(file).ok()?;
-        let ns = |seconds: i64, nanos: u64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
         Some(Self {
             size: stat.st_size as u64,
-            mtime_ns: ns(stat.st_mtime, stat.st_mtime_nsec),
-            ctime_ns: ns(stat.st_ctime, stat.st_ctime_nsec),
+            mtime_ns: file_status::modified_ns(&stat),
+            ctime_ns: file_status::changed_ns(&stat),
             inode: stat.st_ino,
-            device: stat.st_dev,
+            device: file_status::device(&stat),
         })
     }
 

@@ -9,6 +9,7 @@ use super::atomic_write::{FileWrite, protection};
 use super::{Workspace, WorkspacePath};
 use crate::workspace::content::ContentHash;
 use crate::workspace::diff::large_name;
+use crate::workspace::file_status;
 
 /// State of an existing path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +51,7 @@ impl RestoreStep {
     /// Target of the previous symlink, if it was one.
     fn link_before(&self) -> Option<&[u8]> {
         let (content, mode) = self.before.as_ref()?;
-        (FileType::from_raw_mode(*mode) == FileType::Symlink).then_some(content)
+        (file_status::file_type(*mode) == FileType::Symlink).then_some(content)
     }
 
     /// The change for `replace`; `None` if only symlinks are involved.
@@ -88,7 +89,7 @@ impl Workspace {
         let slot = self.slot(path).map_err(|problem| problem.to_string())?;
         let found = slot.read(path, most).map_err(|problem| problem.to_string())?;
         Ok(found.map(|(content, status)| {
-            let mtime = i128::from(status.st_mtime) * 1_000_000_000 + i128::from(status.st_mtime_nsec);
+            let mtime = file_status::modified_ns(&status);
             let large = large_name(status.st_size as u64, mtime, status.st_ino);
             FileState::File {
                 other: [ContentHash::git_blob_of(&content), large],

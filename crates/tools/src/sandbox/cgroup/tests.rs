@@ -64,21 +64,6 @@ fn without_groups_there_is_no_place() {
 }
 
 #[test]
-fn bounds_are_never_below_what_one_command_may_use() {
-    let large = ResourceLimits { memory_bytes: u64::MAX, processes: 1 << 20, ..ResourceLimits::default() };
-    assert_eq!(
-        CgroupLimits::protecting_machine(&large),
-        CgroupLimits { memory_bytes: u64::MAX, tasks: 2 << 20 }
-    );
-    let small = ResourceLimits { memory_bytes: 1, processes: 1, ..ResourceLimits::default() };
-    let usual = ResourceLimits::defaults().memory_bytes;
-    assert_eq!(
-        CgroupLimits::protecting_machine(&small),
-        CgroupLimits { memory_bytes: usual, tasks: LEAST_TASKS }
-    );
-}
-
-#[test]
 fn a_service_managers_bound_on_processes_is_left_for_one_that_is_no_higher() {
     let place = |pids: &str, memory: &str| {
         let tree = tree(&[

@@ -8,8 +8,8 @@ use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::sandbox::cgroup::CgroupLimits;
 use crate::sandbox::landlock::sandbox::LandlockConfinement;
+use crate::sandbox::limits::CgroupLimits;
 use crate::sandbox::limits::ResourceLimits;
 use crate::sandbox::namespaces::UserNamespace;
 use crate::sandbox::namespaces::join::JoinRequest;

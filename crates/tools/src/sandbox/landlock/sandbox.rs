@@ -15,7 +15,7 @@ use rustix::fs::{Mode, OFlags};
 use tokio::sync::OnceCell;
 
 use crate::sandbox::CommandEnvironment;
-use crate::sandbox::command_handle::CommandFailure;
+use crate::sandbox::command::CommandFailure;
 use crate::sandbox::fork_server::protocol;
 use crate::sandbox::landlock::{self, LEAST_VERSION, LandlockScope, Ruleset, SIGNAL_VERSION};
 use crate::sandbox::policy::{CreatedPathAction, Policy};

@@ -1,4 +1,4 @@
-//! Encoding and decoding round-trip.
+//! Encoding and decoding round-trip, and the limits of all commands together.
 
 use super::*;
 
@@ -11,4 +11,19 @@ fn an_allowance_arrives_as_it_was_sent() {
     {
         assert_eq!(ExceededLimit::of_mark(ExceededLimit::mark(what)), what);
     }
+}
+
+#[test]
+fn bounds_are_never_below_what_one_command_may_use() {
+    let large = ResourceLimits { memory_bytes: u64::MAX, processes: 1 << 20, ..ResourceLimits::default() };
+    assert_eq!(
+        CgroupLimits::protecting_machine(&large),
+        CgroupLimits { memory_bytes: u64::MAX, tasks: 2 << 20 }
+    );
+    let small = ResourceLimits { memory_bytes: 1, processes: 1, ..ResourceLimits::default() };
+    let usual = ResourceLimits::defaults().memory_bytes;
+    assert_eq!(
+        CgroupLimits::protecting_machine(&small),
+        CgroupLimits { memory_bytes: usual, tasks: LEAST_TASKS }
+    );
 }

@@ -15,7 +15,8 @@ use tokio::task::AbortHandle;
 
 use crate::host_proxy::HostProxy;
 use crate::sandbox::ForkServer;
-use crate::sandbox::command_handle::{CommandFailure, MAX_ANSWER};
+use crate::sandbox::command::CommandFailure;
+use crate::sandbox::command_handle::MAX_ANSWER;
 use crate::sandbox::error::{SandboxError, SetupStep};
 use crate::sandbox::fork_server::protocol;
 use crate::sandbox::fork_server::send_with_descriptors;

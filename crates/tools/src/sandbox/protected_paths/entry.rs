@@ -13,11 +13,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
-const DIRECTORY: OFlags =
-    OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+use crate::workspace::confined_open::DIRECTORY;
+use crate::workspace::file_status;
 
 /// Number of numbered names tried for a file that is set aside, before one that cannot be taken already.
 const NUMBERED: u32 = 20;
@@ -71,7 +71,7 @@ impl Entry {
         if content.len() as u64 > most {
             Err(Errno::FBIG.into())
         } else {
-            Ok((status.st_mode & 0o777, content))
+            Ok((file_status::mode(&status) & 0o777, content))
         }
     }
 
@@ -146,7 +146,7 @@ impl Entry {
         }
         let mut file = std::fs::File::from(file);
         file.write_all(content)?;
-        Ok(rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?)
+        Ok(rustix::fs::fchmod(&file, file_status::permissions(mode))?)
     }
 
     fn open(&self, flags: OFlags) -> io::Result<OwnedFd> {
@@ -197,8 +197,16 @@ fn open_parents(path: &Path) -> Result<(Option<(OwnedFd, OsString)>, OwnedFd), E
     Ok((Some((outer, name.to_owned())), directory))
 }
 
+/// Other systems have no call for it.
+#[cfg(not(target_os = "linux"))]
 fn open_directory(path: &Path) -> Result<OwnedFd, Errno> {
-    match rustix::fs::openat2(rustix::fs::CWD, path, DIRECTORY, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+    open_componentwise(path)
+}
+
+#[cfg(target_os = "linux")]
+fn open_directory(path: &Path) -> Result<OwnedFd, Errno> {
+    use rustix::fs::{CWD, ResolveFlags};
+    match rustix::fs::openat2(CWD, path, DIRECTORY, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
         // Old kernels do not have the call, and our own filter and some containers refuse it; the walk also
         // makes inaccessible directories accessible, and tries again what a concurrent rename disturbed.
         Err(Errno::NOSYS | Errno::PERM | Errno::ACCESS | Errno::AGAIN) => open_componentwise(path),

@@ -12,6 +12,8 @@ use ignore::WalkState;
 use parking_lot::Mutex;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 
+use crate::workspace::confined_open::DIRECTORY;
+use crate::workspace::file_status;
 use crate::workspace::walk;
 
 /// Maximum number of threads for listing and statting.
@@ -67,16 +69,14 @@ impl FileStamp {
     }
 
     fn new(stat: &rustix::fs::Stat, now_ns: i128) -> Self {
-        let ns = |seconds: i64, nanos: u64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
-        let mtime_ns = ns(stat.st_mtime, stat.st_mtime_nsec);
-        let ctime_ns = ns(stat.st_ctime, stat.st_ctime_nsec);
+        let (mtime_ns, ctime_ns) = (file_status::modified_ns(stat), file_status::changed_ns(stat));
         Self {
             size: stat.st_size as u64,
             mtime_ns,
             ctime_ns,
             inode: stat.st_ino,
             link: FileType::from_raw_mode(stat.st_mode) == FileType::Symlink,
-            mode: stat.st_mode,
+            mode: file_status::mode(stat),
             fresh: (now_ns - mtime_ns.max(ctime_ns)).abs() < FRESH_NS,
         }
     }
@@ -269,9 +269,8 @@ impl ScanRoot {
     }
 
     fn open_directory(&self, path: &str) -> Option<OwnedFd> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let path = if path.is_empty() { "." } else { path };
-        rustix::fs::openat(self.directory.as_fd(), path, flags, Mode::empty()).ok()
+        rustix::fs::openat(self.directory.as_fd(), path, DIRECTORY, Mode::empty()).ok()
     }
 
     /// Reads a file of at most `most` bytes; for a symlink, its target.
