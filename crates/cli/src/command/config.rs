@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use fusee::engine::approval::rules::{ApprovalRule, RuleDecision};
+use fusee::engine::hook::HookSpec;
 use fusee::engine::run::ExitStatus;
 use fusee::engine::text::suggest;
 use serde_json::{Value, json};
@@ -58,10 +59,10 @@ pub(crate) fn config(args: &ConfigArgs, process: &Process) -> Result<ExitStatus,
     config.check_tools()?;
     UiOptions::new(false, &config, environment).warn(&config);
     if let Some(table) = TABLES.iter().find(|table| Some(table.name) == args.key.as_deref()) {
-        let entries = table_entries(&config, table.name);
+        let entries = table_entries(&config, table.name)?;
         let entries = if entries.is_empty() { "none set\n".to_owned() } else { entries };
-        return stdio::print(&format!("{entries}\n{}\n\n{}\n", table.heading, table.text))
-            .map(|()| ExitStatus::Completed);
+        stdio::print(&format!("{entries}\n{}\n\n{}\n", table.heading, table.page()))?;
+        return Ok(ExitStatus::Completed);
     }
     let keys: Vec<&Key> = match &args.key {
         None => KEYS.iter().collect(),
@@ -74,7 +75,7 @@ pub(crate) fn config(args: &ConfigArgs, process: &Process) -> Result<ExitStatus,
     };
     let text = match (&args.key, args.json) {
         (_, true) => format!("{:#}\n", as_json(&config, &keys)),
-        (None, false) => listing(&config, &keys),
+        (None, false) => listing(&config, &keys)?,
         (Some(_), false) => keys.iter().map(|key| description(&config, key)).collect(),
     };
     stdio::print_as(args.json, &text)?;
@@ -96,10 +97,19 @@ fn commented_file() -> String {
         let trust = if key.reach == KeyScope::Outside { " [needs trust]" } else { "" };
         text.push_str(&format!("\n# {}{trust}\n# {} = {value}\n", key.doc, key.name));
     }
+    for table in TABLES {
+        if let Some(example) = table.commented_example() {
+            text.push_str(&format!(
+                "\n# {}: `fusee config {}` explains them. For example:\n",
+                table.title, table.name
+            ));
+            text.push_str(&example);
+        }
+    }
     text
 }
 
-fn listing(config: &Config, keys: &[&Key]) -> String {
+fn listing(config: &Config, keys: &[&Key]) -> Result<String, CliError> {
     let width = keys.iter().map(|key| key.name.len()).max().unwrap_or_default();
     let shown: Vec<(String, String)> = keys.iter().map(|key| effective(config, key)).collect();
     let values = shown.iter().map(|(value, _)| value.chars().count()).max().unwrap_or_default().min(40);
@@ -109,18 +119,20 @@ fn listing(config: &Config, keys: &[&Key]) -> String {
         text.push_str(line.trim_end());
         text.push('\n');
     }
-    TABLES.iter().for_each(|table| text.push_str(&table_entries(config, table.name)));
+    for table in TABLES {
+        text.push_str(&table_entries(config, table.name)?);
+    }
     text.push('\n');
     for (path, found) in &config.files {
         let state = if *found { "read" } else { "not found" };
         text.push_str(&format!("{}  {state}\n", path.display()));
     }
-    text
+    Ok(text)
 }
 
 /// The entries of a table, one per line.
-fn table_entries(config: &Config, table: &str) -> String {
-    match table {
+fn table_entries(config: &Config, table: &str) -> Result<String, CliError> {
+    Ok(match table {
         "rules" => config.rules().iter().map(|rule| format!("rules  {}\n", describe_rule(rule))).collect(),
         "mcp" => {
             let line = |entry: &McpEntry| {
@@ -132,6 +144,19 @@ fn table_entries(config: &Config, table: &str) -> String {
             };
             config.mcp().iter().map(line).collect()
         }
+        "hooks" => {
+            let line = |hook: &HookSpec| {
+                let matcher =
+                    hook.matcher.as_ref().map(|matcher| format!(" ({matcher})")).unwrap_or_default();
+                let whose = if hook.of_project { "project" } else { "user" };
+                format!("hooks.{}{matcher}  {}  {whose}\n", hook.event.name(), hook.command)
+            };
+            config.listed_hooks().iter().map(line).collect()
+        }
+        "flow" => {
+            let stages = config.flow()?.stages;
+            stages.iter().map(|stage| format!("flow  {}\n", stage.id)).collect()
+        }
         _ => {
             let line = |entry: &ModelEntry| {
                 let server = entry.base_url.as_deref().map(|url| format!(" at {url}")).unwrap_or_default();
@@ -140,7 +165,7 @@ fn table_entries(config: &Config, table: &str) -> String {
             };
             config.models().iter().map(line).collect()
         }
-    }
+    })
 }
 
 fn describe_rule(rule: &ApprovalRule) -> String {

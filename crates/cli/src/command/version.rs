@@ -13,6 +13,7 @@ const FEATURES: &[(&str, bool)] = &[
     ("grammars", cfg!(feature = "grammars")),
     ("local", cfg!(feature = "local")),
     ("mcp", cfg!(feature = "mcp")),
+    ("restate", cfg!(feature = "restate")),
     ("serve", cfg!(feature = "serve")),
     ("telemetry", cfg!(feature = "telemetry")),
 ];
@@ -40,3 +41,6 @@ fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.collect();
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
+
+#[cfg(test)]
+mod tests;

@@ -65,6 +65,11 @@ impl Config {
         }
     }
 
+    /// The hooks that are in force, without the files that they name.
+    pub(crate) fn listed_hooks(&self) -> &[HookSpec] {
+        &self.hooks
+    }
+
     /// The hooks of a run in this directory of the project at `root`.
     pub(crate) fn hooks(&self, directory: &Path, root: &Path) -> Vec<HookSpec> {
         let with_files =

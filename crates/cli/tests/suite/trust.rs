@@ -413,6 +413,19 @@ fn settings_that_need_trust_are_checked_before_it_and_known_to_config() {
     assert!(listed.contains("mcp.x  serve all  "), "{listed}");
     let about = fusee(&project).args(["config", "rules"]).run().exits(0).stdout;
     assert!(about.contains("[[rules]]") && about.contains("not_examples"), "{about}");
+    let hook =
+        r#"{"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"sh no.sh"}]}]}}"#;
+    std::fs::write(folder.join("hooks.json"), hook).unwrap();
+    project.write("fusee.toml", "[[flow]]\nid = \"look\"\nallow_missing_done = true\n");
+    for (table, entry, key) in [
+        ("hooks", "hooks.PreToolUse (Bash)  sh no.sh  user\n\n.fusee/hooks.json\n", "`matcher`"),
+        ("flow", "flow  look\n\n[[flow]]\n", "`done_hint`"),
+        ("models", "none set\n\n[models.NAME]\n", "`api_key_env`"),
+        ("mcp", "mcp.x  serve all  ", "`timeout_s`"),
+    ] {
+        let about = fusee(&project).args(["config", table]).run().exits(0).stdout;
+        assert!(about.starts_with(entry) && about.contains(key), "{table}: {about}");
+    }
     let near = fusee(&project).args(["config", "rule"]).run().exits(2).stderr;
     assert!(near.contains("did you mean `rules`"), "{near}");
 }

@@ -13,7 +13,7 @@ fn gathered() -> Config {
 
 #[test]
 fn every_key_is_listed_with_its_value_and_its_origin() {
-    assert_snapshot!(listing(&gathered(), &KEYS.iter().collect::<Vec<_>>()));
+    assert_snapshot!(listing(&gathered(), &KEYS.iter().collect::<Vec<_>>()).unwrap());
 }
 
 #[test]
@@ -36,7 +36,8 @@ fn json_has_the_same() {
 #[test]
 fn the_file_of_all_keys_names_each_once_and_its_defaults_are_valid() {
     let text = commented_file();
-    let lines: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("# ")).collect();
+    let keys = text.split(&format!("\n# {}: ", TABLES[0].title)).next().unwrap();
+    let lines: Vec<&str> = keys.lines().filter_map(|line| line.strip_prefix("# ")).collect();
     let entries: Vec<&str> = KEYS
         .iter()
         .map(|key| {
@@ -48,6 +49,15 @@ fn the_file_of_all_keys_names_each_once_and_its_defaults_are_valid() {
         .collect();
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("fusee.toml");
+    // The examples of the tables, without the comments, are valid as well.
+    let examples: String = TABLES.iter().filter_map(|table| table.commented_example()).collect();
+    let tables: Vec<&str> =
+        examples.lines().map(|line| line.trim_start_matches("# ").trim_start_matches('#')).collect();
+    let tables = tables.join("\n");
+    std::fs::write(&file, &tables).unwrap();
+    let environment = Environment::from_variables(&[("TRACKER_TOKEN", "t")], place.path());
+    let config = Config::gather(Some(&file), &environment, Vec::new());
+    assert!(config.is_ok(), "{tables}\n{config:?}");
     // `sandbox` is a word here and a table in `sandbox.network`: a file has one or the other.
     let with_default: Vec<&str> =
         entries.into_iter().filter(|line| !line.contains('…') && !line.starts_with("sandbox = ")).collect();

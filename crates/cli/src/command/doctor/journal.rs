@@ -22,7 +22,13 @@ fn place(path: &Path) -> DoctorCheck {
     let existing = path.ancestors().find(|ancestor| ancestor.exists()).unwrap_or(Path::new("/"));
     match rustix::fs::access(existing, rustix::fs::Access::WRITE_OK) {
         Ok(()) if path.exists() => {
-            let size = fs::metadata(path).map_or(0, |metadata| metadata.len());
+            // The newest commits are in the write-ahead log.
+            let size = ["", "-wal"].map(|end| {
+                let mut file = path.as_os_str().to_owned();
+                file.push(end);
+                fs::metadata(&file).map_or(0, |metadata| metadata.len())
+            });
+            let size = size.iter().sum();
             DoctorCheck::new(
                 "place",
                 CheckState::Ready,

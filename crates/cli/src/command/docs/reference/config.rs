@@ -3,14 +3,7 @@
 use fusee::engine::model::Profile;
 
 use super::{cell, heading};
-use crate::config::{ALIASES, KEYS, Key, KeyScope, Layer, MODEL_KEYS, STAGE_KEYS, TABLES, Unit};
-
-/// Introduction of the stage keys.
-const STAGES: &str = "Custom stages, in order, used instead of `task_flow_mode`. `before.run`, `verify` and `after.run` are \
-commands that the runtime runs, for a stage here and for the whole task at the top level.\n\n\
-```toml\n[before]\nrun = \"cargo fetch\"       # before the task; its output is added to the context\n\n\
-[[flow]]\nid = \"plan\"\nprompt = \"Read the code and plan the change.\"\ntools = [\"read_file\", \"search_text\"]\n\n\
-[[flow]]\nid = \"do\"\nprompt = \"Make the change.\"\nverify = \"cargo test\"\n```";
+use crate::config::{ALIASES, KEYS, Key, KeyScope, Layer, TABLES, Unit};
 
 /// Renders the page.
 pub(crate) fn page() -> String {
@@ -23,7 +16,7 @@ pub(crate) fn page() -> String {
         "\n`fusee config` shows the effective settings and their origins. Unknown keys are errors. \
          `schema/config.schema.json` is a JSON Schema for editors.\n\n\
          Keys marked *needs trust* reach outside the workspace. The project's `fusee.toml` can set them, \
-         `[models.NAME]`, `[mcp.NAME]` and `rules` only after `fusee trust`, and only as long as its content does \
+         `[models.NAME]`, `[mcp.NAME]`, `rules` and hooks only after `fusee trust`, and only as long as its content does \
          not change; until then they are ignored with a warning. The other layers can always set them.\n\n\
          | key | default | type | flag | variable | |\n|---|---|---|---|---|---|\n",
     );
@@ -37,22 +30,8 @@ pub(crate) fn page() -> String {
         let unit = if alias.unit == Unit::Milliseconds { ", in milliseconds" } else { "" };
         text.push_str(&format!("| `{}` | `{}`{unit} |\n", alias.name, alias.key));
     }
-    text.push_str(
-        "\n## Named models: `[models.NAME]`\n\n`-m NAME` selects one. In the project's `fusee.toml` they need trust.\n\n\
-         ```toml\n[models.box]\nmodel = \"qwen2.5-coder:7b\"\nbase_url = \"http://box.local:8080/v1\"\n\
-         api_key_env = \"BOX_KEY\"\n```\n\n| key | type | |\n|---|---|---|\n",
-    );
-    for key in MODEL_KEYS {
-        text.push_str(&format!("| `{}` | {} | {} |\n", key.name, cell(&key.kind.to_string()), cell(key.doc)));
-    }
-    for section in TABLES {
-        text.push_str(&format!("\n## {}: `{}`\n\n{}\n", section.title, section.heading, section.text));
-    }
-    text.push_str(&format!(
-        "\n### Keys of a stage: `[[flow]]`\n\n{STAGES}\n\n| key | type | |\n|---|---|---|\n"
-    ));
-    for key in STAGE_KEYS {
-        text.push_str(&format!("| `{}` | {} | {} |\n", key.name, cell(&key.kind.to_string()), cell(key.doc)));
+    for table in TABLES {
+        text.push_str(&format!("\n## {}: `{}`\n\n{}\n", table.title, table.heading, table.page()));
     }
     text.push_str(
         "\n## API keys\n\nA key is read from the variable of its provider (such as `OPENAI_API_KEY`; \
