@@ -88,6 +88,7 @@ mod small_models;
 mod soak;
 mod spec_sections;
 mod specs;
+mod stand_ins;
 mod stopping;
 mod subtasks;
 mod support;
