@@ -23,7 +23,7 @@ enum TableExample {
     Json(&'static str),
 }
 
-/// The keys of a table.
+/// Where the rows about its keys come from.
 enum TableKeys {
     /// Keys that the reader of the file knows.
     Known(&'static [Key]),
@@ -154,7 +154,7 @@ events, and what a hook reads and answers.",
 commands that the runtime runs, for a stage here and for the whole task at the top level.",
         example: TableExample::Toml(
             "[before]\nrun = \"cargo fetch\"       # before the task; its output is added to the context\n\n\
-[[flow]]\nid = \"plan\"\nprompt = \"Read the code and plan the change.\"\ntools = [\"read_file\", \"search_text\"]\n\n\
+[[flow]]\nid = \"plan\"\nprompt = \"Read the code and plan the change.\"\ntools_allow = [\"read_file\", \"search_text\"]\n\n\
 [[flow]]\nid = \"do\"\nprompt = \"Make the change.\"\nverify = \"cargo test\"",
         ),
         keys: TableKeys::Known(STAGE_KEYS),
