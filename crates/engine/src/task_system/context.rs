@@ -1,5 +1,7 @@
 //! Context settings of a task, merged field by field: subtype defaults, then the template, then the request.
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 
 use super::request::InheritedContext;
@@ -114,27 +116,53 @@ fn pick<T>(default: T, template: Option<T>, request: Option<T>) -> (T, SetBy) {
     }
 }
 
-/// Selects the parent's context for this task. Listed files are kept unless nothing is inherited.
-pub(super) fn inherited(
-    settings: &ContextSettings,
-    context: Option<&InheritedContext>,
-    task_words: &str,
-) -> InheritedContext {
-    let Some(context) = context else { return InheritedContext::default() };
-    match settings.inherit_context {
-        InheritContext::None => InheritedContext::default(),
-        InheritContext::Full => context.clone(),
-        InheritContext::Subset => {
-            let asked = words(task_words);
-            let relevant = |text: &str| {
-                let known = words(text);
-                let shared = asked.intersection(&known).count() as f64;
-                let smaller = asked.len().min(known.len()).max(1);
-                shared > 0.0 && shared / smaller as f64 >= RELEVANT
-            };
-            let parts = context.parts.iter().filter(|part| relevant(&part.text)).cloned().collect();
-            InheritedContext { parts, files: context.files.clone() }
+/// Decides what a task is shown of its parent's context: all, nothing, or what shares words with its own work.
+pub(super) struct InheritanceFilter {
+    inherit: InheritContext,
+    /// Words of the task, for `subset`.
+    asked: HashSet<String>,
+}
+
+impl InheritanceFilter {
+    /// Creates the filter of a task that is described by `task_words`.
+    pub(super) fn new(inherit: InheritContext, task_words: &str) -> Self {
+        let asked = match inherit {
+            InheritContext::Subset => words(task_words),
+            InheritContext::Full | InheritContext::None => HashSet::new(),
+        };
+        Self { inherit, asked }
+    }
+
+    /// Whether a text of the parent's context, a part or a file, is inherited.
+    pub(super) fn inherits(&self, text: &str) -> bool {
+        match self.inherit {
+            InheritContext::None => false,
+            InheritContext::Full => true,
+            InheritContext::Subset => self.concerns(text),
         }
+    }
+
+    /// Whether the result of an earlier task is included. Only `subset` leaves one out: `accumulate_data` by itself
+    /// includes all.
+    pub(super) fn accumulates(&self, text: &str) -> bool {
+        self.inherit != InheritContext::Subset || self.concerns(text)
+    }
+
+    /// Selects the parts to inherit; files are selected once they are read.
+    pub(super) fn select(&self, context: Option<&InheritedContext>) -> InheritedContext {
+        let Some(context) = context else { return InheritedContext::default() };
+        if self.inherit == InheritContext::None {
+            return InheritedContext::default();
+        }
+        let parts = context.parts.iter().filter(|part| self.inherits(&part.text)).cloned().collect();
+        InheritedContext { parts, files: context.files.clone() }
+    }
+
+    fn concerns(&self, text: &str) -> bool {
+        let known = words(text);
+        let shared = self.asked.intersection(&known).count() as f64;
+        let smaller = self.asked.len().min(known.len()).max(1);
+        shared > 0.0 && shared / smaller as f64 >= RELEVANT
     }
 }
 

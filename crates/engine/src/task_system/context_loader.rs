@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::TaskSystem;
-use super::context::{self, ContextSettings};
+use super::context::{ContextSettings, InheritanceFilter};
 use super::error::{ErrorType, Reason, TaskError};
 use super::file_sources::{LISTING_BYTES, ListedFile, ListingShell, SkipReason};
 use super::handler::Handler;
@@ -79,13 +79,12 @@ impl ContextLoader<'_> {
         template: &Template,
         request: &SubtaskRequest,
         settings: &ContextSettings,
+        filter: &InheritanceFilter,
     ) -> Result<PreparedContext, LoadError> {
-        let own = template.instructions.as_deref().unwrap_or_default();
-        let asked = request.description.as_deref().unwrap_or_default();
-        let words = format!("{own} {asked} {}", input_words(template, request));
-        let inherited = context::inherited(settings, request.inherited_context.as_ref(), &words);
+        let inherited = filter.select(request.inherited_context.as_ref());
         let mut prepared = PreparedContext { inherited, ..PreparedContext::default() };
-        let mut listed = self.listed(template, request).await?;
+        let own = self.listed(template, request).await?;
+        let mut listed = own.clone();
         listed.extend(prepared.inherited.files.iter().cloned());
         dedup(&mut listed);
         if listed.len() > MAX_FILES {
@@ -95,7 +94,6 @@ impl ContextLoader<'_> {
             );
             return Err(TaskError::failure(Reason::ContextRetrievalFailure, message).into());
         }
-        prepared.listed = !listed.is_empty();
         let fraction = template.limits.context_fraction.unwrap_or(FRACTION);
         let room = (self.handler.context.limits.max_tokens as f64 * TOKEN_BYTES * fraction) as usize;
         let mut used: usize = prepared.inherited.parts.iter().map(|part| part.text.len()).sum();
@@ -108,12 +106,16 @@ impl ContextLoader<'_> {
                 NotIncluded::Failed(error) => LoadError::from(*error),
                 NotIncluded::TooLarge(said) => no_room(&said, room),
             })?;
+            if !own.contains(&path) && !filter.inherits(&format!("{path}\n{}", file.content)) {
+                continue;
+            }
             if file.content.len() > room - used {
                 return Err(no_room(&does_not_fit(&path), room));
             }
             used += file.content.len();
             prepared.files.push(file);
         }
+        prepared.listed = !prepared.files.is_empty();
         if settings.fresh_context == FreshContext::Enabled {
             prepared.searched = true;
             self.search(template, request, room.saturating_sub(used), &mut prepared).await?;
@@ -336,6 +338,13 @@ fn refused(why: &str) -> LoadError {
 /// template.
 pub(super) fn query_words(template: &Template, request: &SubtaskRequest) -> String {
     request.description.clone().unwrap_or_else(|| input_words(template, request))
+}
+
+/// Returns the words that a task is about: its template, its description and its inputs.
+pub(super) fn task_words(template: &Template, request: &SubtaskRequest) -> String {
+    let own = template.instructions.as_deref().unwrap_or_default();
+    let asked = request.description.as_deref().unwrap_or_default();
+    format!("{own} {asked} {}", input_words(template, request))
 }
 
 /// Returns the template's description and the inputs that count as relevant for it.

@@ -13,8 +13,8 @@ use fusee_tools::Workspace;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
-use super::context::{self, ContextSettings};
-use super::context_loader::{ContextLoader, LoadError};
+use super::context::{self, ContextSettings, InheritanceFilter};
+use super::context_loader::{ContextLoader, LoadError, task_words};
 use super::error::{Reason, TaskError};
 use super::executor::{AtomicTaskExecutor, TaskBody};
 use super::file_reader;
@@ -227,13 +227,14 @@ impl TaskSystem {
     ) -> Result<TaskBody, LoadError> {
         let (ResolvedRequest { template, context }, scope) = (resolved, &handler.scope);
         let loader = ContextLoader { system: self, handler, title: request.title(), spent: Mutex::default() };
-        let mut prepared = loader.prepare(&template, request, &context).await?;
+        let filter = InheritanceFilter::new(context.inherit_context, &task_words(&template, request));
+        let mut prepared = loader.prepare(&template, request, &context, &filter).await?;
         if let Some((part, turns)) = history_part(&scope.history, request.history_config.as_ref()) {
             prepared.inherited.parts.extend(part);
             prepared.history_turns = Some(turns);
         }
         if context.accumulate_data {
-            prepared.accumulate(&scope.earlier, context.accumulation_format);
+            prepared.accumulate(&scope.earlier, context.accumulation_format, |text| filter.accumulates(text));
         }
         let composed = match scope.delegated() {
             Some(handover) => {

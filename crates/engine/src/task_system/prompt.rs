@@ -42,9 +42,15 @@ pub struct PreparedContext {
 }
 
 impl PreparedContext {
-    /// Adds the results of earlier tasks.
-    pub fn accumulate(&mut self, earlier: &[(String, TaskResult)], format: AccumulationFormat) {
-        let parts = earlier.iter().map(|(name, result)| {
+    /// Adds the results of earlier tasks whose content or notes `keeps` accepts.
+    pub fn accumulate(
+        &mut self,
+        earlier: &[(String, TaskResult)],
+        format: AccumulationFormat,
+        keeps: impl Fn(&str) -> bool,
+    ) {
+        let kept = earlier.iter().filter(|(_, result)| keeps(&result.content) || keeps(&noted(result)));
+        let parts = kept.map(|(name, result)| {
             let text = match format {
                 AccumulationFormat::FullOutput => result.content.clone(),
                 AccumulationFormat::NotesOnly => noted(result),

@@ -84,16 +84,20 @@ fn a_conflict_names_the_layer_that_set_each_side() {
 }
 
 #[test]
-fn a_subset_keeps_what_concerns_the_task_and_all_files() {
+fn a_subset_keeps_what_concerns_the_task() {
     let part = |text: &str| ContextPart { source: "parent".to_owned(), text: text.to_owned() };
     let context = InheritedContext {
         parts: vec![part("The parser fails on empty input."), part("Lunch is at noon.")],
         files: vec!["a.rs".to_owned()],
     };
-    let settings = |inherit_context| ContextSettings { inherit_context, ..defaults("standard") };
-    let subset = inherited(&settings(InheritContext::Subset), Some(&context), "Fix the parser");
-    assert_eq!(subset.parts, [part("The parser fails on empty input.")]);
-    assert_eq!(subset.files, ["a.rs"]);
-    assert_eq!(inherited(&settings(InheritContext::Full), Some(&context), "Fix"), context);
-    assert!(inherited(&settings(InheritContext::None), Some(&context), "Fix").is_empty());
+    let subset = InheritanceFilter::new(InheritContext::Subset, "Fix the parser");
+    assert_eq!(subset.select(Some(&context)).parts, [part("The parser fails on empty input.")]);
+    assert!(subset.inherits("src/parser.rs\nfn parse() {}") && !subset.inherits("menu.txt\nsoup"));
+    assert!(subset.accumulates("look: the parser is small") && !subset.accumulates("lunch: soup"));
+    let full = InheritanceFilter::new(InheritContext::Full, "Fix");
+    assert_eq!(full.select(Some(&context)), context);
+    assert!(full.inherits("menu.txt") && full.accumulates("lunch: soup"));
+    let none = InheritanceFilter::new(InheritContext::None, "Fix");
+    assert!(none.select(Some(&context)).is_empty());
+    assert!(!none.inherits("a.rs") && none.accumulates("lunch: soup"));
 }
