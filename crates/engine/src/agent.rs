@@ -1,6 +1,6 @@
 //! The agent loop: runs a model through one task, turn by turn.
 //!
-//! [`AgentTask`] is the task. `machine.rs` is a pure state machine that decides the next action, `turn_manager.rs`
+//! [`AgentTask`] is the task. `machine.rs` is a pure state machine that decides the next action, the [`TurnManager`]
 //! performs it, and `tool_calls.rs` executes the tool calls. All input from outside goes through the journal's
 //! engine, so a task is a pure function of its journal.
 
@@ -52,6 +52,7 @@ pub use task::{AgentTask, TaskOutcome, TaskProgress};
 pub(crate) use tool_calls::call_hooks::{self, Admission};
 pub(crate) use tool_calls::subtask_tool::{SPAWN_SUBTASK, SubtaskOutcome, SubtaskRunner};
 pub(crate) use tool_calls::tool_executor::{CallRecord, ToolExecutor};
+pub use turn_manager::TurnManager;
 
 /// Names of the control tools.
 pub(crate) fn control_names() -> impl Iterator<Item = String> {
@@ -63,5 +64,7 @@ pub(crate) fn own_definitions() -> impl Iterator<Item = &'static fusee_tools::To
     tool_calls::control_tools::definitions().iter().chain(conversation::sectioned_prompt::definitions())
 }
 
+#[cfg(test)]
+pub(crate) mod test_support;
 #[cfg(test)]
 mod tests;

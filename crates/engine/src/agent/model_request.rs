@@ -21,7 +21,7 @@ use super::machine::TurnEvent;
 use attempt::{Attempt, AttemptResult, AttemptState, ServerLoading, send};
 
 /// What the model is asked with in one turn; all attempts of the turn share it.
-pub(crate) struct TurnContext {
+pub(crate) struct TurnRequest {
     /// Counts from 1.
     pub(crate) attempt: u32,
     /// Number of replies before this one.
@@ -37,9 +37,9 @@ pub(crate) async fn ask(
     conversation: &mut Conversation<'_>,
     files: &mut KnownFiles,
     loading: &mut Option<ServerLoading>,
-    turn: TurnContext,
+    turn: TurnRequest,
 ) -> Result<TurnEvent, RunAborted> {
-    let TurnContext { attempt, turn_index, .. } = turn;
+    let TurnRequest { attempt, turn_index, .. } = turn;
     let tokens = conversation.tokens();
     if run.meter.start_turn() {
         conversation.report_moves(run, turn_index, tokens);
@@ -113,10 +113,10 @@ async fn send_step(
     conversation: &mut Conversation<'_>,
     files: &KnownFiles,
     loading: Option<ServerLoading>,
-    turn: TurnContext,
+    turn: TurnRequest,
 ) -> Result<(Attempt, StepMeta), RunAborted> {
     let (task, session) = (run.task, run.session());
-    let TurnContext { attempt, options, tail, .. } = turn;
+    let TurnRequest { attempt, options, tail, .. } = turn;
     let call = StepRequest::new(&task.branch, StepKind::Model, session.model.name())
         .with_args(conversation.request_args(tail.as_deref()));
     let state = AttemptState { attempt, now_ms: run.meter.spent.active_ms, left_ms: run.left_ms(), loading };

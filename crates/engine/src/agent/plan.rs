@@ -198,7 +198,7 @@ impl Plan {
             let part = |text: &Option<String>, form: fn(&str) -> String| {
                 text.as_deref().map(form).unwrap_or_default()
             };
-            let goal = part(&task.goal, |goal| format!(" Goal: {goal}."));
+            let goal = part(&task.goal, |goal| format!(" Goal: {}.", goal.trim_end_matches('.')));
             let summary = part(&task.summary, |summary| format!(" ({summary})"));
             let priority =
                 task.priority.map(|priority| format!(" [priority {priority}]")).unwrap_or_default();

@@ -16,7 +16,7 @@ use super::interrupt::TurnInterrupt;
 use super::machine::TaskEnd;
 use super::plan::Plan;
 use super::session::Session;
-use super::turn_manager::TurnManager;
+use super::turn_manager::{TurnManager, TurnResult};
 use crate::agent::completion::answer_check::AnswerCheck;
 use crate::agent::conversation::carry_over::PriorConversation;
 use crate::agent::conversation::sectioned_prompt::SectionedPrompt;
@@ -382,7 +382,13 @@ impl AgentTask {
         self.announce(started_ms);
         let mut runner = TurnManager::new(self, started_ms);
         runner.run.meter.spent.add(&self.spent_before);
-        let end = runner.drive().await?;
+        let mut event = runner.start().await?;
+        let end = loop {
+            match runner.execute_turn(event).await? {
+                TurnResult::Complete(next) => event = next,
+                TurnResult::End(end) => break end,
+            }
+        };
         let mut outcome = outcome(end, &runner);
         let missing = runner.missing(&outcome);
         if !missing.is_empty() {

@@ -1,9 +1,8 @@
 //! Property test: whatever a model and its server do, every request sent is one that a server accepts.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 
-use fusee_journal::{Clock, Journal, JournalOptions};
+use fusee_journal::{Journal, JournalOptions};
 use fusee_model::{
     BoxFuture, CancellationToken, Conversation, Dialect, Message, Model, ModelError, Models, Reply,
     ReplyDelta, RequestOptions,
@@ -13,16 +12,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::Limits;
+use super::test_support::TickingClock;
 use crate::agent::conversation::compaction::validity::check_conversation;
 use crate::run::{RunBuilder, RunOutcome, RunSpec, SandboxMode};
-
-struct Ticking(AtomicI64);
-
-impl Clock for Ticking {
-    fn now_ms(&self) -> i64 {
-        self.0.fetch_add(1, Ordering::Relaxed)
-    }
-}
 
 /// Forwards requests and records what is invalid about them.
 struct Judge {
@@ -87,7 +79,7 @@ async fn problems(lines: Vec<Value>, max_tokens: u64) -> Result<Vec<String>, Str
         .open(&name, &fusee_model::Connection::default())
         .map_err(|error| error.to_string())?;
     let judge = Arc::new(Judge { model, problems: Mutex::default() });
-    let clock = Arc::new(Ticking(AtomicI64::new(0)));
+    let clock = TickingClock::new();
     let journal =
         Journal::open(&directory.path().join(".fusee/journal.db"), JournalOptions::default(), clock)
             .map_err(|error| error.to_string())?;

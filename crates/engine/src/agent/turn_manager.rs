@@ -22,14 +22,23 @@ use super::machine::{
 };
 use super::model_request::attempt::ServerLoading;
 use super::model_request::grammar_constraints::OpenCalls;
-use super::model_request::{self, TurnContext};
+use super::model_request::{self, TurnRequest};
 use super::phase_tracker::PhaseTracker;
 use super::task::{AgentTask, FinishedTask, PresetEnd, TaskOutcome};
 use super::task_hooks;
 use super::task_report;
 
-/// Executes the turns of a running task.
-pub(crate) struct TurnManager<'t> {
+/// What executing a turn came to.
+pub(crate) enum TurnResult {
+    /// The turn is complete, and the task goes on from here.
+    Complete(TurnEvent),
+    /// The task has ended.
+    End(TaskEnd),
+}
+
+/// Executes the turns of a running [`AgentTask`], one reply of the model and the calls in it at a time, and holds
+/// what they leave behind: the conversation, the files seen, the state of the flow.
+pub struct TurnManager<'t> {
     pub(super) run: Execution<'t>,
     pub(super) machine: TurnMachine,
     pub(super) conversation: Conversation<'t>,
@@ -64,18 +73,24 @@ impl<'t> TurnManager<'t> {
         }
     }
 
-    /// Runs the loop until the task ends.
-    pub(crate) async fn drive(&mut self) -> Result<TaskEnd, RunAborted> {
-        let mut event = match &self.run.task.preset_end {
-            Some(PresetEnd::Failure(message)) => TurnEvent::CannotStart(message.clone()),
-            Some(PresetEnd::Answer(answer)) => TurnEvent::NothingToDo(answer.clone()),
-            None => self.prepare().await?,
-        };
+    /// Prepares the task, unless its end is known already. The first turn follows from the result.
+    pub(crate) async fn start(&mut self) -> Result<TurnEvent, RunAborted> {
+        match &self.run.task.preset_end {
+            Some(PresetEnd::Failure(message)) => Ok(TurnEvent::CannotStart(message.clone())),
+            Some(PresetEnd::Answer(answer)) => Ok(TurnEvent::NothingToDo(answer.clone())),
+            None => self.prepare().await,
+        }
+    }
+
+    /// Executes the next turn, with the retries, waits and compactions before its reply. A task may also end
+    /// without a further turn.
+    pub(crate) async fn execute_turn(&mut self, mut event: TurnEvent) -> Result<TurnResult, RunAborted> {
         loop {
             let usage = self.measure().await?;
             let mut warnings = Vec::new();
             let action = self.machine.step(event, usage, &mut warnings);
             warnings.into_iter().for_each(|warning| self.run.emit(warning));
+            let completes = matches!(action, Action::Call(_) | Action::Say(_) | Action::Review);
             event = match action {
                 Action::Ask { attempt } => self.ask(attempt).await?,
                 Action::Wait { after_ms } => model_request::wait(&mut self.run, after_ms).await?,
@@ -135,8 +150,11 @@ impl<'t> TurnManager<'t> {
                     }
                 },
                 Action::Handle { answer } => self.handle(answer).await?,
-                Action::End(end) => return Ok(end),
+                Action::End(end) => return Ok(TurnResult::End(end)),
             };
+            if completes {
+                return Ok(TurnResult::Complete(event));
+            }
         }
     }
 
@@ -194,7 +212,7 @@ impl<'t> TurnManager<'t> {
         let task = run.task;
         let open = OpenCalls { task, flow, files, verification, conversation, turn_index };
         let (options, tail) = (open.options(), flow.phase_tail().map(str::to_owned));
-        let turn = TurnContext { attempt, turn_index, options, tail };
+        let turn = TurnRequest { attempt, turn_index, options, tail };
         model_request::ask(run, conversation, files, &mut self.loading, turn).await
     }
 
@@ -270,3 +288,6 @@ impl<'t> TurnManager<'t> {
         FinishedTask { outcome, facts, plan, phases, missing, payload, last_ms, opened, sample }
     }
 }
+
+#[cfg(test)]
+mod tests;

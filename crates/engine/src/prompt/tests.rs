@@ -135,6 +135,47 @@ fn opening_opens_closed_ancestors_skips_what_is_open_and_names_each_key_once() {
 }
 
 #[test]
+fn a_task_has_neither_background_nor_instructions_of_its_own() {
+    let task = Task::new("Do it.");
+    assert_eq!((task.background.as_deref(), task.expansion_instructions.as_deref()), (None, None));
+    assert_eq!(serde_json::to_value(&task).expect("JSON"), json!({ "request": "Do it." }));
+    let schema = serde_json::to_value(schemars::schema_for!(Task)).expect("JSON");
+    assert_eq!(schema["required"], json!(["request"]));
+    for field in ["request", "background", "expansion_instructions"] {
+        assert!(schema["properties"][field]["description"].is_string(), "{field}: {schema}");
+    }
+    assert_eq!(render(&four_and_a_task(), json!({ "request": "Do it." }), &[]).text, "## 5. Task\n\nDo it.");
+}
+
+#[test]
+fn a_task_is_bound_again_with_the_instructions_of_each_expansion() {
+    let prompt: Prompt<Task> = Prompt::builder()
+        .section(PromptSection::text("a", "A", "all of a").summarised("a in short"))
+        .section(PromptSection::text("b", "B", "all of b").summarised("b in short"))
+        .section(TaskSection::default())
+        .build()
+        .expect("a prompt");
+    let (mut task, mut open) = (Task::new("Do it."), BTreeSet::new());
+    let mut texts = Vec::new();
+    for key in ["a", "b"] {
+        let bound = prompt.bind(&task).expect("bound");
+        let required = open_sections(&bound, &open, &[key.to_owned()], "to see").expect("opened");
+        open = required.applied_to(&open);
+        task = Task { expansion_instructions: Some(required.expansion_instructions), ..task };
+        texts.push(prompt.bind(&task).expect("bound").render(&open).expect("rendered").text);
+    }
+    let end = |key: &str| {
+        format!(
+            "## 3. Task\n\n**Expansion Context:** Sections expanded: `{key}`. Reason: to see. Continue with your \
+             task using the newly visible content.\n\n---\n\nDo it."
+        )
+    };
+    assert!(texts[0].starts_with("## 1. A\n\nall of a\n\n## 2. B\n\nb in short\n"), "{}", texts[0]);
+    assert!(texts[0].ends_with(&end("a")), "{}", texts[0]);
+    assert_eq!(texts[1], format!("## 1. A\n\nall of a\n\n## 2. B\n\nall of b\n\n{}", end("b")));
+}
+
+#[test]
 fn reading_a_section_gives_its_whole_text_and_changes_nothing() {
     let prompt = PromptFile::parse(FILE).expect("a prompt");
     let task: AnyTask = serde_json::from_value(json!({ "request": "x" })).expect("a task");

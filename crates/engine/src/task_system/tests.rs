@@ -1,8 +1,15 @@
 //! Externally visible JSON shapes, byte for byte.
 
+use std::sync::Arc;
+
+use fusee_model::Message;
 use serde_json::{Map, Value, json};
 
+use super::handler::Handler;
 use super::*;
+use crate::agent::test_support;
+use crate::prompt::EnvironmentSnapshot;
+use crate::template::Template;
 
 #[test]
 fn a_failed_result_is_the_object_of_the_format() {
@@ -117,4 +124,31 @@ fn a_request_reads_what_a_model_would_write() {
     assert_eq!(request, expected);
     let unknown = serde_json::from_value::<SubtaskRequest>(json!({"name": "x", "nmae": 1}));
     assert!(unknown.unwrap_err().to_string().contains("nmae"));
+}
+
+#[tokio::test]
+async fn a_payload_has_its_five_parts() {
+    let directory = tempfile::tempdir().unwrap();
+    let session = test_support::session(directory.path(), &[]);
+    let engine = test_support::new_run(directory.path()).await;
+    let scope = TaskScope::main(0, fusee_model::CancellationToken::new(), Arc::default());
+    let handler = Handler::new(session, &engine, &scope);
+    let template = Template {
+        name: "count".to_owned(),
+        subtype: Some("writer".to_owned()),
+        system: Some("You count.".to_owned()),
+        ..Template::of_words("How many?".to_owned())
+    };
+    let files = vec![SourceFile { path: "a.txt".to_owned(), content: "1\tone".to_owned() }];
+    let context = PreparedContext { files, listed: true, ..PreparedContext::default() };
+    let composed = compose(&template, &context, &EnvironmentSnapshot::look(directory.path(), 0)).unwrap();
+    let payload = handler.construct_payload(&template, composed, context.clone());
+    assert_eq!(payload.system_prompt.text(), "You count.");
+    let request = Message::User { text: "How many?\n\n## File a.txt\n\n1\tone".to_owned() };
+    assert_eq!(payload.messages, [request]);
+    assert_eq!(payload.context, context);
+    let has = |name: &str| payload.tools.iter().any(|tool| tool == name);
+    assert!(has("read_file") && has("spawn_subtask"), "{:?}", payload.tools);
+    let facts = json!({ "template": "count", "subtype": "writer", "task": "main", "run": "test" });
+    assert_eq!(Value::Object(payload.metadata), facts);
 }
