@@ -274,7 +274,9 @@ pub(super) fn reporting(
 
 async fn perform(mut args: RunArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
-    let (earlier, words) = continues(args.continues.as_deref(), args.request.as_deref(), &project)?;
+    let (earlier, words) = continues(&args, &project)?;
+    let words = words.map(str::to_owned);
+    let words = words.as_deref();
     if let Some(words) = args.task_words(words)? {
         return Box::pin(task::of_run(args, words, earlier, project, process)).await;
     }
@@ -350,7 +352,7 @@ pub(super) async fn review(
     process: &Process,
 ) -> Result<ExitStatus, CliError> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
-    let (earlier, words) = continues(args.continues.as_deref(), args.request.as_deref(), &project)?;
+    let (earlier, words) = continues(&args, &project)?;
     let target = RunTarget::Review(Box::new(review), request(words, &process.environment)?);
     let Launched { started, show } =
         Box::pin(launch(args, target, earlier, JsonOutput::Events, project, process)).await?;
@@ -478,20 +480,22 @@ pub(crate) fn prompt_text(file: &Path) -> Result<PromptText, CliError> {
     })
 }
 
-/// The run to continue and the request. The value of `--continue` names a run if there is also a request or
-/// such a run exists; otherwise it is the request.
+/// The run to continue and the request. The value of `--continue` names a run if there is also a request or a
+/// template, or such a run exists; otherwise it is the request.
 fn continues<'a>(
-    continued: Option<&'a str>,
-    request: Option<&'a str>,
+    args: &'a RunArgs,
     project: &Project,
 ) -> Result<(Option<ContinuedRun>, Option<&'a str>), CliError> {
-    let Some(word) = continued else { return Ok((None, request)) };
+    let request = args.request.as_deref();
+    let Some(word) = args.continues.as_deref() else { return Ok((None, request)) };
     let journal = project.journal_with_runs()?;
     project.check_owner()?;
     let (run, request) = match (word, request) {
         ("", request) => (None, request),
         (name, Some(request)) => (Some(name), Some(request)),
-        (word, None) if find_run::named(&journal, word).is_ok() => (Some(word), None),
+        (word, None) if args.template.is_some() || find_run::named(&journal, word).is_ok() => {
+            (Some(word), None)
+        }
         (word, None) => (None, Some(word)),
     };
     let row = match run {

@@ -62,6 +62,17 @@ fn continue_gives_a_task_the_earlier_conversation() {
 }
 
 #[test]
+fn a_run_to_continue_that_does_not_exist_is_an_error_whatever_the_request_is() {
+    let project = project();
+    let model = project.script(&[Line::text("Done."), Line::text("never")]);
+    run(&project, &model, &["--run-id", "first", "Which colour?"]).run().exits(0);
+    for request in [&["do it"][..], &["/task t"], &["(t)"], &["--template", "t"]] {
+        let shown = run(&project, &model, request).args(["--continue", "nobody"]).run().exits(2);
+        assert!(shown.stderr.contains("run `nobody` not found"), "{request:?}: {}", shown.stderr);
+    }
+}
+
+#[test]
 fn an_agent_file_applies_to_a_task() {
     let project = project();
     let model = project.script(&[Line::text("From the agent file.")]);
