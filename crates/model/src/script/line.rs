@@ -18,7 +18,7 @@ pub(crate) enum LineFields {
 }
 
 const SCRIPT: &[&str] =
-    &["text", "reasoning", "tool_calls", "usage", "error", "cut_after", "delay_ms", "match"];
+    &["text", "reasoning", "tool_calls", "usage", "stop", "error", "cut_after", "delay_ms", "match"];
 const CASSETTE: &[&str] = &[
     "request",
     "text",

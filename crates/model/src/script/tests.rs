@@ -273,6 +273,13 @@ async fn an_empty_line_is_an_empty_reply_and_an_empty_script_has_none() {
     assert_eq!(text_of(&script("\n \n"), "x").await, "! the script s.jsonl has no line left: all 0 are used");
 }
 
+#[tokio::test]
+async fn a_reply_may_say_why_it_stopped() {
+    let script = script("{\"text\":\"One, tw\",\"stop\":\"length\"}\n{\"text\":\"One, two.\"}\n");
+    assert_eq!(send(&script, "x").await.0.unwrap().stop, StopReason::Length);
+    assert_eq!(send(&script, "x").await.0.unwrap().stop, StopReason::End);
+}
+
 #[test]
 fn every_fault_is_named_with_its_place() {
     let text = r#"{"text":"fine"}
@@ -282,19 +289,19 @@ fn every_fault_is_named_with_its_place() {
 {"match":"(","error":{"status":99,"retry_after":"soon"}}
 {"text":"unfinished
 ["no object"]
-{"error":{"kind":"connect"},"stop":"length"}
+{"error":{"kind":"connect"},"opaque":"x"}
 {"text":"a"} {"text":"b"}
 {"tool_calls":{"name":"x"},"cut_after":1.5}
 "#;
     insta::assert_snapshot!(faults(text), @r#"
-    s.jsonl:2:2: unknown field `txet`; did you mean `text`? (allowed: `text`, `reasoning`, `tool_calls`, `usage`, `error`, `cut_after`, `delay_ms`, `match`)
+    s.jsonl:2:2: unknown field `txet`; did you mean `text`? (allowed: `text`, `reasoning`, `tool_calls`, `usage`, `stop`, `error`, `cut_after`, `delay_ms`, `match`)
     s.jsonl:2:28: unknown field `nmae`; did you mean `name`? (allowed: `id`, `name`, `arguments`)
     s.jsonl:2:40: a tool call needs a `name`
     s.jsonl:2:82: `arguments` must be an object or a string, not a list
     s.jsonl:3:9: `text` must be a string, not 5
     s.jsonl:3:20: unknown field `input`; did you mean `input_tokens`? (allowed: `input_tokens`, `output_tokens`, `cached_tokens`, `reasoning_tokens`)
     s.jsonl:3:42: `delay_ms` must be a number of milliseconds, not -1
-    s.jsonl:4:13: unknown field `wrong` (allowed: `text`, `reasoning`, `tool_calls`, `usage`, `error`, `cut_after`, `delay_ms`, `match`)
+    s.jsonl:4:13: unknown field `wrong` (allowed: `text`, `reasoning`, `tool_calls`, `usage`, `stop`, `error`, `cut_after`, `delay_ms`, `match`)
     s.jsonl:4:23: duplicate field `text`
     s.jsonl:5:10: `match` is not a regular expression: unclosed group
     s.jsonl:5:32: `status` must be between 300 and 599
@@ -302,7 +309,7 @@ fn every_fault_is_named_with_its_place() {
     s.jsonl:6:19: not valid JSON: EOF while parsing a string
     s.jsonl:7:1: expected an object, found a list
     s.jsonl:8:11: unknown field `kind` (allowed: `status`, `retry_after`, `message`)
-    s.jsonl:8:29: unknown field `stop` (allowed: `text`, `reasoning`, `tool_calls`, `usage`, `error`, `cut_after`, `delay_ms`, `match`)
+    s.jsonl:8:29: unknown field `opaque` (allowed: `text`, `reasoning`, `tool_calls`, `usage`, `stop`, `error`, `cut_after`, `delay_ms`, `match`)
     s.jsonl:9:14: not valid JSON: trailing characters
     s.jsonl:10:15: expected a list, found an object
     s.jsonl:10:40: `cut_after` must be a number of characters, not 1.5
