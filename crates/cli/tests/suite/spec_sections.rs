@@ -14,14 +14,21 @@ struct Index {
 #[derive(Deserialize)]
 struct Document {
     title: String,
-    /// Heading and places of each section.
-    sections: Vec<Vec<String>>,
+    sections: Vec<Section>,
+}
+
+#[derive(Deserialize)]
+struct Section {
+    heading: String,
+    /// What the section requires, and the places that show it.
+    requirements: Vec<Vec<String>>,
 }
 
 const INTRODUCTION: &str = "# Specifications
 
 The pages of this folder are manual and test suite at once: every example runs in the tests and prints what the page says.
-Together they state the five documents that Fusee implements. The tables are generated from [sections.toml](sections.toml).
+Together they state the five documents that Fusee implements. The tables are generated from [sections.toml](sections.toml):
+one row for each requirement, with the examples that show it, or the test where only a program can see it.
 ";
 
 fn root() -> PathBuf {
@@ -51,7 +58,8 @@ fn link(place: &str) -> Result<String, String> {
         return Ok(remark.to_owned());
     }
     let (file, part) = place.split_once('#').unwrap_or((place, ""));
-    let (folder, up) = if file.starts_with("crates/") { ("", "../") } else { ("spec", "") };
+    let is_outside = ["crates/", "docs/", "testkit/"].iter().any(|folder| file.starts_with(folder));
+    let (folder, up) = if is_outside { ("", "../") } else { ("spec", "") };
     let text = std::fs::read_to_string(root().join(folder).join(file))
         .map_err(|error| format!("{file}: {error}"))?;
     if file.ends_with(".rs") {
@@ -63,32 +71,45 @@ fn link(place: &str) -> Result<String, String> {
     let headings = headings(&text);
     let wanted = |heading: &&String| part.is_empty() || anchor(heading) == part;
     let heading = headings.iter().find(wanted).ok_or_else(|| format!("{file} has no heading #{part}"))?;
-    Ok(format!("[{heading}]({place})"))
+    Ok(format!("[{heading}]({up}{place})"))
+}
+
+/// A row of the table; problems are added to `wrong`.
+fn row(section: &str, requirement: &[String], wrong: &mut Vec<String>) -> String {
+    let [text, places @ ..] = requirement else {
+        wrong.push(format!("{section}: an empty requirement"));
+        return String::new();
+    };
+    if places.is_empty() {
+        wrong.push(format!("{section}, {text}: no place"));
+    }
+    let mut links = Vec::new();
+    for place in places {
+        match link(place) {
+            Ok(link) => links.push(link),
+            Err(problem) => wrong.push(format!("{section}, {text}: {problem}")),
+        }
+    }
+    format!("{} | {}", text.replace('<', "&lt;").replace('|', "\\|"), links.join(", "))
 }
 
 #[test]
-fn the_index_names_a_place_for_every_section() {
+fn the_index_names_a_place_for_every_requirement() {
     let index: Index =
         toml::from_str(&std::fs::read_to_string(root().join("spec/sections.toml")).unwrap()).unwrap();
     let mut page = INTRODUCTION.to_owned();
     let mut wrong = Vec::new();
     for Document { title, sections } in &index.documents {
-        let _ = write!(page, "\n## {title}\n\n| section | stated in |\n|---|---|\n");
-        for section in sections {
-            let [heading, places @ ..] = section.as_slice() else {
-                panic!("{title}: a section without a heading")
-            };
-            if places.is_empty() {
-                wrong.push(format!("{title}, {heading}: no place"));
+        let _ = write!(page, "\n## {title}\n\n| section | requirement | stated in |\n|---|---|---|\n");
+        for Section { heading, requirements } in sections {
+            if requirements.is_empty() {
+                wrong.push(format!("{title}, {heading}: no requirement"));
             }
-            let links: Vec<String> = places
-                .iter()
-                .filter_map(|place| {
-                    link(place).map_err(|problem| wrong.push(format!("{title}, {heading}: {problem}"))).ok()
-                })
-                .collect();
-            let heading = heading.replace('<', "&lt;");
-            let _ = writeln!(page, "| {heading} | {} |", links.join(", "));
+            for (index, requirement) in requirements.iter().enumerate() {
+                let row = row(&format!("{title}, {heading}"), requirement, &mut wrong);
+                let shown = if index == 0 { heading.replace('<', "&lt;") } else { String::new() };
+                let _ = writeln!(page, "| {shown} | {row} |");
+            }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

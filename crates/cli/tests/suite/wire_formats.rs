@@ -144,6 +144,25 @@ fn reasoning_goes_back_as_it_came() {
 }
 
 #[test]
+fn reasoning_is_not_sent_again_where_the_settings_say_so() {
+    let stage = "[[flow]]\nid = \"a\"\nallow_missing_done = true\n";
+    for (settings, is_sent) in [
+        (String::new(), true),
+        ("history_strip_thinking = true\n".to_owned(), false),
+        (stage.to_owned(), true),
+        (format!("flow_history_strip_thinking = true\n{stage}"), false),
+        (format!("flow_history_strip_thinking = true\n{stage}history_strip_thinking = false\n"), true),
+        (format!("{stage}history_strip_thinking = true\n"), false),
+    ] {
+        let project = Project::new().with("fusee.toml", &settings);
+        let server = Server::start(script(Api::Anthropic, 2));
+        Api::Anthropic.run(&project, &server).run().exits(0);
+        let last = server.requests().last().unwrap().arrived.body_text();
+        assert_eq!(last.contains("signed:thought 0"), is_sent, "{settings}: {last}");
+    }
+}
+
+#[test]
 fn a_provider_speaks_its_own_format_unless_told_otherwise() {
     for (model, variable, api) in
         [("openai:m", "OPENAI_API_KEY", Api::Responses), ("anthropic:m", "ANTHROPIC_API_KEY", Api::Anthropic)]
