@@ -211,3 +211,14 @@ fn prices_of_ones_own_go_before_ours_and_decide_about_a_budget() {
     let wrong = run_on(&project, &server).run().exits(2);
     assert!(wrong.stderr.contains("prices.toml:1:1") && wrong.stderr.contains("inptu"), "{}", wrong.stderr);
 }
+
+#[test]
+fn the_verbose_version_has_what_a_bug_report_needs() {
+    let project = Project::new();
+    let told = fusee(&project).args(["--version", "--verbose"]).run().exits(0).stdout;
+    let names: Vec<&str> = told.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(names, ["fusee", "commit", "target", "features", "sandbox"], "{told}");
+    assert!(told.starts_with(&format!("fusee {}\n", env!("CARGO_PKG_VERSION"))), "{told}");
+    let short = fusee(&project).args(["--version"]).run().exits(0).stdout;
+    assert_eq!(short.lines().collect::<Vec<_>>(), told.lines().take(1).collect::<Vec<_>>());
+}
