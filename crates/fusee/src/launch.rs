@@ -102,7 +102,7 @@ pub struct LaunchPlan {
     pub calls: String,
 }
 
-/// A part of a prompt.
+/// Titled text of a prompt: a section, or the request itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PromptPart {
     /// Title of the part.
