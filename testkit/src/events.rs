@@ -65,7 +65,17 @@ pub fn normalised(events: &[Value]) -> Vec<Value> {
         .filter(|event| !is_passing(event))
         .cloned()
         .map(|mut event| {
-            for key in ["ts", "timestamp", "duration_ms", "seq", "run", "task", "submission_id", "turn_id"] {
+            for key in [
+                "ts",
+                "timestamp",
+                "duration_ms",
+                "wait_ms",
+                "seq",
+                "run",
+                "task",
+                "submission_id",
+                "turn_id",
+            ] {
                 if let Some(value) = event.get_mut(key) {
                     *value = Value::String(format!("[{key}]"));
                 }

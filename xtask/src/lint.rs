@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::step::{self, cargo};
-use crate::{Outcome, book, prerequisites, root, target_dir};
+use crate::{Outcome, book, prerequisites, root, target_dir, web};
 
 /// Runs all static checks, the quick ones first. Steps that compile share the artifacts of the clippy step.
 pub(crate) fn run() -> Outcome {
@@ -21,6 +21,7 @@ pub(crate) fn run() -> Outcome {
         cargo(),
         ["package", "--workspace", "--locked", "--allow-dirty", "--no-verify", "--quiet"],
     )?;
+    web::run(&["--check".to_owned()])?;
     clippy("clippy", &[])?;
     clippy("clippy without default features", &["--no-default-features"])?;
     documentation()?;

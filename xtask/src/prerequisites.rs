@@ -1,5 +1,6 @@
 //! Programs that the commands need, why, and how to install them.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -61,6 +62,12 @@ pub(crate) const ATTACK: &[Need] = &[
     },
     Need { program: "bash", why: "compare shells", source: Source::Apt("bash") },
     Need { program: "busybox", why: "compare shells", source: Source::Apt("busybox") },
+];
+
+/// What builds the page of `fusee serve`.
+pub(crate) const PAGE: &[Need] = &[
+    Need { program: "npm", why: "install what the web page is made of", source: Source::Apt("npm") },
+    Need { program: "node", why: "build the web page", source: Source::Apt("nodejs") },
 ];
 
 pub(crate) const BROWSER: &[Need] = &[
@@ -139,6 +146,29 @@ pub(crate) fn npm(folder: &Path, packages: &[&str]) -> Outcome {
     // `--force`: a package for a newer Node than the system's comes with that Node.
     let fixed = ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--force", "--prefix", &place];
     step::run("packages from npm", "npm", fixed.iter().chain(packages))
+}
+
+/// Oldest Node that builds the page and runs its tests.
+const NODE: (u32, u32) = (20, 19);
+
+/// PATH on which `node` is recent enough: that of the system, or one with a Node from npm before it. Debian 12 has an older
+/// one.
+pub(crate) fn node_path() -> Result<OsString, String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let version = Command::new("node").arg("--version").output().map_err(|error| format!("node: {error}"))?;
+    let version = String::from_utf8_lossy(&version.stdout).into_owned();
+    let mut parts =
+        version.trim().trim_start_matches('v').split('.').map_while(|part| part.parse::<u32>().ok());
+    if (parts.next().unwrap_or_default(), parts.next().unwrap_or_default()) >= NODE {
+        return Ok(path);
+    }
+    let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
+    let (folder, package) = (target_dir().join("node"), format!("node-linux-{machine}"));
+    let wanted = format!("{package}@22.23.3");
+    install_once(&folder, &wanted, || npm(&folder, &[&wanted]))?;
+    let own = folder.join("node_modules").join(package).join("bin");
+    let all = std::iter::once(own).chain(std::env::split_paths(&path));
+    std::env::join_paths(all).map_err(|error| format!("PATH: {error}"))
 }
 
 /// Makes a virtual environment of this Python and installs packages into it.

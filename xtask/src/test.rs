@@ -8,8 +8,8 @@ use crate::{
     step, web,
 };
 
-/// Runs unit and integration tests, then the suites with a real model and real MCP servers, and doc tests; all run even
-/// if the first fail.
+/// Runs unit and integration tests, then the suites with a real model, real MCP servers and a real browser, and doc tests;
+/// all run even if the first fail.
 pub(crate) fn run(filter: &[String]) -> Outcome {
     prerequisites::ensure(prerequisites::TEST)?;
     let mut summary = None;
@@ -18,6 +18,7 @@ pub(crate) fn run(filter: &[String]) -> Outcome {
         results.extend([
             real_model::install().and_then(|()| real_model::test()),
             mcp_servers::install().and_then(|()| mcp_servers::test()),
+            web::install().and_then(|()| web::test()),
             step::run("doc tests", step::cargo(), ["test", "--doc", "--workspace", "--locked", "--quiet"]),
         ]);
     }

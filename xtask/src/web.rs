@@ -13,6 +13,16 @@ const BUILT: [&str; 2] = ["index.html.gz", "policy.txt"];
 /// Maximum size of the compressed page in bytes.
 const MAX_BYTES: usize = 150_000;
 
+/// Files of the tests in a browser and of schemathesis.
+const TESTS: [&str; 6] = [
+    "browser.test.mjs",
+    "actions.test.mjs",
+    "pages.test.mjs",
+    "large.test.mjs",
+    "looks.test.mjs",
+    "schemathesis.test.mjs",
+];
+
 /// What the tests need from npm.
 const PACKAGES: [&str; 2] = ["playwright-core@1.65.1", "axe-core@4.14.0"];
 
@@ -29,9 +39,8 @@ pub(crate) fn run(args: &[String]) -> Outcome {
     let page = root().join("crates/serve/page");
     let dist = page.join("dist");
     let before = BUILT.map(|file| std::fs::read(dist.join(file)).ok());
-    // Not `ci`: it fails where a registry does not have the optional packages of other platforms. The lock file is used as
-    // it is and not written.
-    npm(&page, &["install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts"])?;
+    prerequisites::ensure(prerequisites::PAGE)?;
+    npm(&page, &["ci", "--no-audit", "--no-fund", "--ignore-scripts"])?;
     npm(&page, &["run", "build"])?;
     let after = BUILT.map(|file| std::fs::read(dist.join(file)).ok());
     let size = after[0].as_ref().map_or(0, Vec::len);
@@ -46,9 +55,14 @@ pub(crate) fn run(args: &[String]) -> Outcome {
 }
 
 fn npm(page: &Path, args: &[&str]) -> Outcome {
-    let place = page.display().to_string();
-    let args: Vec<&str> = ["--prefix", &place].into_iter().chain(args.iter().copied()).collect();
-    step::run("npm", "npm", args)
+    let path = prerequisites::node_path()?;
+    step::timed(&format!("npm {}", args[0]), || {
+        let status = Command::new("npm").args(args).current_dir(page).env("PATH", path).status();
+        match status.map_err(|error| format!("npm: {error}"))? {
+            status if status.success() => Ok(()),
+            status => Err(format!("npm {} failed ({status})", args.join(" "))),
+        }
+    })
 }
 
 fn folder() -> PathBuf {
@@ -57,6 +71,7 @@ fn folder() -> PathBuf {
 
 /// Installs what the tests need, unless it is there. Chromium itself comes from the system.
 pub(crate) fn install() -> Outcome {
+    prerequisites::ensure(prerequisites::BROWSER)?;
     let folder = folder();
     prerequisites::install_once(&folder, &[PACKAGES.join("\n"), SCHEMATHESIS.to_owned()].join("\n"), || {
         prerequisites::npm(&folder, &PACKAGES)?;
@@ -64,16 +79,15 @@ pub(crate) fn install() -> Outcome {
     })
 }
 
-/// Checks that the committed page is current, then runs the tests in a browser and schemathesis.
+/// Runs the tests in a browser and schemathesis. Lint checks that the page they see is what the sources give.
 pub(crate) fn test() -> Outcome {
-    prerequisites::ensure(prerequisites::BROWSER)?;
-    run(&["--check".to_owned()])?;
     let fusee = step::binary("fusee")?;
+    let path = prerequisites::node_path()?;
     step::timed("tests in Chromium", || {
         let status = Command::new("node")
             .args(["--test", "--test-concurrency=1"])
-            .arg(root().join("crates/serve/page/test/browser.test.mjs"))
-            .arg(root().join("crates/serve/page/test/schemathesis.test.mjs"))
+            .args(TESTS.map(|file| root().join("crates/serve/page/test").join(file)))
+            .env("PATH", &path)
             .env("FUSEE", fusee)
             .env("BROWSER_MODULES", folder())
             .env("SCHEMATHESIS", folder().join("python/bin/schemathesis"))

@@ -33,6 +33,7 @@ pub(crate) mod resume;
 pub(crate) mod review;
 pub(crate) mod rewind;
 pub(crate) mod run;
+pub(crate) mod run_export;
 pub(crate) mod run_session;
 pub(crate) mod run_setup;
 pub(crate) mod runs;

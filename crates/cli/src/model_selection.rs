@@ -34,13 +34,23 @@ const ANY_KEY: &str = "FUSEE_API_KEY";
 
 /// The model named by flags or configuration, or else the only one found on this machine.
 pub(crate) async fn select(config: &Config, environment: &Environment) -> Result<ResolvedModel, CliError> {
+    let resolved = find(config, environment).await?;
+    if config.text("model").is_none() {
+        let name = &resolved.name;
+        stdio::error(&format!(
+            "using {name}, the only model found on this machine (choose another with -m)\n"
+        ));
+    }
+    Ok(resolved)
+}
+
+/// Like [`select`], without a word.
+pub(crate) async fn find(config: &Config, environment: &Environment) -> Result<ResolvedModel, CliError> {
     if let Some(name) = config.text("model") {
         return named(name, config, environment);
     }
     let found = discovery::probe_all(environment).await;
-    let name = only_local_model(&found)?;
-    stdio::error(&format!("using {name}, the only model found on this machine (choose another with -m)\n"));
-    named(&name, config, environment)
+    named(&only_local_model(&found)?, config, environment)
 }
 
 /// The model with this name. A configured name is resolved, so that a run resumes with the model it started

@@ -10,6 +10,7 @@ use fusee_engine::approval::rules::ApprovalRule;
 use fusee_engine::approval::{ApprovalMode, Approver};
 use fusee_engine::journal::{BoxFuture, Journal, RunId};
 use fusee_engine::lang::Param;
+use fusee_engine::model::Price;
 use fusee_engine::run::RunHandle;
 use fusee_engine::tools::Tool;
 use serde_json::{Map, Value};
@@ -56,6 +57,58 @@ pub trait Launcher: Send + Sync {
 
     /// The templates and workflows that can be started by name in `directory`.
     fn tasks(&self, directory: &Path) -> Result<Vec<NamedTask>, LaunchError>;
+
+    /// The system prompt of a request in `directory`, by section, as far as it is known before a run.
+    fn prompt(&self, directory: &Path) -> Result<Vec<PromptPart>, LaunchError>;
+
+    /// What a request would run with, without starting or spending anything. Fails as [`Self::start`] would.
+    fn plan(&self, request: LaunchRequest) -> BoxFuture<'_, Result<LaunchPlan, LaunchError>>;
+
+    /// A run in a format of other tools, as text.
+    fn export(&self, directory: &Path, run: &RunId, format: RunExport) -> Result<String, LaunchError>;
+}
+
+/// Format of an exported run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunExport {
+    /// The model's replies, for `--model replay:FILE`.
+    Cassette,
+    /// Trajectory of Harbor (ATIF).
+    Atif,
+}
+
+/// What a run would do.
+#[derive(Clone, Debug)]
+pub struct LaunchPlan {
+    /// Model; empty for a workflow that asks none.
+    pub model: String,
+    /// Context size of the model in tokens, if known.
+    pub context_tokens: Option<u64>,
+    /// Prices of its tokens, if known.
+    pub price: Option<Price>,
+    /// When it would ask for approval.
+    pub approve: ApprovalMode,
+    /// Whether commands would be confined: `on` or `off`.
+    pub sandbox: &'static str,
+    /// Flow; absent for templates and workflows, which name their own.
+    pub flow: Option<String>,
+    /// Command that would verify the work.
+    pub verify: Option<String>,
+    /// Limits in force.
+    pub limits: LaunchLimits,
+    /// The first request to the model; empty for a workflow.
+    pub prompt: Vec<PromptPart>,
+    /// The calls of a workflow, and how many of them are certain, as `fusee task --dry-run` lists them.
+    pub calls: String,
+}
+
+/// Titled text of a prompt: a section, or the request itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PromptPart {
+    /// Title of the part.
+    pub title: String,
+    /// Text that the model receives.
+    pub text: String,
 }
 
 /// A run to start. Whatever is not set comes from the configuration of the user and the project.

@@ -134,8 +134,15 @@ async fn command(engine: &SqliteRun, n: usize) -> Value {
     );
     let turn_id = format!("main:{n}");
     let (output_tokens, cached_tokens, tool_calls, duration_ms) = (150, 4_000, 1, 10);
-    let complete =
-        Event::TurnComplete { turn_index: 0, turn_id, output_tokens, cached_tokens, tool_calls, duration_ms };
+    let complete = Event::TurnComplete {
+        turn_index: 0,
+        turn_id,
+        output_tokens,
+        cached_tokens,
+        tool_calls,
+        duration_ms,
+        wait_ms: None,
+    };
     engine.emit(&main, complete);
     json!([{"role": "tool", "call_id": format!("c{n}"), "content": content}])
 }

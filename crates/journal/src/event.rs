@@ -79,6 +79,9 @@ pub enum Event {
         tool_calls: u32,
         /// Duration of the model request and the tool calls, in milliseconds.
         duration_ms: u64,
+        /// Time from the request to the first piece of the reply, in milliseconds, if it was measured.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wait_ms: Option<u64>,
     },
     /// A fragment of a streamed reply.
     MessageDelta {

@@ -115,8 +115,8 @@ pub(crate) fn align(a: &ActionSequence, b: &ActionSequence) -> Vec<AlignedAction
 }
 
 /// An event as Markdown; empty if a reader does not need it.
-pub(crate) fn markdown(event: &Event) -> String {
-    match event {
+pub(crate) fn markdown(record: &EventRecord) -> String {
+    match &record.event {
         Event::TaskStarted(started) => {
             format!("# {}\n\nModel `{}`\n\n", started.request.trim(), started.model)
         }

@@ -8,6 +8,7 @@ mod context;
 mod document;
 mod events;
 mod extract;
+mod plan;
 mod questions;
 mod rewind;
 mod runs;
@@ -216,6 +217,20 @@ fn api() -> Api {
             "/api/templates",
             tasks::list,
             Operation::new("List templates and workflows").returns::<Vec<tasks::TaskView>>(200),
+        )
+        .get(
+            "/api/prompt",
+            plan::prompt,
+            Operation::new("The system prompt of requests in a project")
+                .query::<plan::PromptQuery>()
+                .returns::<plan::PromptView>(200),
+        )
+        .post(
+            "/api/plan",
+            plan::plan,
+            Operation::new("What a run would do; nothing is started")
+                .takes::<start::NewRun>()
+                .returns::<plan::PlanView>(200),
         )
         .get(
             "/api/compare",

@@ -1,17 +1,17 @@
 //! The events of a run as server-sent events: from the journal, then live. A run of this process is followed with its
 //! deltas; a run of another process is read from the journal whenever that changes.
 
-use std::collections::VecDeque;
-use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use fusee::journal::{EventRecord, EventStream, RunStatus};
-use futures_util::FutureExt as _;
-use tokio::sync::OwnedSemaphorePermit;
+use fusee::engine::run::RunControl;
+use fusee::journal::RunStatus;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use crate::journal_watch::JournalWatch;
 use crate::problem::Problem;
+use crate::shared_feed::{Following, SharedFeed, encode};
 use crate::site::{FoundRun, Site};
 
 /// Events read from the journal at a time.
@@ -23,97 +23,117 @@ const EVENTS_PER_SECOND: u32 = 2_000;
 /// Interval of comments on a quiet stream, so that a lost client is noticed.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
-/// Events within this time are sent together.
-const TOGETHER: Duration = Duration::from_millis(25);
-
-/// Bytes of one chunk, approximately.
-const CHUNK: usize = 64 << 10;
-
 /// A stream of events.
 pub(crate) struct EventFeed {
     site: Site,
     run: FoundRun,
     /// Number of the last event that was sent.
     cursor: u64,
-    live: Option<EventStream>,
+    live: Option<LiveFeed>,
     watch: JournalWatch,
-    ready: VecDeque<String>,
     pace: Pace,
-    /// When the newest chunk was sent.
-    sent: Instant,
     ended: bool,
     _slot: OwnedSemaphorePermit,
+}
+
+/// A run that this process works on.
+struct LiveFeed {
+    control: Arc<RunControl>,
+    shared: Arc<SharedFeed>,
+    newest: watch::Receiver<u64>,
+}
+
+/// Bytes to send.
+struct Sending {
+    events: u32,
+    bytes: Bytes,
 }
 
 impl EventFeed {
     /// The events after number `cursor`.
     pub(crate) fn new(site: Site, run: FoundRun, cursor: u64, slot: OwnedSemaphorePermit) -> Self {
         let watch = site.watch(&run.journal);
-        let (ready, pace, sent) = (VecDeque::new(), Pace::default(), Instant::now());
-        Self { site, run, cursor, live: None, watch, ready, pace, sent, ended: false, _slot: slot }
+        Self { site, run, cursor, live: None, watch, pace: Pace::default(), ended: false, _slot: slot }
     }
 
     /// The next bytes of the stream; `None` at its end.
     pub(crate) async fn next(&mut self) -> Option<Bytes> {
         loop {
-            if let Some(chunk) = self.chunk().await {
-                return Some(chunk);
-            }
             if self.ended {
                 return None;
             }
-            let wait = tokio::time::timeout(KEEP_ALIVE, self.more());
-            match wait.await {
-                Ok(Ok(())) => {}
+            match tokio::time::timeout(KEEP_ALIVE, self.more()).await {
+                Ok(Ok(None)) => {}
+                Ok(Ok(Some(Sending { events, bytes }))) => {
+                    self.pace.wait(events).await;
+                    return Some(bytes);
+                }
                 Ok(Err(problem)) => {
                     self.ended = true;
                     let text = serde_json::to_string(&problem.message()).unwrap_or_default();
-                    self.ready.push_back(format!("event: failed\ndata: {text}\n\n"));
+                    return Some(format!("event: failed\ndata: {text}\n\n").into());
                 }
                 Err(_) => return Some(Bytes::from_static(b":\n\n")),
             }
         }
     }
 
-    /// What is ready, as one chunk.
-    async fn chunk(&mut self) -> Option<Bytes> {
-        let mut chunk = self.ready.pop_front()?;
-        let mut events = 1;
-        while chunk.len() < CHUNK
-            && let Some(next) = self.ready.pop_front()
+    /// Waits for events. `None` if it has to be asked again. Nothing is lost if it is dropped while it waits.
+    async fn more(&mut self) -> Result<Option<Sending>, Problem> {
+        if self.live.is_none()
+            && let Some(control) = self.site.live.get(self.run.journal.path(), self.run.id())
         {
-            chunk.push_str(&next);
-            events += 1;
+            let (run, source) = (self.run.clone(), Arc::clone(&control));
+            let shared = self.site.read(move |site| site.shared_feed(&run, &source)).await?;
+            let newest = shared.subscribe();
+            self.live = Some(LiveFeed { control, shared, newest });
         }
-        self.pace.wait(events).await;
-        self.sent = Instant::now();
-        Some(chunk.into())
-    }
-
-    /// Waits for events and makes them ready.
-    async fn more(&mut self) -> Result<(), Problem> {
-        if self.live.is_none() {
-            let handle = self.site.live.get(self.run.journal.path(), self.run.id());
-            self.live = handle.map(|handle| handle.events_after(self.cursor));
-        }
-        if let Some(live) = &mut self.live {
-            let Some(event) = live.next().await? else {
-                self.live = None;
-                return Ok(());
-            };
-            push(&event, &mut self.cursor, &mut self.ready);
-            // What arrives shortly after goes along, so that many watchers of a fast run cost it little.
-            tokio::time::sleep(TOGETHER.saturating_sub(self.sent.elapsed())).await;
-            while self.ready.len() < PAGE
-                && let Some(next) = live.next().now_or_never()
-            {
-                match next? {
-                    Some(event) => push(&event, &mut self.cursor, &mut self.ready),
-                    None => break,
+        match &mut self.live {
+            None => self.recorded().await,
+            Some(live) => {
+                live.newest.mark_unchanged();
+                match live.shared.following(self.cursor) {
+                    Following::Chunk(chunk) => {
+                        self.cursor = chunk.last;
+                        Ok(Some(Sending { events: chunk.events, bytes: chunk.bytes }))
+                    }
+                    Following::Older(to) => self.older(to).await,
+                    // The feed outlives its watchers, so that this cannot fail.
+                    Following::Nothing => {
+                        let _ = live.newest.changed().await;
+                        Ok(None)
+                    }
+                    Following::Ended => {
+                        self.live = None;
+                        self.recorded().await
+                    }
                 }
             }
-            return Ok(());
         }
+    }
+
+    /// Events up to number `to` of a run of this process, from its own subscription.
+    async fn older(&mut self, to: u64) -> Result<Option<Sending>, Problem> {
+        let Some(live) = &self.live else { return Ok(None) };
+        let mut stream = live.control.events_after(self.cursor);
+        let (mut text, mut events, mut cursor) = (String::new(), 0, self.cursor);
+        while cursor < to && (events as usize) < PAGE {
+            let Some(event) = stream.next().await? else { break };
+            // The numbers that a subscription skips while it catches up are deltas, and were never sent.
+            cursor = event.seq.max(cursor);
+            events += 1;
+            encode(&event, &mut text);
+        }
+        if events == 0 {
+            self.live = None;
+            return Ok(None);
+        }
+        self.cursor = cursor;
+        Ok(Some(Sending { events, bytes: text.into() }))
+    }
+
+    /// Events of the journal.
+    async fn recorded(&mut self) -> Result<Option<Sending>, Problem> {
         let (run, cursor) = (self.run.clone(), self.cursor);
         let (events, status) = self
             .site
@@ -123,25 +143,20 @@ impl EventFeed {
                 Ok((run.journal.events(run.id(), cursor, u64::MAX, PAGE)?, status))
             })
             .await?;
-        events.iter().for_each(|event| push(event, &mut self.cursor, &mut self.ready));
-        if events.is_empty() && status != RunStatus::Open {
-            self.ended = true;
-            self.ready.push_back("event: end\ndata: {}\n\n".to_owned());
-        } else if events.is_empty() {
-            self.watch.changed().await;
+        if let Some(last) = events.last() {
+            self.cursor = last.seq;
+            let mut text = String::new();
+            events.iter().for_each(|event| encode(event, &mut text));
+            let events = u32::try_from(events.len()).unwrap_or(u32::MAX);
+            return Ok(Some(Sending { events, bytes: text.into() }));
         }
-        Ok(())
+        if status != RunStatus::Open {
+            self.ended = true;
+            return Ok(Some(Sending { events: 0, bytes: Bytes::from_static(b"event: end\ndata: {}\n\n") }));
+        }
+        self.watch.changed().await;
+        Ok(None)
     }
-}
-
-/// Makes an event ready to be sent.
-fn push(event: &EventRecord, cursor: &mut u64, ready: &mut VecDeque<String>) {
-    // The numbers that a live stream skips while it catches up are deltas, and were never sent.
-    *cursor = event.seq.max(*cursor);
-    let mut text = format!("id: {}\ndata: ", event.seq);
-    // One line: JSON has no bare line ends.
-    let _ = writeln!(text, "{}\n", serde_json::to_string(event).unwrap_or_default());
-    ready.push_back(text);
 }
 
 /// Keeps a stream to a number of events per second.

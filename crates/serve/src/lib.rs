@@ -21,6 +21,7 @@ mod problem;
 mod question;
 mod request_key;
 mod server;
+mod shared_feed;
 mod site;
 mod span;
 

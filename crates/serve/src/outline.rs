@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use fusee::engine::journal::event::{ErrorDetail, TaskStatus};
+use fusee::engine::journal::event::{ErrorDetail, HookDecision, NetworkVerdict, TaskStatus};
 use fusee::journal::{Branch, Event, EventRecord};
+use fusee::model::{Price, Usage};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -30,6 +31,8 @@ pub(crate) struct Outline {
     pub(crate) totals: Totals,
     pub(crate) start: Option<RunStart>,
     pub(crate) end: Option<RunEnd>,
+    /// Origin that was recorded before the start.
+    rewound: Option<RunOrigin>,
     started_ms: i64,
     last_ms: i64,
     lanes: Vec<Lane>,
@@ -37,6 +40,12 @@ pub(crate) struct Outline {
     spans: SpanList,
     calls: HashMap<String, OpenCall>,
     turns: HashMap<Branch, (u64, i64, u32)>,
+    /// How long the newest reply of each task took, in milliseconds.
+    replies: HashMap<Branch, i64>,
+    /// Tokens of the newest request of each task.
+    inputs: HashMap<Branch, u64>,
+    /// Prices of the run's model, for the cost before the run has ended.
+    price: Option<Price>,
     stages: HashMap<(Branch, String), (u64, i64)>,
 }
 
@@ -52,6 +61,18 @@ pub(crate) struct RunStart {
     /// Run whose conversation this one continues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) continues: Option<String>,
+    /// Run whose beginning this one shares, up to a turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rewound: Option<RunOrigin>,
+}
+
+/// Where a rewound or forked run comes from.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct RunOrigin {
+    /// Id of the run.
+    pub(crate) run: String,
+    /// Number of its turns that are shared.
+    pub(crate) turn: u32,
 }
 
 /// Final status of a run, as its last event states it.
@@ -75,7 +96,7 @@ pub(crate) struct Totals {
     pub(crate) tokens: u64,
     /// Part of them that came from the provider's cache.
     pub(crate) cached_tokens: u64,
-    /// Cost in US dollars, once the run has ended and if prices are known.
+    /// Cost in US dollars, if prices are known; estimated until the run has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cost_usd: Option<f64>,
     /// Tokens in the newest request of the main task.
@@ -85,6 +106,8 @@ pub(crate) struct Totals {
     pub(crate) context_limit: Option<u64>,
     /// Time from a request to its reply, in milliseconds, over all tasks.
     pub(crate) model_ms: u64,
+    /// Part of it in which the reply arrived, if that was measured.
+    pub(crate) output_ms: u64,
     /// Time of tool calls in milliseconds.
     pub(crate) tool_ms: u64,
     /// Time of waiting for the user in milliseconds.
@@ -113,7 +136,7 @@ pub(crate) struct ToolTotals {
 }
 
 /// One task on a timeline.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct Lane {
     /// Path of the task, such as `main/2`.
     task: String,
@@ -127,6 +150,15 @@ pub(crate) struct Lane {
     /// Outcome, once the task has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<String>,
+    /// Answer, shortened.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    answer: String,
+    /// Tokens of its requests and replies, once it has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tokens: Option<u64>,
+    /// Cost in US dollars, once it has ended and if prices are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost_usd: Option<f64>,
 }
 
 /// The timeline of a run.
@@ -153,6 +185,11 @@ struct OpenCall {
 }
 
 impl Outline {
+    /// The outline of a run whose model has these prices.
+    pub(crate) fn new(price: Option<Price>) -> Self {
+        Self { price, ..Self::default() }
+    }
+
     /// Adds the next event.
     pub(crate) fn add(&mut self, record: &EventRecord) {
         if self.lanes.is_empty() {
@@ -174,8 +211,27 @@ impl Outline {
                         model: started.model.clone(),
                         sandbox: started.sandbox.clone(),
                         continues: started.continues.clone(),
+                        rewound: self.rewound.take(),
                     });
                 }
+            }
+            Event::Rewound { from_run, turn, .. } => {
+                let origin = RunOrigin { run: from_run.clone(), turn: *turn };
+                match &mut self.start {
+                    Some(start) => start.rewound = Some(origin),
+                    None => self.rewound = Some(origin),
+                }
+            }
+            Event::Hook(hook) => {
+                let took = i64::try_from(hook.duration_ms).unwrap_or(i64::MAX);
+                let label = short(&format!("hook {}: {}", hook.event, hook.command));
+                let failed = !matches!(hook.decision, HookDecision::None | HookDecision::Allow);
+                self.span(lane, SpanKind::Hook, (at.saturating_sub(took), at), record.seq, label, failed);
+            }
+            Event::Network(access) => {
+                let label = format!("{}:{} {}", access.host, access.port, access.verdict.as_str());
+                let failed = access.verdict != NetworkVerdict::Allowed;
+                self.span(lane, SpanKind::Network, (at, at), record.seq, short(&label), failed);
             }
             // A question of the process that ended is asked again, with the same id.
             Event::TaskResumed { .. } => {
@@ -185,16 +241,31 @@ impl Outline {
             }
             Event::TurnStart { turn_index, input_tokens, max_input_tokens, .. } => {
                 self.turns.insert(record.task.clone(), (record.seq, at, *turn_index));
+                self.inputs.insert(record.task.clone(), *input_tokens);
                 self.totals.tokens += input_tokens;
                 if record.task == Branch::main() {
                     self.totals.context_tokens = *input_tokens;
                     self.totals.context_limit = *max_input_tokens;
                 }
             }
-            Event::TurnComplete { output_tokens, cached_tokens, .. } => {
+            Event::TurnComplete { output_tokens, cached_tokens, wait_ms, .. } => {
+                if let Some(wait) = wait_ms.and_then(|wait| i64::try_from(wait).ok()) {
+                    self.spans.divide(lane, wait);
+                    let output = self.replies.remove(&record.task).unwrap_or_default() - wait;
+                    self.totals.output_ms += u64::try_from(output).unwrap_or_default();
+                }
                 self.totals.turns += 1;
                 self.totals.tokens += output_tokens;
                 self.totals.cached_tokens += cached_tokens;
+                if let Some(price) = &self.price {
+                    let usage = Usage {
+                        input_tokens: self.inputs.remove(&record.task).unwrap_or_default(),
+                        output_tokens: *output_tokens,
+                        cached_tokens: *cached_tokens,
+                        ..Usage::default()
+                    };
+                    *self.totals.cost_usd.get_or_insert(0.0) += price.cost_usd(&usage);
+                }
             }
             Event::ToolCall { call_id, name, arguments } => {
                 let label = format!("{name} {}", key_argument(arguments));
@@ -271,6 +342,8 @@ impl Outline {
                 if let Some(lane) = self.lanes.get_mut(lane) {
                     lane.end = Some(end);
                     lane.status = Some(status.clone());
+                    lane.answer = short(complete.answer.trim_start());
+                    (lane.tokens, lane.cost_usd) = (Some(complete.total_tokens), complete.cost_usd);
                 }
                 if record.task == Branch::main() {
                     self.totals.tokens = complete.total_tokens;
@@ -302,7 +375,9 @@ impl Outline {
             for (task, (seq, at, turn)) in &self.turns {
                 going_on(lane(task), SpanKind::Model, *at, *seq, format!("turn {}", turn + 1));
             }
-            for call in self.calls.values() {
+            // A call that waits for approval does not run yet.
+            let waits = |id: &String| self.questions.iter().any(|question| question.id == *id);
+            for (_, call) in self.calls.iter().filter(|(id, _)| !waits(id)) {
                 going_on(call.lane, SpanKind::Tool, call.at_ms, call.seq, call.label.clone());
             }
             for question in &self.questions {
@@ -339,6 +414,7 @@ impl Outline {
         if let Some((seq, at, turn)) = self.turns.remove(&record.task) {
             let took = record.ts_ms - at;
             self.totals.model_ms += u64::try_from(took).unwrap_or_default();
+            self.replies.insert(record.task.clone(), took);
             let failed = matches!(record.event, Event::Error { .. });
             let label = format!("turn {}", turn + 1);
             self.span(lane, SpanKind::Model, (at, record.ts_ms), seq, label, failed);
@@ -352,7 +428,7 @@ impl Outline {
         let lane = self.lanes.len().min(MAX_LANES - 1);
         if lane == self.lanes.len() {
             let (task, start) = (record.task.to_string(), record.ts_ms - self.started_ms);
-            self.lanes.push(Lane { task, label: String::new(), start, end: None, status: None });
+            self.lanes.push(Lane { task, start, ..Lane::default() });
         }
         if self.lane_of.len() < MAX_LANES * 10 {
             self.lane_of.insert(record.task.clone(), lane);

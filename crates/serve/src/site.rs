@@ -5,8 +5,9 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Deref;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
+use fusee::engine::run::{self, RunControl};
 use fusee::journal::{Journal, RunId, RunRow, RunStatus};
 use fusee::launch::Launcher;
 use parking_lot::Mutex;
@@ -18,6 +19,7 @@ use crate::live_runs::LiveRuns;
 use crate::outline::Outline;
 use crate::problem::Problem;
 use crate::request_key::RequestKeys;
+use crate::shared_feed::SharedFeed;
 
 /// Maximum number of event streams.
 const STREAMS: usize = 256;
@@ -46,6 +48,13 @@ pub(crate) struct SiteState {
     journals: Mutex<HashMap<PathBuf, OpenJournal>>,
     watches: Mutex<HashMap<PathBuf, JournalWatch>>,
     outlines: Mutex<VecDeque<(OutlineKey, SharedOutline)>>,
+    feeds: Mutex<HashMap<(PathBuf, RunId), LiveSource>>,
+}
+
+/// The feed of a run of this process, as long as somebody watches it.
+struct LiveSource {
+    control: Arc<RunControl>,
+    feed: Weak<SharedFeed>,
 }
 
 /// An outline that several requests may extend.
@@ -101,6 +110,7 @@ impl Site {
             journals: Mutex::default(),
             watches: Mutex::default(),
             outlines: Mutex::default(),
+            feeds: Mutex::default(),
         }))
     }
 
@@ -121,6 +131,13 @@ impl SiteState {
         let own = self.launcher.directory().to_owned();
         let others = self.launcher.projects().into_iter().filter(|project| *project != own);
         std::iter::once(own.clone()).chain(others).collect()
+    }
+
+    /// The directory of a project that is served here, by default the server's own.
+    pub(crate) fn project(&self, named: Option<&str>) -> Result<PathBuf, Problem> {
+        let Some(named) = named else { return Ok(self.launcher.directory().to_owned()) };
+        let known = self.projects().into_iter().find(|known| known.as_os_str() == named);
+        known.ok_or_else(|| Problem::bad_request("this project is not served here"))
     }
 
     /// The journal of a project; `None` if nothing has been run there.
@@ -167,6 +184,26 @@ impl SiteState {
             .clone()
     }
 
+    /// The live events of a run that this process works on. All its watchers share them.
+    pub(crate) fn shared_feed(
+        &self,
+        run: &FoundRun,
+        control: &Arc<RunControl>,
+    ) -> Result<Arc<SharedFeed>, Problem> {
+        let mut feeds = self.feeds.lock();
+        let key = (run.journal.path().to_owned(), run.id().clone());
+        // A run that was resumed meanwhile has another handle, and a feed of its own.
+        let known = feeds.get(&key).filter(|source| Arc::ptr_eq(&source.control, control));
+        if let Some(feed) = known.and_then(|source| source.feed.upgrade()) {
+            return Ok(feed);
+        }
+        feeds.retain(|_, source| source.feed.strong_count() > 0);
+        let cursor = run.journal.event_index(run.id(), u64::MAX)?.last;
+        let feed = SharedFeed::start(control.events_after(cursor), cursor);
+        feeds.insert(key, LiveSource { control: Arc::clone(control), feed: Arc::downgrade(&feed) });
+        Ok(feed)
+    }
+
     /// The outline of a run, up to its newest event.
     pub(crate) fn outline(&self, run: &FoundRun) -> Result<SharedOutline, Problem> {
         let key = (run.journal.path().to_owned(), run.row.id.clone(), run.row.started_ms);
@@ -184,6 +221,11 @@ impl SiteState {
             outline
         };
         let mut growing = outline.lock();
+        if growing.seen == 0 {
+            // A journal of another version may have settings that cannot be read; the cost comes at the end then.
+            let settings = run::settings_of(&run.journal, &run.row.id).ok();
+            *growing = Outline::new(settings.and_then(|settings| settings.price));
+        }
         loop {
             let events = run.journal.events(&run.row.id, growing.seen, u64::MAX, PAGE)?;
             events.iter().for_each(|event| growing.add(event));

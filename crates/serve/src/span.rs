@@ -15,8 +15,10 @@ const WIDEST_MS: i64 = 1 << 40;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SpanKind {
-    /// From a request to the complete reply.
+    /// From a request to the first piece of the reply; to its end if that was not measured.
     Model,
+    /// From the first piece of a reply to its end.
+    Output,
     /// A tool call.
     Tool,
     /// The delay before a request is sent again.
@@ -27,6 +29,10 @@ pub(crate) enum SpanKind {
     Compaction,
     /// A stage of a flow.
     Stage,
+    /// A hook of the user or the project.
+    Hook,
+    /// A connection that a command asked for.
+    Network,
 }
 
 /// A part of a timeline.
@@ -73,6 +79,20 @@ impl SpanList {
             self.resolution = (self.resolution * 2).max(1);
             self.merge();
         }
+    }
+
+    /// Divides the newest span of a model's request into waiting and output.
+    pub(crate) fn divide(&mut self, lane: usize, wait: i64) {
+        let is_request = |span: &&mut Span| span.lane == lane && span.kind == SpanKind::Model;
+        let Some(request) = self.spans.iter_mut().rev().find(is_request) else { return };
+        let (middle, end) = (request.start.saturating_add(wait), request.end);
+        // A span that was merged with others cannot be divided.
+        if request.count > 1 || request.failed || middle >= end {
+            return;
+        }
+        request.end = middle;
+        let output = Span { kind: SpanKind::Output, start: middle, end, ..request.clone() };
+        self.push(output);
     }
 
     /// All spans.

@@ -1,6 +1,8 @@
 //! Starts runs for the front ends that are crates of their own (benchmarks, protocols, web page): a
 //! [`LaunchRequest`] becomes the flags of `fusee run` and takes the same path as they do.
 
+mod plan;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,14 +15,15 @@ use fusee::engine::review::CodeReview;
 use fusee::engine::run::{self, ExitStatus, RunHandle};
 use fusee::engine::template::{LoadedTemplates, Template};
 use fusee::launch::{
-    LaunchError, LaunchErrorKind, LaunchMcpServer, LaunchMcpTransport, LaunchRequest, LaunchWork, Launcher,
-    NamedTask, NamedTaskKind,
+    LaunchError, LaunchErrorKind, LaunchMcpServer, LaunchMcpTransport, LaunchPlan, LaunchRequest, LaunchWork,
+    Launcher, NamedTask, NamedTaskKind, PromptPart, RunExport,
 };
 use serde_json::{Map, Value, json};
 
 use super::fork;
 use super::resume;
 use super::run::{ContinuedRun, Presentation, RunArgs, prepare};
+use super::run_export::{self, cassette};
 use super::run_setup::RunTarget;
 use super::task;
 use crate::config::flags::{ApprovalFlags, FlowFlags, LimitFlags, ModelFlags, RunIdFlag};
@@ -243,6 +246,22 @@ impl Launcher for CommandLauncher {
         }
         tasks.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(tasks)
+    }
+
+    fn prompt(&self, directory: &Path) -> Result<Vec<PromptPart>, LaunchError> {
+        Ok(plan::sections("", &self.project(directory)?, &self.config(directory)?)?)
+    }
+
+    fn plan(&self, request: LaunchRequest) -> BoxFuture<'_, Result<LaunchPlan, LaunchError>> {
+        Box::pin(async move { Box::pin(self.planned(&request)).await.map_err(LaunchError::from) })
+    }
+
+    fn export(&self, directory: &Path, run: &RunId, format: RunExport) -> Result<String, LaunchError> {
+        let journal = self.project(directory)?.journal_with_runs()?;
+        Ok(match format {
+            RunExport::Cassette => cassette::text(&journal, run)?,
+            RunExport::Atif => run_export::trajectory(&journal, run)?,
+        })
     }
 }
 

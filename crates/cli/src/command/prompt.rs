@@ -147,11 +147,33 @@ fn defaults(args: &RenderArgs, process: &Process) -> Result<DefaultPrompt, CliEr
     let environment = environment_snapshot(args, process)?;
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let config = Config::gather(Some(&project.config_file()), &process.environment, Vec::new())?;
+    default_prompt(&environment, &config)
+}
+
+fn default_prompt(environment: &EnvironmentSnapshot, config: &Config) -> Result<DefaultPrompt, CliError> {
     let flow = config.flow()?;
     let kind = PromptKind { review: false, planning: flow.planning, direct: flow.is_direct() };
-    DefaultPrompt::new(&environment, kind).map_err(|problems| {
+    DefaultPrompt::new(environment, kind).map_err(|problems| {
         CliError::failed(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
     })
+}
+
+/// The sections of the prompt that a request in this project gets.
+pub(super) fn of_request(
+    request: &str,
+    project: &Project,
+    config: &Config,
+) -> Result<Vec<Outlined>, CliError> {
+    let environment = EnvironmentSnapshot::look(&project.directory, SystemClock.now_ms());
+    let failed = |problem: PromptError| CliError::failed(problem.message);
+    let prompt = match config.prompt_file() {
+        Some(file) => read(&file, &environment).map_err(failed)?,
+        None => default_prompt(&environment, config)?.prompt,
+    };
+    let task: AnyTask = serde_json::from_value(json!({ "request": request }))
+        .map_err(|error| CliError::failed(error.to_string()))?;
+    let bound = prompt.bind(&task).map_err(|problem| failed(problem.into()))?;
+    bound.outline(&BTreeSet::new()).map_err(|problem| failed(problem.into()))
 }
 
 /// The environment of the project, as a run would see it.

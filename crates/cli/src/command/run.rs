@@ -385,23 +385,7 @@ pub(super) async fn prepare<'p>(
     let environment = &process.environment;
     #[cfg(feature = "restate")]
     let engine = super::engine::OpenEngine::of_run(&args, earlier.is_some(), process).await?;
-    let mut flags =
-        [args.model.values(), args.flow.values(), args.gates.values(), args.limits.values()].concat();
-    let task = match &target {
-        RunTarget::Task(task) => {
-            args.check_for_task(environment)?;
-            if let (None, Some(model)) = (&args.model.model, &task.model) {
-                // The template's own model, which a flag overrides.
-                flags.push(("model", Value::Text(model.clone())));
-            }
-            Some(task)
-        }
-        RunTarget::Request(_) | RunTarget::Review(..) => None,
-    };
-    let agent = args.flow.agent.as_deref();
-    let mut config = Config::gather_for(Some(&project.config_file()), agent, environment, flags)?;
-    config.add_mcp(args.mcp);
-    config.check_tools()?;
+    let config = configured(&args, &target, &project, environment)?;
     let benchmark = match &target {
         // A review changes no test, and its findings are what is printed.
         RunTarget::Task(_) | RunTarget::Review(..) => None,
@@ -417,14 +401,12 @@ pub(super) async fn prepare<'p>(
     let show = show.for_benchmark(benchmark).in_background(args.background_run.detached);
     show.warn(&config);
     show.warn_if_nobody_can_be_asked(config.approve());
-    let needs_model = task.is_none_or(|task| task.asks_a_model) || config.text("model").is_some();
     let resolved = match &earlier {
         Some(earlier) => model_selection::continued(&earlier.settings, &config, environment)?,
-        None if needs_model => model_selection::select(&config, environment).await?,
-        // A workflow of tools and arithmetic needs no model.
+        None if needs_model(&target, &config) => model_selection::select(&config, environment).await?,
         None => model_selection::without_model(),
     };
-    let in_words = task.is_none();
+    let in_words = !matches!(target, RunTarget::Task(_));
     let prompt = match args.prompt {
         Some(file) => Some(prompt_text(&environment.directory().join(file))?),
         None if !in_words => None,
@@ -458,6 +440,38 @@ pub(super) async fn prepare<'p>(
         #[cfg(feature = "restate")]
         engine,
     })
+}
+
+/// The configuration of a run, with its flags.
+pub(super) fn configured(
+    args: &RunArgs,
+    target: &RunTarget,
+    project: &Project,
+    environment: &Environment,
+) -> Result<Config, CliError> {
+    let mut flags =
+        [args.model.values(), args.flow.values(), args.gates.values(), args.limits.values()].concat();
+    if let RunTarget::Task(task) = target {
+        args.check_for_task(environment)?;
+        if let (None, Some(model)) = (&args.model.model, &task.model) {
+            // The template's own model, which a flag overrides.
+            flags.push(("model", Value::Text(model.clone())));
+        }
+    }
+    let agent = args.flow.agent.as_deref();
+    let mut config = Config::gather_for(Some(&project.config_file()), agent, environment, flags)?;
+    config.add_mcp(args.mcp.clone());
+    config.check_tools()?;
+    Ok(config)
+}
+
+/// Whether a new run needs a model. A workflow of tools and arithmetic does not, unless one is configured.
+pub(super) fn needs_model(target: &RunTarget, config: &Config) -> bool {
+    let asks = match target {
+        RunTarget::Task(task) => task.asks_a_model,
+        RunTarget::Request(_) | RunTarget::Review(..) => true,
+    };
+    asks || config.text("model").is_some()
 }
 
 fn schema(file: &Path) -> Result<serde_json::Value, CliError> {

@@ -1,6 +1,5 @@
 //! `fusee runs` and its subcommands on the journal: listing, [`export`], [`gc`], [`diff`], [`undo`].
 
-mod cassette;
 mod diff;
 mod export;
 mod gc;

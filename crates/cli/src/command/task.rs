@@ -24,7 +24,7 @@ use crate::process::error::CliError;
 use crate::process::stdio;
 use crate::project::Project;
 
-pub(crate) use slash_task::{ReadyTask, ready, resolve};
+pub(crate) use slash_task::{ReadyTask, TaskPreview, preview, ready, resolve};
 
 /// Run a template, a workflow or a tool.
 ///

@@ -34,6 +34,7 @@ pub(crate) fn scene() -> Vec<(Duration, EventRecord)> {
             cached_tokens: 0,
             tool_calls: 2,
             duration_ms: 2290,
+            wait_ms: None,
         },
     );
     scene.add(2302, turn(1, 81_000));

@@ -71,7 +71,7 @@ pub(crate) async fn ask(
             if loading.take().is_some() {
                 conversation.forget_context_probe();
             }
-            take_reply(run, conversation, turn_index, &reply);
+            take_reply(run, conversation, turn_index, &reply, sent.wait_ms);
             TurnEvent::Replied(reply)
         }
         AttemptResult::Error { error, after_ms } => {
@@ -124,17 +124,23 @@ async fn send_step(
     let body = async move {
         let preface = preface(session, &files.seen, &files.reported, history);
         let lent = tail.map(|words| history.with_temporary_tail(&words));
-        let result = send(task, history.request(), &options, state, &cancel).await;
+        let (result, wait_ms) = send(task, history.request(), &options, state, &cancel).await;
         if let Some(lent) = lent {
             history.take_back(lent);
         }
         let (preface, reported) = preface.map(|preface| (preface.text, preface.reported)).unzip();
-        Attempt { preface, reported: reported.unwrap_or_default(), result }
+        Attempt { preface, reported: reported.unwrap_or_default(), wait_ms, result }
     };
     Ok(run.engine().step(call, body).await?.split())
 }
 
-fn take_reply(run: &mut Execution<'_>, conversation: &mut Conversation<'_>, turn_index: u32, reply: &Reply) {
+fn take_reply(
+    run: &mut Execution<'_>,
+    conversation: &mut Conversation<'_>,
+    turn_index: u32,
+    reply: &Reply,
+    wait_ms: Option<u64>,
+) {
     if let Some(reasoning) = reply.reasoning.as_ref().filter(|reasoning| !reasoning.text.is_empty()) {
         run.emit(Event::Reasoning { text: reasoning.text.clone() });
     }
@@ -143,7 +149,7 @@ fn take_reply(run: &mut Execution<'_>, conversation: &mut Conversation<'_>, turn
     }
     let estimated = conversation.add_reply(reply);
     let tokens = conversation.tokens();
-    run.meter.count_reply(reply, estimated);
+    run.meter.count_reply(reply, estimated, wait_ms);
     run.meter.observe_context(tokens);
     let input_tokens = tokens.saturating_sub(estimated);
     run.charge(reply, Usage { input_tokens, output_tokens: estimated, ..Usage::default() });

@@ -72,6 +72,7 @@ fn every_event() -> Vec<Event> {
             cached_tokens: 3,
             tool_calls: 1,
             duration_ms: 5,
+            wait_ms: None,
         },
         Event::MessageDelta { text: text() },
         Event::ReasoningDelta { text: text() },

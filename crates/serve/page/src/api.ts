@@ -47,6 +47,7 @@ export interface Totals {
   context_tokens: number;
   context_limit?: number;
   model_ms: number;
+  output_ms: number;
   tool_ms: number;
   user_ms: number;
   retry_ms: number;
@@ -63,7 +64,7 @@ export interface RunEnd {
 }
 
 export interface RunDetail extends RunSummary {
-  start?: { request: string; model: string; sandbox: string; continues?: string };
+  start?: { request: string; model: string; sandbox: string; continues?: string; rewound?: { run: string; turn: number } };
   end?: RunEnd;
   totals: Totals;
   open_questions: Question[];
@@ -76,7 +77,7 @@ export type Event = { seq: number; ts: string; run: string; task: string; type: 
 
 export interface Span {
   lane: number;
-  kind: "model" | "tool" | "retry" | "user" | "compaction" | "stage";
+  kind: "model" | "output" | "tool" | "retry" | "user" | "compaction" | "stage" | "hook" | "network";
   start: number;
   end: number;
   seq: number;
@@ -91,6 +92,9 @@ export interface Lane {
   start: number;
   end?: number;
   status?: string;
+  answer?: string;
+  tokens?: number;
+  cost_usd?: number;
 }
 
 export interface Timeline {
@@ -159,8 +163,28 @@ export interface Comparison {
   only_b: string[];
 }
 
+export interface Section {
+  title: string;
+  text: string;
+  tokens: number;
+}
+
+export interface Plan {
+  model: string;
+  context_tokens?: number;
+  approve: string;
+  sandbox: string;
+  flow?: string;
+  verify?: string;
+  limits: { max_turns?: number; max_tokens?: number; timeout_s?: number; budget_usd?: number };
+  prompt: Section[];
+  prompt_tokens: number;
+  prompt_usd?: number;
+  calls: string;
+}
+
 export interface Context {
-  sections: { title: string; text: string; tokens: number }[];
+  sections: Section[];
   tools: string[];
   shares: { kind: string; items: number; tokens: number }[];
   problem?: string;

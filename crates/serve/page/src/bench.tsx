@@ -5,7 +5,7 @@ import "uplot/dist/uPlot.min.css";
 import type { Job, JobDetail, Trial } from "./api";
 import { get } from "./api";
 import { count, dollars, percent, span } from "./format";
-import { Ago, Problem, useInterval, useLoad } from "./parts";
+import { Ago, Meter, Problem, useInterval, useLoad } from "./parts";
 import { setQuery, usePlace } from "./router";
 
 export function Bench() {
@@ -43,7 +43,7 @@ export function Bench() {
             </tbody>
           </table>
           <div class="plots">
-            <Plot title="Pass rate with 95 % interval" labels={jobs.map((row) => row.job)} x={jobs.map((_, n) => n + 1)} y={jobs.map((row) => row.pass_rate * 100)} low={jobs.map((row) => row.low * 100)} high={jobs.map((row) => row.high * 100)} xLabel="job" yLabel="%" />
+            <Plot title="Pass rate with 95 % interval" labels={jobs.map((row) => row.job)} names={jobs.map((row) => row.job.replace(/^.*~/, ""))} x={jobs.map((_, n) => n + 1)} y={jobs.map((row) => row.pass_rate * 100)} low={jobs.map((row) => row.low * 100)} high={jobs.map((row) => row.high * 100)} xLabel="job" yLabel="%" />
             <Plot title="Cost against pass rate" labels={jobs.map((row) => row.job)} x={jobs.map((row) => row.cost_usd ?? 0)} y={jobs.map((row) => row.pass_rate * 100)} xLabel="US dollars" yLabel="%" />
           </div>
         </>
@@ -64,7 +64,9 @@ function Trials({ detail }: { detail: JobDetail }) {
         <Plot title="Turns by trial" labels={trials.map((t) => t.case)} x={trials.map((_, n) => n + 1)} y={trials.map((t) => t.turns ?? 0)} xLabel="trial" yLabel="turns" />
         <Plot title="Tokens by trial" labels={trials.map((t) => t.case)} x={trials.map((_, n) => n + 1)} y={trials.map((t) => t.tokens ?? 0)} xLabel="trial" yLabel="tokens" />
       </div>
-      {causes.length > 0 && <p>{causes.map(([cause, n]) => <span key={cause} class="chip">{cause} {n}</span>)}</p>}
+      {causes.length > 0 && (
+        <figure class="causes"><figcaption>Failures by kind</figcaption>{causes.sort(([, a], [, b]) => b - a).map(([cause, n]) => <div key={cause}><span class="clip">{cause}</span><Meter value={n} of={Math.max(...causes.map(([, n]) => n))} label={`${cause}: ${n}`} /><span class="num">{n}</span></div>)}</figure>
+      )}
       <table class="data">
         <thead><tr><th>case</th><th class="num">attempt</th><th>result</th><th>model</th><th>flow</th><th class="num">turns</th><th class="num">tokens</th><th class="num">cost</th><th class="num">time</th></tr></thead>
         <tbody>{trials.map((trial, n) => (
@@ -105,6 +107,8 @@ function Flips({ a, b }: { a: JobDetail; b: JobDetail }) {
 interface PlotProps {
   title: string;
   labels: string[];
+  /// Names of the points on the x axis, which counts from 1.
+  names?: string[];
   x: number[];
   y: number[];
   low?: number[];
@@ -114,10 +118,12 @@ interface PlotProps {
 }
 
 /// Points, with intervals if they are given.
-function Plot({ title, labels, x, y, low, high, xLabel, yLabel }: PlotProps) {
+function Plot({ title, labels, names, x, y, low, high, xLabel, yLabel }: PlotProps) {
   const box = useRef<HTMLDivElement>(null);
   const key = JSON.stringify([x, y, low, high]);
   useEffect(() => {
+    const element = box.current;
+    if (!element) return;
     const order = x.map((_, n) => n).sort((a, b) => x[a]! - x[b]!);
     const style = getComputedStyle(document.documentElement);
     const colour = (name: string) => style.getPropertyValue(name).trim();
@@ -137,20 +143,20 @@ function Plot({ title, labels, x, y, low, high, xLabel, yLabel }: PlotProps) {
     const pad = (min: number, max: number): [number, number] => [min - Math.max((max - min) * 0.08, 0.02 * Math.abs(max) || 0.5), max + Math.max((max - min) * 0.08, 0.02 * Math.abs(max) || 0.5)];
     const plot = new uPlot(
       {
-        width: box.current!.clientWidth,
+        width: element.clientWidth,
         height: 190,
         legend: { show: false },
         cursor: { drag: { x: false, y: false } },
         scales: { x: { time: false, range: (_, min, max) => pad(min ?? 0, max ?? 1) }, y: { range: (_, __, max) => (yLabel === "%" ? [0, 100] : [0, (max ?? 1) * 1.1 || 1]) } },
-        axes: [{ ...axis, incrs: xLabel === "US dollars" ? undefined : [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000], label: xLabel, labelSize: 18, labelFont: "11px system-ui" }, { ...axis, size: 46 }],
+        axes: [{ ...axis, size: 30, values: names ? (_, ticks) => ticks.map((tick) => names[tick - 1] ?? "") : undefined, incrs: xLabel === "US dollars" ? undefined : [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000], label: names ? undefined : xLabel, labelSize: 16, labelFont: "11px system-ui" }, { ...axis, size: 46 }],
         series: [{}, { stroke: "transparent", points: { show: true, size: 6, fill: colour("--accent"), stroke: colour("--accent") } }],
         hooks: { draw: [whiskers] },
       },
       [order.map((n) => x[n]!), order.map((n) => y[n]!)],
-      box.current!,
+      element,
     );
-    const observer = new ResizeObserver(() => plot.setSize({ width: box.current!.clientWidth, height: 190 }));
-    observer.observe(box.current!);
+    const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: 190 }));
+    observer.observe(element);
     return () => {
       observer.disconnect();
       plot.destroy();

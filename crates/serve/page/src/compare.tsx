@@ -83,7 +83,8 @@ function Facts({ a, b }: { a: Side; b: Side }) {
         {row("result", (side) => side.end?.error ?? side.end?.status ?? "open")}
         {row("model", (side) => side.model)}
         {row("time", (side) => (side.took_ms === undefined ? "" : span(side.took_ms)), (side) => side.took_ms)}
-        {row("waiting for the model", (side) => span(side.totals.model_ms), (side) => side.totals.model_ms)}
+        {row("waiting for the model", (side) => span(side.totals.model_ms - side.totals.output_ms), (side) => side.totals.model_ms - side.totals.output_ms)}
+        {row("output of the model", (side) => span(side.totals.output_ms), (side) => side.totals.output_ms)}
         {row("in tools", (side) => span(side.totals.tool_ms), (side) => side.totals.tool_ms)}
         {row("waiting for you", (side) => span(side.totals.user_ms), (side) => side.totals.user_ms)}
         {row("turns", (side) => String(side.totals.turns), (side) => side.totals.turns)}

@@ -27,6 +27,8 @@ export function count(n: number): string {
   return `${(n / 1e6).toFixed(1)}M`;
 }
 
+export const plural = (n: number, what: string) => `${n} ${what}${n === 1 ? "" : "s"}`;
+
 export const dollars = (n: number) => `$${n < 0.1 ? n.toFixed(4) : n.toFixed(2)}`;
 
 export const percent = (share: number) => `${(share * 100).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`;

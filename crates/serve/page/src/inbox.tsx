@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Question, RunSummary, Session, State } from "./api";
 import { get } from "./api";
-import { count, dollars, shortId, span } from "./format";
+import { count, dollars, plural, shortId, span } from "./format";
 import { useKeys } from "./keys";
 import { Ago, Badge, Problem, useInterval, useLoad } from "./parts";
 import { decide, QuestionCard } from "./questions";
@@ -93,7 +93,7 @@ export function Inbox({ session }: { session: Session }) {
                 <Badge state={run.state} />
                 <a href={`/runs/${run.run}`} class="title clip" title={run.run}>{run.title || shortId(run.run)}</a>
                 <span class="dim clip wide">{run.error ?? run.model ?? ""}</span>
-                <span class="num wide" title="turns">{run.turns ? `${run.turns} turns` : ""}</span>
+                <span class="num wide" title="turns">{run.turns ? plural(run.turns, "turn") : ""}</span>
                 <span class="num wide" title="tokens">{run.tokens ? count(run.tokens) : ""}</span>
                 <span class="num wide" title="cost">{run.cost_usd ? dollars(run.cost_usd) : ""}</span>
                 <span class="num wide" title="duration">{run.ended_ms ? span(run.ended_ms - run.started_ms) : ""}</span>

@@ -13,13 +13,13 @@ import { go, usePlace } from "./router";
 import { RunPage } from "./run";
 import { Start } from "./start";
 import "./style.css";
-import { Templates } from "./templates";
+import { Prompt } from "./prompt";
 
 const PAGES: [path: string, name: string, key: string][] = [
   ["/", "Inbox", "i"],
   ["/start", "Start", "s"],
   ["/compare", "Compare", "c"],
-  ["/templates", "Templates", "t"],
+  ["/prompt", "Prompt", "p"],
   ["/bench", "Benchmarks", "b"],
 ];
 
@@ -118,8 +118,8 @@ function App() {
         <Start session={session} />
       ) : path === "/compare" ? (
         <Compare />
-      ) : path === "/templates" ? (
-        <Templates session={session} />
+      ) : path === "/prompt" || path === "/templates" ? (
+        <Prompt session={session} />
       ) : path === "/bench" ? (
         <Bench />
       ) : path === "/" ? (

@@ -70,10 +70,11 @@ export function Long({ text, lines = 14, diff }: { text: string; lines?: number;
   );
 }
 
-export function Meter({ value, of, label }: { value: number; of: number; label: string }) {
+/// How much of something is used; `limit` warns where it is nearly all.
+export function Meter({ value, of, label, limit }: { value: number; of: number; label: string; limit?: boolean }) {
   const share = of > 0 ? Math.min(1, value / of) : 0;
   return (
-    <span class={`meter ${share > 0.85 ? "high" : ""}`} role="meter" aria-valuenow={Math.round(share * 100)} aria-valuemin={0} aria-valuemax={100} aria-label={label} title={label}>
+    <span class={`meter ${limit && share > 0.85 ? "high" : ""}`} role="meter" aria-valuenow={Math.round(share * 100)} aria-valuemin={0} aria-valuemax={100} aria-label={label} title={label}>
       <span style={{ width: `${share * 100}%` }} />
     </span>
   );

@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Context, Event, Program, RunDetail, Session, Timeline as TimelineData } from "./api";
 import { follow as followRun, get, post, Refused, runPath } from "./api";
-import { count, dollars, percent, shortId, span } from "./format";
+import { count, dollars, oneLine, percent, plural, shortId, span } from "./format";
 import { useKeys } from "./keys";
 import { Ago, Badge, Code, Copy, Meter, Problem, useInterval, useLoad } from "./parts";
 import { decide, QuestionCard } from "./questions";
@@ -11,9 +11,13 @@ import { Log, Matches } from "./store";
 import { Timeline } from "./timeline";
 import type { TranscriptHandle } from "./transcript";
 import { Transcript } from "./transcript";
+import { Sections } from "./prompt";
+import type { TurnChoice } from "./turns";
+import { TurnDialog } from "./turns";
 import { Markdown } from "./markdown";
 
 const KINDS: [string, string][] = [["", "everything"], ["failed", "failed"], ["edits", "edits"], ["commands", "commands"], ["messages", "messages"]];
+const EXPORTS: [string, string, string][] = [["markdown", "Markdown", "to read"], ["events", "Events", "JSON Lines"], ["cassette", "Cassette", "replies, to replay"], ["atif", "ATIF", "trajectory of Harbor"]];
 const TABS = ["transcript", "answer", "context", "program"] as const;
 
 export function RunPage({ run, session }: { run: string; session: Session }) {
@@ -33,6 +37,7 @@ export function RunPage({ run, session }: { run: string; session: Session }) {
   const [follow, setFollow] = useState(!selected);
   const [tail, setTail] = useState("");
   const [message, setMessage] = useState("");
+  const [choice, setChoice] = useState<TurnChoice>();
   const pausedRef = useRef(false);
   const held = useRef<Event[]>([]);
   const transcript = useRef<TranscriptHandle | undefined>(undefined);
@@ -193,7 +198,7 @@ export function RunPage({ run, session }: { run: string; session: Session }) {
     { keys: "m", what: "Write a message", act: () => box.current?.focus() },
     { keys: "y", what: "Allow", act: () => first && writable && void act(decide(first, "allow")) },
     { keys: "n", what: "Deny", act: () => first && writable && void act(decide(first, "deny")) },
-    { keys: "s", what: "Stop the turn", act: () => detail?.here && writable && void act(post(runPath(run, "/stop"))) },
+    { keys: "s", what: "Stop the turn", act: () => detail?.working && writable && void act(post(runPath(run, "/stop"))) },
     { keys: "1", what: "Transcript", act: () => setQuery({ tab: undefined }, false) },
     { keys: "2", what: "Answer", act: () => setQuery({ tab: "answer" }, false) },
     { keys: "3", what: "Context", act: () => setQuery({ tab: "context" }, false) },
@@ -217,21 +222,26 @@ export function RunPage({ run, session }: { run: string; session: Session }) {
           {detail?.model && <span class="clip model" title={detail.model}>{detail.model}</span>}
           {detail && <Ago ms={detail.started_ms} />}
           {timeline && <span title="duration">{span(detail?.ended_ms ? detail.ended_ms - detail.started_ms : timeline.length_ms)}</span>}
-          {totals && <span title="turns">{totals.turns} turns</span>}
+          {totals && <span title="turns">{plural(totals.turns, "turn")}</span>}
           {totals && <span title={`${totals.cached_tokens} from the cache`}>{count(totals.tokens)} tokens</span>}
           {totals?.cost_usd !== undefined && <span>{dollars(totals.cost_usd)}</span>}
-          {totals?.context_limit ? <span>context {count(totals.context_tokens)} <Meter value={totals.context_tokens} of={totals.context_limit} label={`${count(totals.context_tokens)} of ${count(totals.context_limit)} tokens`} /></span> : null}
+          {totals?.context_limit ? <span>context {count(totals.context_tokens)} <Meter value={totals.context_tokens} of={totals.context_limit} label={`${count(totals.context_tokens)} of ${count(totals.context_limit)} tokens`} limit /></span> : null}
           {detail?.start?.continues && <a href={`/runs/${detail.start.continues}`}>continues {shortId(detail.start.continues)}</a>}
+          {detail?.start?.rewound && <a href={`/runs/${detail.start.rewound.run}`}>from turn {detail.start.rewound.turn} of {shortId(detail.start.rewound.run)}</a>}
           {!connected && <span class="warn" role="status">reconnecting…</span>}
         </div>
         <div class="actions">
-          {writable && detail?.here && <button onClick={() => act(post(runPath(run, "/stop")))} title="Stop the turn; the run asks how to go on (s)">Stop turn</button>}
-          {writable && detail?.here && <button onClick={() => confirm("Cancel this run?") && act(post(runPath(run, "/cancel")))}>Cancel</button>}
+          {writable && detail?.working && <button onClick={() => act(post(runPath(run, "/stop")))} title="Stop the turn; the run asks how to go on (s)">Stop turn</button>}
+          {writable && detail?.working && <button onClick={() => confirm("Cancel this run?") && act(post(runPath(run, "/cancel")))}>Cancel</button>}
           {writable && running && !detail.working && <button class="primary" onClick={() => act(post(runPath(run, "/resume")))}>Resume</button>}
           {writable && detail?.ended_ms && totals!.files.length > 0 && <button onClick={() => void undo().catch((problem) => setNotice(problem.message))}>Undo changes</button>}
+          {writable && detail && !detail.working && totals!.turns > 0 && <button onClick={() => setChoice({ action: "rewind", turn: Math.max(0, totals!.turns - 1) })}>Rewind</button>}
+          {writable && detail && totals!.turns > 0 && <button onClick={() => setChoice({ action: "fork", turn: totals!.turns })}>Fork</button>}
           <a class="button" href={`/compare?a=${run}`}>Compare</a>
-          <a class="button" href={runPath(run, "/export?format=markdown")} download>Markdown</a>
-          <a class="button" href={runPath(run, "/export?format=events")} download>Events</a>
+          <details class="menu">
+            <summary class="button">Export</summary>
+            <ul>{EXPORTS.map(([format, name, what]) => <li key={format}><a href={runPath(run, `/export?format=${format}`)} download>{name} <span class="dim">{what}</span></a></li>)}</ul>
+          </details>
           {notice && <span class="notice" role="status">{notice}</span>}
         </div>
       </header>
@@ -273,6 +283,7 @@ export function RunPage({ run, session }: { run: string; session: Session }) {
           tail={tail}
           call={(id) => log.call(id)}
           select={(seq) => void show(seq)}
+          turn={writable && detail && !detail.working ? setChoice : undefined}
           handle={(handle) => (transcript.current = handle)}
         />
       )}
@@ -282,7 +293,7 @@ export function RunPage({ run, session }: { run: string; session: Session }) {
       )}
       {tab === "context" && <ContextPanel run={run} />}
       {tab === "program" && <ProgramPanel run={run} timeline={timeline} open={(seq) => void show(seq)} />}
-      {writable && detail && (detail.here || detail.ended_ms) && (
+      {writable && detail && (detail.working || detail.ended_ms || detail.start?.rewound) && (
         <form class="composer" onSubmit={(e) => (e.preventDefault(), void send())}>
           <textarea
             ref={box}
@@ -296,6 +307,7 @@ export function RunPage({ run, session }: { run: string; session: Session }) {
           <button class="primary" disabled={!message.trim()}>Send</button>
         </form>
       )}
+      {choice && <TurnDialog run={run} choice={choice} turns={totals?.turns ?? 0} close={() => setChoice(undefined)} />}
     </main>
   );
 }
@@ -319,12 +331,7 @@ function ContextPanel({ run }: { run: string }) {
         ))}</tbody>
       </table>
       <h2>Prompt</h2>
-      {context.sections.map((section, n) => (
-        <details key={n}>
-          <summary>{section.title || "(before the first heading)"} <span class="dim">{count(section.tokens)} tokens</span></summary>
-          <Code text={section.text} />
-        </details>
-      ))}
+      <Sections sections={context.sections} />
       <h2>Tools</h2>
       <p>{context.tools.map((tool) => <code key={tool} class="chip">{tool}</code>)}</p>
     </section>
@@ -335,6 +342,8 @@ interface ProgramCall {
   label: string;
   status: string;
   ms: number;
+  cost?: number;
+  answer: string;
   seq?: number;
 }
 
@@ -356,7 +365,7 @@ function callsByLine(text: string, timeline?: TimelineData): ProgramCall[][] {
     seen.set(atom.name, nth + 1);
     const at = places[Math.min(nth, places.length - 1)];
     const first = timeline!.spans.find((span) => span.lane === n);
-    if (at !== undefined) calls[at]!.push({ label: lane.task.replace(/^main\//, ""), status: lane.status ?? "running", ms: (lane.end ?? timeline!.length_ms) - lane.start, seq: first?.seq });
+    if (at !== undefined) calls[at]!.push({ label: lane.task.replace(/^main\//, ""), status: lane.status ?? "running", ms: (lane.end ?? timeline!.length_ms) - lane.start, cost: lane.cost_usd, answer: lane.answer ?? "", seq: first?.seq });
   }
   return calls;
 }
@@ -372,7 +381,7 @@ function ProgramPanel({ run, timeline, open }: { run: string; timeline?: Timelin
       <h2>{program.kind} {program.name} <Copy text={program.text} /></h2>
       {Object.keys(program.inputs).length > 0 && <Code text={JSON.stringify(program.inputs, null, 2)} />}
       <table class="program"><tbody>{program.text.trimEnd().split("\n").map((line, n) => (
-        <tr key={n}><td class="num dim">{n + 1}</td><td><pre>{line || " "}</pre></td><td>{calls[n]!.slice(0, 12).map((call) => <button key={call.label} class={`call ${call.status}`} onClick={() => call.seq && open(call.seq)}>{call.label} {call.status} {span(call.ms)}</button>)}{calls[n]!.length > 12 && <span class="dim">and {calls[n]!.length - 12} more</span>}</td></tr>
+        <tr key={n}><td class="num dim">{n + 1}</td><td><pre>{line || " "}</pre></td><td>{calls[n]!.slice(0, 12).map((call) => <button key={call.label} class={`call ${call.status}`} title={`${call.label} ${call.status}: ${call.answer}`} onClick={() => call.seq && open(call.seq)}>{call.status === "completed" ? "✓" : call.status === "running" ? "…" : "✗"} {call.answer ? oneLine(call.answer, 28) : call.label} <span class="dim">{span(call.ms)}{call.cost ? ` ${dollars(call.cost)}` : ""}</span></button>)}{calls[n]!.length > 12 && <span class="dim">and {calls[n]!.length - 12} more</span>}</td></tr>
       ))}</tbody></table>
     </section>
   );

@@ -1,9 +1,11 @@
 // Starting a run: words, a template or a workflow, with a form made from its typed inputs.
-import { useRef, useState } from "preact/hooks";
-import type { NamedTask, Session, TaskInput } from "./api";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { NamedTask, Plan, Session, TaskInput } from "./api";
 import { get, post, Refused } from "./api";
+import { count, dollars, span } from "./format";
 import { useKeys } from "./keys";
 import { Code, Problem, useLoad } from "./parts";
+import { Sections } from "./prompt";
 import { go, setQuery, usePlace } from "./router";
 
 const FLOWS = ["", "auto", "flat", "direct", "staged", "staged3", "branched"];
@@ -19,14 +21,13 @@ export function Start({ session }: { session: Session }) {
   const [wrong, setWrong] = useState<Record<string, string>>({});
   const [problem, setProblem] = useState<unknown>();
   const [busy, setBusy] = useState(false);
+  const [plan, setPlan] = useState<Plan | Refused>();
   const area = useRef<HTMLTextAreaElement>(null);
   useKeys([{ keys: "e", what: "Edit the request", act: () => area.current?.focus() }]);
 
   const set = (field: string) => (event: { currentTarget: { value: string } }) => setOptions({ ...options, [field]: event.currentTarget.value });
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    setWrong({});
-    setProblem(undefined);
+  /// What is asked for, and what is wrong with it.
+  const wanted = (): [body: object, fields: Record<string, string>] => {
     const fields: Record<string, string> = {};
     const inputs: Record<string, unknown> = {};
     for (const input of task?.inputs ?? []) {
@@ -40,12 +41,37 @@ export function Start({ session }: { session: Session }) {
       if (Number(text) > 0) limits[limit] = Number(text);
       else fields[limit] = "this must be a positive number";
     }
-    if (Object.keys(fields).length) return setWrong(fields);
     const extra = Object.fromEntries(["model", "flow", "verify", "approve"].flatMap((key) => (options[key]?.trim() ? [[key, options[key]!.trim()]] : [])));
     const work = task ? { [task.kind]: task.name, inputs } : request.trimStart().startsWith("(") ? { workflow: request } : { request };
+    return [{ ...work, ...extra, limits }, fields];
+  };
+  const [body, fields] = wanted();
+  const key = JSON.stringify(body);
+  const ready = !!tasks && (task ? true : !name && !!request.trim()) && !Object.keys(fields).length;
+  // The plan follows the form, once typing has paused.
+  useEffect(() => {
+    setPlan((old) => (ready ? old : undefined));
+    if (!ready) return;
+    let gone = false;
+    const timer = setTimeout(() => {
+      post<Plan>("/api/plan", body).then(
+        (plan) => !gone && setPlan(plan),
+        (error) => !gone && error instanceof Refused && setPlan(error),
+      );
+    }, 500);
+    return () => {
+      gone = true;
+      clearTimeout(timer);
+    };
+  }, [key, ready]);
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    setWrong({});
+    setProblem(undefined);
+    if (Object.keys(fields).length) return setWrong(fields);
     setBusy(true);
     try {
-      const { run } = await post<{ run: string }>("/api/runs", { ...work, ...extra, limits });
+      const { run } = await post<{ run: string }>("/api/runs", body);
       go(`/runs/${run}`);
     } catch (error) {
       if (error instanceof Refused && Object.keys(error.fields).length) setWrong(error.fields);
@@ -94,8 +120,33 @@ export function Start({ session }: { session: Session }) {
         {problem !== undefined && <Problem error={problem} />}
         <div class="actions"><button class="primary" disabled={busy || (!task && !request.trim())}>Start</button><span class="dim">{!task && "ctrl-enter"}</span></div>
       </form>
+      <PlanPanel plan={plan} />
       {task && <details><summary>{task.kind} text</summary><Code text={task.text} /></details>}
     </main>
+  );
+}
+
+/// What the run would do, before anything is spent.
+function PlanPanel({ plan }: { plan?: Plan | Refused }) {
+  if (!plan) return <section class="planned" aria-label="Plan" />;
+  if (plan instanceof Refused) return <section class="planned" aria-label="Plan"><h2>Plan</h2><p class="dim">{Object.entries(plan.fields).map(([name, why]) => `${name}: ${why}`).join("; ") || plan.message}{plan.help ? ` (${plan.help})` : ""}</p></section>;
+  const { limits } = plan;
+  const facts: [string, string][] = [
+    ["model", plan.model ? `${plan.model}${plan.context_tokens ? `, ${count(plan.context_tokens)} tokens of context` : ""}` : "none is needed"],
+    ["flow", plan.flow ?? "its own"],
+    ["approvals", plan.approve],
+    ["commands", plan.sandbox === "on" ? "confined" : "not confined"],
+    ["verify with", plan.verify ?? ""],
+    ["at most", [limits.max_turns && `${limits.max_turns} turns`, limits.max_tokens && `${count(limits.max_tokens)} tokens of context`, limits.timeout_s && span(limits.timeout_s * 1000), limits.budget_usd && dollars(limits.budget_usd)].filter(Boolean).join(", ")],
+    ["first request", plan.prompt.length ? `${count(plan.prompt_tokens)} tokens without the definitions of tools${plan.prompt_usd ? `, ${dollars(plan.prompt_usd)}` : ""}` : ""],
+  ];
+  return (
+    <section class="planned" aria-label="Plan">
+      <h2>Plan <span class="dim">nothing has been spent</span></h2>
+      <table class="data"><tbody>{facts.filter(([, value]) => value).map(([name, value]) => <tr key={name}><th>{name}</th><td>{value}</td></tr>)}</tbody></table>
+      {plan.calls && <Code text={plan.calls} />}
+      <Sections sections={plan.prompt} />
+    </section>
   );
 }
 

@@ -4,7 +4,7 @@ import type { Span, Timeline as Data } from "./api";
 import { span as duration } from "./format";
 
 const ROW = 18;
-const NAMES: Record<Span["kind"], string> = { model: "model", tool: "tools", retry: "retries", user: "waiting for you", compaction: "compaction", stage: "stages" };
+const NAMES: Record<Span["kind"], string> = { model: "model", output: "output", tool: "tools", retry: "retries", user: "waiting for you", compaction: "compaction", stage: "stages", hook: "hooks", network: "connections" };
 
 export function Timeline({ data, open }: { data: Data; open: (seq: number) => void }) {
   const [range, setRange] = useState<[number, number] | undefined>();
@@ -29,7 +29,7 @@ export function Timeline({ data, open }: { data: Data; open: (seq: number) => vo
   return (
     <section class="timeline" aria-label="Timeline">
       <div class="legend">
-        {used.map((kind) => <span key={kind}><i class={kind} />{NAMES[kind]} <span class="dim">{kind === "compaction" ? "" : busy(kind)}</span></span>)}
+        {used.map((kind) => <span key={kind}><i class={kind} />{NAMES[kind]} <span class="dim">{kind === "compaction" || kind === "network" ? "" : busy(kind)}</span></span>)}
         <span class="grow" />
         {range && <button class="link" onClick={() => setRange(undefined)}>whole run</button>}
         <span class="dim">{duration(width)}</span>

@@ -2,10 +2,11 @@
 // move it.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Event } from "./api";
-import { count, exact, gist, oneLine, span } from "./format";
+import { count, exact, gist, oneLine, plural, shortId, span } from "./format";
 import { Markdown } from "./markdown";
 import { Call, Code, Copy, Long } from "./parts";
 import type { Rows } from "./store";
+import type { TurnChoice } from "./turns";
 
 const ESTIMATE = 30;
 const CHUNK = 200;
@@ -64,10 +65,12 @@ interface Props {
   tail?: string;
   call: (id: string) => Event | undefined;
   select: (seq: number) => void;
+  /// Goes back to a turn; absent if nothing may be changed.
+  turn?: (choice: TurnChoice) => void;
   handle: (handle: TranscriptHandle) => void;
 }
 
-export function Transcript({ rows, version, selected, follow, setFollow, tail, call, select, handle }: Props) {
+export function Transcript({ rows, version, selected, follow, setFollow, tail, call, select, turn, handle }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const heights = useRef(new Heights());
   const [view, setView] = useState({ top: 0, height: 800 });
@@ -138,7 +141,7 @@ export function Transcript({ rows, version, selected, follow, setFollow, tail, c
     const event = rows.at(n);
     shown.push(
       <div key={n} data-row={n} data-seq={event?.seq} class={`row ${event && event.seq === selected ? "selected" : ""}`} style={event ? undefined : { height: `${sizes.get(n)}px` }}>
-        {event ? <Row event={event} call={call} select={select} /> : null}
+        {event ? <Row event={event} call={call} select={select} turn={turn} /> : null}
       </div>,
     );
   }
@@ -152,7 +155,7 @@ export function Transcript({ rows, version, selected, follow, setFollow, tail, c
   );
 }
 
-const Row = ({ event, call, select }: { event: Event; call: (id: string) => Event | undefined; select: (seq: number) => void }) => {
+const Row = ({ event, call, select, turn }: { event: Event } & Pick<Props, "call" | "select" | "turn">) => {
   const [kind, head, body] = describe(event, call);
   const at = Date.parse(event.ts);
   return (
@@ -161,6 +164,12 @@ const Row = ({ event, call, select }: { event: Event; call: (id: string) => Even
       <div class={`event ${kind}`}>
         <div class="head">
           {head}
+          {turn && event.type === "turn_start" && event.task === "main" && (
+            <span class="rowactions">
+              <button class="link" title="Start again from before this turn" onClick={() => turn({ action: "rewind", turn: event.turn_index })}>rewind</button>
+              <button class="link" title="Continue differently from before this turn" onClick={() => turn({ action: "fork", turn: event.turn_index })}>fork</button>
+            </span>
+          )}
           {event.task !== "main" && <span class="task">{event.task.replace(/^main\//, "")}</span>}
         </div>
         {body}
@@ -193,7 +202,7 @@ function describe(event: Event, call: (id: string) => Event | undefined): Descri
     case "turn_start":
       return ["turn", <>Turn {event.turn_index + 1}{event.max_turns ? ` of ${event.max_turns}` : ""} <span class="dim">{count(event.input_tokens)} tokens in</span></>];
     case "turn_complete":
-      return ["meta", <>{count(event.output_tokens)} tokens out{event.cached_tokens ? `, ${count(event.cached_tokens)} cached` : ""}, {span(event.duration_ms)}</>];
+      return ["meta", <>{count(event.output_tokens)} tokens out{event.cached_tokens ? `, ${count(event.cached_tokens)} cached` : ""}, {span(event.duration_ms)}{event.wait_ms !== undefined ? `, first after ${span(event.wait_ms)}` : ""}</>];
     case "compaction":
       return ["meta", <>Compaction: {count(event.tokens_before)} to {count(event.tokens_after)} tokens, {event.items_removed} messages</>];
     case "retry":
@@ -213,19 +222,41 @@ function describe(event: Event, call: (id: string) => Event | undefined): Descri
     case "stage_complete":
       return ["meta", <>Stage {event.stage} {event.status}</>];
     case "flow_chosen":
-      return ["meta", <>Flow {event.flow}: {event.reason}</>];
-    case "sample":
-      return [event.verdict === "passed" ? "meta" : "warn", <>Answer {event.n}: {event.verdict}{event.passed !== undefined ? ` (${event.passed} passed, ${event.failed ?? 0} failed)` : ""}</>];
+      return ["meta", <>Flow <b>{event.flow}</b>: {event.reason}</>];
+    case "files_located":
+      return ["meta", <>Files for the request: {event.files.length ? "" : "none found"}</>, event.files.length || event.tests.length ? <ul class="plain">{event.files.map((file: { path: string; reason: string }) => <li key={file.path}><code>{file.path}</code> <span class="dim">{file.reason}</span></li>)}{event.tests.map((test: string) => <li key={test}><code>{test}</code> <span class="dim">test</span></li>)}</ul> : undefined];
+    case "sample": {
+      const facts = [event.passed !== undefined ? `${event.passed} tests passed, ${event.failed ?? 0} failed` : "", event.repairs ? `repairs answer ${event.repairs}` : "", `${count(event.tokens)} tokens`, span(event.duration_ms)].filter(Boolean).join(", ");
+      return [event.verdict === "passed" ? "meta good" : "meta warn", <>Answer {event.n} <b>{event.verdict.replaceAll("_", " ")}</b> <span class="dim">{facts}</span>{event.reason ? `: ${oneLine(event.reason)}` : ""}</>];
+    }
+    case "hook": {
+      const strict = ["deny", "block", "stop", "failed"].includes(event.decision);
+      return [strict ? "warn" : "meta", <>Hook {event.event} <code>{oneLine(event.command, 80)}</code> <b>{event.decision === "none" ? "" : event.decision}</b> <span class="dim">{span(event.duration_ms)}</span>{event.reason ? `: ${event.reason}` : ""}</>];
+    }
+    case "network":
+      return [event.verdict === "allowed" ? "meta" : "warn", <>Connection to <code>{event.host}:{event.port}</code> <b>{event.verdict}</b>{event.reason ? `: ${event.reason}` : ""}</>];
+    case "rewound":
+      return ["stage", <><b>{event.files && event.conversation ? "Begins as" : event.files ? "Files of" : "Conversation of"}</b> <a href={`/runs/${encodeURIComponent(event.from_run)}`}>{shortId(event.from_run)}</a> after {plural(event.turn, "turn")}</>];
+    case "expansion":
+      return ["meta", <>Opened {event.opened.map((key: string) => <code key={key}>{key}</code>)} <span class="dim">{event.reason}</span></>];
+    case "phase_transition":
+      return ["meta", <>Phase {event.from} to <b>{event.to}</b>: {event.reason}</>];
+    case "phase_state":
+      return ["meta", <>Phase {event.phase}</>];
+    case "phase_probe_error":
+      return ["warn", <>The phase could not be determined: {event.message}</>];
+    case "flow_stage_report":
+      return ["meta", <Fold label={<>Stage {event.label} {event.status} <span class="dim">{[event.attempts > 1 ? `${event.attempts} attempts` : "", event.files_read.length ? `${event.files_read.length} files read` : "", event.files_changed.length ? `${event.files_changed.length} changed` : ""].filter(Boolean).join(", ")}</span> <span class="clip">{oneLine(event.summary, 120)}</span></>}><Markdown text={event.summary} /></Fold>];
     case "task_resumed":
       return ["stage", <b>Resumed</b>];
     case "task_complete":
       return [
         `end ${event.status === "completed" ? "" : "failed"}`,
-        <><b>{event.status === "completed" ? "Completed" : event.status}</b> <span class="dim">{event.total_turns} turns, {count(event.total_tokens)} tokens, {span(event.duration_ms)}{event.cost_usd ? `, $${event.cost_usd.toFixed(4)}` : ""}</span></>,
+        <><b>{event.status === "completed" ? "Completed" : event.status}</b> <span class="dim">{plural(event.total_turns, "turn")}, {count(event.total_tokens)} tokens, {span(event.duration_ms)}{event.cost_usd ? `, $${event.cost_usd.toFixed(4)}` : ""}</span></>,
         event.error ? <p>{event.error.code}: {event.error.message}</p> : event.task === "main" ? undefined : <Fold label={`answer: ${oneLine(event.answer, 100)}`}><Markdown text={event.answer} /></Fold>,
       ];
     case "task_report":
-      return ["meta", <Fold label={<>Report <span class="dim">{[`${event.tool_calls_total} calls`, event.tool_errors_total ? `${event.tool_errors_total} failed` : "", event.files_changed.length ? `${event.files_changed.length} files changed` : "", event.verify ? `verification ${event.verify.passed ? "passed" : "failed"}` : ""].filter(Boolean).join(", ")}</span></>}><Code text={JSON.stringify(event, null, 2)} /></Fold>];
+      return ["meta", <Fold label={<>Report <span class="dim">{[plural(event.tool_calls_total, "call"), event.tool_errors_total ? `${event.tool_errors_total} failed` : "", event.files_changed.length ? `${plural(event.files_changed.length, "file")} changed` : "", event.verify ? `verification ${event.verify.passed ? "passed" : "failed"}` : ""].filter(Boolean).join(", ")}</span></>}><Code text={JSON.stringify(event, null, 2)} /></Fold>];
     case "gap":
       return ["meta", <>live fragments {event.from} to {event.to} were skipped</>];
     default: {

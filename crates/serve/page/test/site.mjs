@@ -101,8 +101,10 @@ export async function browser() {
 
 /// A page that fails the test on an error, a violation of the policy or a request to anywhere else.
 export async function open(browser, site, path = "/", options = {}) {
-  const context = await browser.newContext({ viewport: { width: options.width ?? 1280, height: options.height ?? 900 }, colorScheme: options.scheme ?? "light", reducedMotion: "reduce" });
+  const context = await browser.newContext({ viewport: { width: options.width ?? 1280, height: options.height ?? 900 }, colorScheme: options.scheme ?? "light", reducedMotion: "reduce", permissions: options.permissions ?? [], acceptDownloads: true });
+  if (options.init) await context.addInitScript(options.init);
   const page = await context.newPage();
+  page.setDefaultTimeout(60_000);
   page.problems = [];
   page.on("pageerror", (error) => page.problems.push(String(error)));
   page.on("console", (message) => message.type() === "error" && !/Failed to load resource|ERR_CONNECTION_REFUSED|ERR_INCOMPLETE|net::/.test(message.text()) && page.problems.push(message.text()));

@@ -33,11 +33,11 @@ pub(super) struct ContextView {
 #[derive(Serialize, JsonSchema)]
 pub(super) struct SectionView {
     /// Heading; empty for the text before the first one.
-    title: String,
+    pub(super) title: String,
     /// Text with the heading.
-    text: String,
+    pub(super) text: String,
     /// Estimated number of tokens.
-    tokens: u64,
+    pub(super) tokens: u64,
 }
 
 /// A kind of content.

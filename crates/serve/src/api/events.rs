@@ -8,10 +8,12 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use fusee::journal::EventRecord;
+use fusee::launch::RunExport;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::extract::Params;
+use crate::action_sequence;
 use crate::event_feed::EventFeed;
 use crate::event_filter::{EventFilter, EventKind};
 use crate::problem::Problem;
@@ -99,6 +101,10 @@ enum ExportFormat {
     Events,
     /// A document to read.
     Markdown,
+    /// The model's replies, for `--model replay:FILE`.
+    Cassette,
+    /// Trajectory of Harbor (ATIF).
+    Atif,
 }
 
 /// Where the events of a run are.
@@ -232,13 +238,31 @@ pub(super) async fn export(
     Params(query): Params<ExportQuery>,
 ) -> Result<Response, Problem> {
     let run = site.read(move |site| site.find(&run, query.project.as_deref())).await?;
-    let end = match query.format {
-        ExportFormat::Events => "jsonl",
-        ExportFormat::Markdown => "md",
+    let id = run.id().to_string();
+    let (body, end) = match query.format {
+        ExportFormat::Events => (pages(site, run, event_line), "events.jsonl"),
+        ExportFormat::Markdown => (pages(site, run, action_sequence::markdown), "md"),
+        ExportFormat::Cassette => (whole(&site, run, RunExport::Cassette).await?, "cassette.jsonl"),
+        ExportFormat::Atif => (whole(&site, run, RunExport::Atif).await?, "atif.json"),
     };
-    let name = format!("attachment; filename=\"{}.{end}\"", run.id());
+    let mut response = Response::new(body);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
+    if let Ok(name) = HeaderValue::from_str(&format!("attachment; filename=\"{id}.{end}\"")) {
+        response.headers_mut().insert(CONTENT_DISPOSITION, name);
+    }
+    Ok(response)
+}
+
+/// A run in a format that needs all of it.
+async fn whole(site: &Site, run: FoundRun, format: RunExport) -> Result<Body, Problem> {
+    let text = site.read(move |site| Ok(site.launcher.export(&run.project, run.id(), format)?)).await?;
+    Ok(Body::from(text))
+}
+
+/// The events of a run, page by page.
+fn pages(site: Site, run: FoundRun, write: fn(&EventRecord) -> String) -> Body {
     let pages = futures_util::stream::unfold(Some((run, 0)), move |state| {
-        let (site, format) = (site.clone(), query.format);
+        let site = site.clone();
         async move {
             let (run, after) = state?;
             let read = site
@@ -255,21 +279,13 @@ pub(super) async fn export(
                 }
             };
             let last = events.last()?.seq;
-            let text: String = events.iter().map(|event| exported(event, format)).collect();
+            let text: String = events.iter().map(write).collect();
             Some((Ok(Bytes::from(text)), Some((run, last))))
         }
     });
-    let mut response = Response::new(Body::from_stream(pages));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
-    if let Ok(name) = HeaderValue::from_str(&name) {
-        response.headers_mut().insert(CONTENT_DISPOSITION, name);
-    }
-    Ok(response)
+    Body::from_stream(pages)
 }
 
-fn exported(event: &EventRecord, format: ExportFormat) -> String {
-    match format {
-        ExportFormat::Events => serde_json::to_string(event).unwrap_or_default() + "\n",
-        ExportFormat::Markdown => crate::action_sequence::markdown(&event.event),
-    }
+fn event_line(event: &EventRecord) -> String {
+    serde_json::to_string(event).unwrap_or_default() + "\n"
 }

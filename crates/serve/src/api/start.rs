@@ -81,14 +81,13 @@ pub(super) async fn start(
 }
 
 async fn launch(site: &Site, new: NewRun) -> Result<String, Problem> {
-    let directory = match &new.project {
-        None => site.launcher.directory().to_owned(),
-        Some(project) => {
-            let known = site.read(|site| Ok(site.projects())).await?;
-            let named = known.into_iter().find(|known| known.as_os_str() == project.as_str());
-            named.ok_or_else(|| Problem::bad_request("this project is not served here"))?
-        }
-    };
+    begin(site, request(site, new).await?).await
+}
+
+/// The run that a body describes, with inputs that fit their declarations.
+pub(super) async fn request(site: &Site, new: NewRun) -> Result<LaunchRequest, Problem> {
+    let project = new.project.clone();
+    let directory = site.read(move |site| site.project(project.as_deref())).await?;
     let work = match (new.request, new.template, new.workflow) {
         (Some(request), None, None) if new.inputs.is_empty() => LaunchWork::Request(request),
         (None, None, Some(text)) if text.trim_start().starts_with('(') && new.inputs.is_empty() => {
@@ -107,9 +106,9 @@ async fn launch(site: &Site, new: NewRun) -> Result<String, Problem> {
             ));
         }
     };
-    let request = LaunchRequest {
+    Ok(LaunchRequest {
         work,
-        directory: Some(directory.clone()),
+        directory: Some(directory),
         model: new.model,
         flow: new.flow,
         verify: new.verify,
@@ -120,8 +119,7 @@ async fn launch(site: &Site, new: NewRun) -> Result<String, Problem> {
         }),
         limits: new.limits,
         ..LaunchRequest::default()
-    };
-    begin(site, request).await
+    })
 }
 
 /// Starts a run and makes it known.

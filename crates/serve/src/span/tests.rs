@@ -31,3 +31,19 @@ fn a_failure_is_not_merged_into_its_neighbours() {
     let failed: Vec<_> = list.all().iter().filter(|span| span.failed).map(|span| span.count).collect();
     assert_eq!(failed, [1]);
 }
+
+#[test]
+fn a_request_is_divided_into_waiting_and_output() {
+    let mut list = SpanList::default();
+    list.push(Span { kind: SpanKind::Model, ..tool(100, 400) });
+    list.push(tool(400, 500));
+    list.divide(1, 50);
+    list.divide(0, 250);
+    // Not a second time: what is left is the waiting.
+    list.divide(0, 250);
+    let spans: Vec<_> = list.all().iter().map(|span| (span.kind, span.start, span.end)).collect();
+    assert_eq!(
+        spans,
+        [(SpanKind::Model, 100, 350), (SpanKind::Tool, 400, 500), (SpanKind::Output, 350, 400)]
+    );
+}

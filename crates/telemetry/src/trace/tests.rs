@@ -40,6 +40,7 @@ fn turn_end(turn_index: u32) -> Event {
         cached_tokens: 3,
         tool_calls: 1,
         duration_ms: 0,
+        wait_ms: None,
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! `measure` runs one program once and takes its times. The figures are in `turns` (cost of a turn),
 //! `baseline` (comparison with the bare loop), `tasks` (many in one process), `agent_loop` (the loop's
-//! own table), `processes` (many concurrent processes), `trials` (a benchmark with many concurrent trials), `conversation` (the terminal chat), `prompts` (a long
+//! own table), `processes` (many concurrent processes), `trials` (a benchmark with many concurrent trials), `watchers`
+//! (a run that is watched on its web page), `conversation` (the terminal chat), `prompts` (a long
 //! prompt), `tools` (tools and the sandbox), `changes` (change detection), `soak` (no leaks over ten thousand
 //! turns) and `parts` (the index, templates, the language). Because machines are noisy, runs of fusee and of
 //! the bare loop alternate, and a figure is a median. Arguments: the directory of the release binaries, then
@@ -28,6 +29,7 @@ mod tasks;
 mod tools;
 mod trials;
 mod turns;
+mod watchers;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -81,6 +83,7 @@ const BENCHES: &[Bench] = &[
     ("prompts", prompts::rendering),
     ("crowd", processes::ratio),
     ("trials", trials::throughput),
+    ("watchers", watchers::cost),
     ("conversation", conversation::feel),
     ("long-conversation", conversation::memory),
     ("search", tools::search),

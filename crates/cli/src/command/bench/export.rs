@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use fusee::engine::journal::{Journal, RunId};
 use fusee::engine::run::{self, ExitStatus};
-use fusee_bench::{atif, job};
+use fusee_bench::job;
 
+use super::super::run_export;
 use crate::config::flags::DirectoryFlag;
 use crate::process::Process;
 use crate::process::error::CliError;
@@ -49,22 +49,16 @@ pub(super) fn export(args: &ExportRunArgs, process: &Process) -> Result<ExitStat
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let journal = project.journal_with_runs()?;
     let run = find_run::named(&journal, &args.run)?.id;
-    let value = match args.format {
-        ExportFormat::Atif => {
-            let runs = conversation(&journal, &run)?;
-            let trajectory = atif::trajectory(&journal, &runs)?;
-            serde_json::to_value(&trajectory).map_err(|error| CliError::failed(error.to_string()))?
-        }
+    let text = match args.format {
+        ExportFormat::Atif => run_export::trajectory(&journal, &run)?,
         ExportFormat::Preds => {
             let settings = run::settings_of(&journal, &run)?;
             let patch = fusee_bench::run_patch::render(&journal, &run).map_err(CliError::failed)?;
             let instance = args.instance.clone().unwrap_or_else(|| run.to_string());
             let entry = job::prediction(&instance, &settings.model, &patch);
-            serde_json::to_value(BTreeMap::from([(instance, entry)]))
-                .map_err(|error| CliError::failed(error.to_string()))?
+            run_export::pretty(&BTreeMap::from([(instance, entry)]))?
         }
     };
-    let text = format!("{}\n", serde_json::to_string_pretty(&value).unwrap_or_default());
     match &args.output {
         None => stdio::print_json(&text)?,
         Some(file) => {
@@ -74,17 +68,4 @@ pub(super) fn export(args: &ExportRunArgs, process: &Process) -> Result<ExitStat
         }
     }
     Ok(ExitStatus::Completed)
-}
-
-/// The runs of a conversation up to this one, the first first.
-fn conversation(journal: &Journal, run: &RunId) -> Result<Vec<RunId>, CliError> {
-    let mut runs = vec![run.clone()];
-    while let Some(earlier) = runs.last().and_then(|run| run::settings_of(journal, run).ok()?.continues) {
-        if runs.contains(&earlier) {
-            break;
-        }
-        runs.push(earlier);
-    }
-    runs.reverse();
-    Ok(runs)
 }

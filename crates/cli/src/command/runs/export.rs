@@ -9,7 +9,8 @@ use fusee::engine::journal::{Journal, RunRow, StepRow};
 use fusee::engine::run::{self, ExitStatus};
 use serde_json::{Value, json};
 
-use super::{as_json, cassette};
+use super::super::run_export::cassette;
+use super::as_json;
 use crate::config::flags::{DirectoryFlag, RunArg};
 use crate::process::Process;
 use crate::process::error::CliError;

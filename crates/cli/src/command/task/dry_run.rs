@@ -36,15 +36,36 @@ pub(super) async fn show(
     loaded: &LoadedTemplates,
     project: &Project,
 ) -> Result<ExitStatus, CliError> {
-    let entries: Vec<DryRunEntry> = checked.program.calls().map(|call| entry(&call)).collect();
-    // `None` if inputs are missing; the plan can be shown without them.
-    let forecast = Forecast::estimate(checked, inputs, loaded, project).await;
-    let text = if json {
-        as_json(&entries, inputs, forecast.as_ref())
-    } else {
-        as_text(checked, &entries, forecast.as_ref())
+    let text = match json {
+        true => {
+            let (entries, forecast) = plan(checked, inputs, loaded, project).await;
+            as_json(&entries, inputs, forecast.as_ref())
+        }
+        false => describe(checked, inputs, loaded, project).await,
     };
     stdio::print_as(json, &text).map(|()| ExitStatus::Completed)
+}
+
+/// The plan as text.
+pub(super) async fn describe(
+    checked: &CheckedWorkflow,
+    inputs: &Map<String, Value>,
+    loaded: &LoadedTemplates,
+    project: &Project,
+) -> String {
+    let (entries, forecast) = plan(checked, inputs, loaded, project).await;
+    as_text(checked, &entries, forecast.as_ref())
+}
+
+async fn plan(
+    checked: &CheckedWorkflow,
+    inputs: &Map<String, Value>,
+    loaded: &LoadedTemplates,
+    project: &Project,
+) -> (Vec<DryRunEntry>, Option<Forecast>) {
+    let entries = checked.program.calls().map(|call| entry(&call)).collect();
+    // `None` if inputs are missing; the plan can be shown without them.
+    (entries, Forecast::estimate(checked, inputs, loaded, project).await)
 }
 
 fn entry(call: &PlannedCall<'_>) -> DryRunEntry {

@@ -6,7 +6,7 @@ use fusee::engine::run::{RunKind, WorkflowRun};
 use fusee::engine::template::LoadedTemplates;
 
 use super::template::{self, TemplateInvocation};
-use super::{messages, workflow_source};
+use super::{dry_run, messages, workflow_source};
 use crate::process::Process;
 use crate::process::error::CliError;
 use crate::project::Project;
@@ -106,4 +106,36 @@ fn workflow(
     let asks_a_model = workflow_source::asks_a_model(&checked.program, &work);
     let work = RunKind::Workflow(Box::new(work));
     Ok(ReadyTask { title, work, model: None, asks_a_model, trace: false, loaded, notes })
+}
+
+/// What a task would do: the first request of a template, or the calls of a workflow as text.
+pub(crate) enum TaskPreview {
+    /// System prompt and request.
+    Template(String, String),
+    /// The plan of `fusee task --dry-run`.
+    Workflow(String),
+}
+
+/// Describes a checked task without running it.
+pub(crate) async fn preview(
+    task: &ReadyTask,
+    project: &Project,
+    process: &Process,
+) -> Result<TaskPreview, CliError> {
+    match &task.work {
+        RunKind::Template(template) => {
+            let found = task.loaded.registry.find_template(&template.name);
+            let found =
+                found.map_err(|_| CliError::usage(format!("unknown template `{}`", template.name)))?;
+            let (system, request) = template::first_request(&found, &template.inputs, project).await?;
+            Ok(TaskPreview::Template(system, request))
+        }
+        RunKind::Workflow(workflow) => {
+            let checked = workflow_source::checked(&workflow.text, project, &task.loaded, process)?;
+            let checked = checked.map_err(|problems| CliError::rendered(problems.rendered()))?;
+            let text = dry_run::describe(&checked, &workflow.inputs, &task.loaded, project).await;
+            Ok(TaskPreview::Workflow(text))
+        }
+        RunKind::Request => Err(CliError::failed("a request is no task")),
+    }
 }

@@ -295,6 +295,18 @@ fn count_tokens(text: &str) -> usize {
     tokens::exact_count(text).unwrap_or(text.len() / 4)
 }
 
+/// The system prompt and the request that the model of a template would get.
+pub(super) async fn first_request(
+    found: &RegisteredTemplate,
+    inputs: &Map<String, Value>,
+    project: &Project,
+) -> Result<(String, String), CliError> {
+    let request = SubtaskRequest::named(found.template.name.as_str(), inputs.clone());
+    let shown = render(&found.template, &request, project).await?;
+    let shown = shown.map_err(|error| CliError::usage(error.message))?;
+    Ok((shown.composed.system.text().to_owned(), shown.composed.request))
+}
+
 /// Prints the prompt a model would get, without running anything.
 pub(super) async fn dry_run(
     found: &RegisteredTemplate,

@@ -184,9 +184,18 @@ fn names_are_never_paths() {
     ]
     .map(str::to_owned);
     for name in names {
-        for rest in
-            ["", "/events", "/stream", "/timeline", "/index", "/context", "/program", "/export?format=events"]
-        {
+        for rest in [
+            "",
+            "/events",
+            "/stream",
+            "/timeline",
+            "/index",
+            "/context",
+            "/program",
+            "/export?format=events",
+            "/export?format=cassette",
+            "/export?format=atif",
+        ] {
             let status = site.get(&format!("/api/runs/{name}{rest}")).status;
             assert!([400, 404].contains(&status), "{name}{rest}: {status}");
         }
@@ -237,6 +246,9 @@ fn a_read_only_server_changes_nothing() {
         "/api/runs/done/cancel",
         "/api/runs/done/resume",
         "/api/runs/done/undo",
+        "/api/runs/done/rewind",
+        "/api/runs/done/fork",
+        "/api/plan",
     ];
     for path in posts {
         assert_eq!(
@@ -354,7 +366,7 @@ fn content_stays_text_and_downloads_are_attachments() {
             Some("default-src 'none'; frame-ancestors 'none'; sandbox")
         );
     }
-    for format in ["events", "markdown"] {
+    for format in ["events", "markdown", "cassette", "atif"] {
         let answer = site.get(&format!("/api/runs/hostile/export?format={format}"));
         assert!(answer.body.contains("alert(1)"), "{answer:?}");
         assert!(answer.header("content-disposition").unwrap().starts_with("attachment; filename=\"hostile."));

@@ -31,6 +31,7 @@ struct CurrentTurn {
     output_tokens: u64,
     cached_tokens: u64,
     calls: u32,
+    wait_ms: Option<u64>,
     open: bool,
 }
 
@@ -128,7 +129,8 @@ impl Meter {
     }
 
     /// Counts the reply of the turn; `estimated` output tokens are used if the server reports none.
-    pub(crate) fn count_reply(&mut self, reply: &Reply, estimated: u64) {
+    pub(crate) fn count_reply(&mut self, reply: &Reply, estimated: u64, wait_ms: Option<u64>) {
+        self.turn.wait_ms = wait_ms;
         self.turn.output_tokens = reply.usage.map_or(estimated, |usage| usage.output_tokens);
         self.turn.cached_tokens = reply.usage.map_or(0, |usage| usage.cached_tokens);
         self.turn.calls = u32::try_from(reply.tool_calls.len()).unwrap_or(u32::MAX);
@@ -144,6 +146,7 @@ impl Meter {
             cached_tokens: self.turn.cached_tokens,
             tool_calls: self.turn.calls,
             duration_ms: self.spent.active_ms - self.turn.began_ms,
+            wait_ms: self.turn.wait_ms,
         }
     }
 }

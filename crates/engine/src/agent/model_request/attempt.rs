@@ -9,6 +9,7 @@ use fusee_model::{
     ReplyDelta as Piece, RequestOptions, StopReason,
 };
 use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
 
 use crate::agent::conversation::external_changes::FileSnapshot;
 use crate::agent::task::AgentTask;
@@ -27,6 +28,9 @@ pub(crate) struct Attempt {
     #[serde(default, skip_serializing_if = "FileSnapshot::is_empty")]
     #[serde(rename = "told")]
     pub(crate) reported: FileSnapshot,
+    /// Time from sending the request to the first piece of the reply, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) wait_ms: Option<u64>,
     #[serde(flatten)]
     pub(crate) result: AttemptResult,
 }
@@ -34,7 +38,7 @@ pub(crate) struct Attempt {
 impl Attempt {
     /// An attempt without a preface.
     pub(crate) fn new(result: AttemptResult) -> Self {
-        Self { preface: None, reported: FileSnapshot::default(), result }
+        Self { preface: None, reported: FileSnapshot::default(), wait_ms: None, result }
     }
 }
 
@@ -108,20 +112,25 @@ pub(crate) struct AttemptState {
     pub(crate) loading: Option<ServerLoading>,
 }
 
-/// Sends the request once. A failure includes the delay before the next attempt, if there is to be one.
+/// Sends the request once. A failure includes the delay before the next attempt, if there is to be one. Also returns how
+/// many milliseconds passed until the first piece of the reply.
 pub(crate) async fn send(
     task: &AgentTask,
     conversation: &Conversation,
     options: &RequestOptions,
     this: AttemptState,
     cancel: &CancellationToken,
-) -> AttemptResult {
+) -> (AttemptResult, Option<u64>) {
     let (engine, branch) = (&task.engine, &task.branch);
     let session = &task.session;
     let mut watch = RepetitionWatch::new(cancel.child_token(), session.model.dialect().traits.small);
     let stop = watch.stop.clone();
+    let (begun, mut wait_ms) = (Instant::now(), None);
     let mut show = |piece: Piece<'_>| {
         watch.see(&piece);
+        if !matches!(piece, Piece::Waiting { .. } | Piece::Started) && wait_ms.is_none() {
+            wait_ms = u64::try_from(begun.elapsed().as_millis()).ok();
+        }
         match piece {
             Piece::Text(text) => engine.pass(branch, EventDelta::Text(text.to_owned())),
             Piece::Reasoning(text) => engine.pass(branch, EventDelta::Reasoning(text.to_owned())),
@@ -132,9 +141,9 @@ pub(crate) async fn send(
     let reply = session.model.send(conversation, options, &mut show, &stop);
     let result = within(this.left_ms, reply).await;
     if let Some(reply) = watch.cut_reply(&result) {
-        return AttemptResult::Reply(reply);
+        return (AttemptResult::Reply(reply), wait_ms);
     }
-    match result {
+    let result = match result {
         AttemptResult::Error { error, .. } => {
             let (limits, asked) = (session.limits, error.retry_after_ms);
             let after_ms = if error.kind == ErrorKind::Loading {
@@ -149,7 +158,8 @@ pub(crate) async fn send(
             AttemptResult::Error { error, after_ms }
         }
         other => other,
-    }
+    };
+    (result, wait_ms)
 }
 
 /// Watches a reply as it is streamed, and stops it when it repeats itself.

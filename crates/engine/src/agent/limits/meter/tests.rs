@@ -35,13 +35,14 @@ fn steps_add_up_and_use_the_time_that_is_left() {
 fn a_turn_reports_what_happened_since_it_began() {
     let mut meter = Meter::new(0, Spent { active_ms: 10, ..Spent::default() });
     assert!(meter.start_turn() && !meter.start_turn());
-    meter.count_reply(&reply(3), 99);
+    meter.count_reply(&reply(3), 99, Some(2));
     meter.spent.active_ms += 5;
-    let Event::TurnComplete { output_tokens, duration_ms, .. } = meter.complete_turn(0, "main:0".to_owned())
+    let Event::TurnComplete { output_tokens, duration_ms, wait_ms, .. } =
+        meter.complete_turn(0, "main:0".to_owned())
     else {
         panic!("not a turn")
     };
-    assert_eq!((output_tokens, duration_ms, meter.start_turn()), (7, 5, true));
+    assert_eq!((output_tokens, duration_ms, wait_ms, meter.start_turn()), (7, 5, Some(2), true));
 }
 
 #[test]

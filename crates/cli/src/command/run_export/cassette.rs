@@ -2,9 +2,9 @@
 //! Requests have no hashes because the journal stores only what each request added, not its bytes; such a
 //! cassette is played in order.
 
-use fusee::engine::journal::{StepKind, StepRow};
+use fusee::engine::journal::{Journal, RunId, StepKind, StepRow};
 use fusee::engine::model::{ErrorKind, ModelError, Reply};
-use fusee::engine::run::RunSpec;
+use fusee::engine::run::{self, RunSpec};
 use serde_json::{Map, Value, json};
 
 use crate::process::error::CliError;
@@ -31,6 +31,13 @@ pub(crate) fn lines(settings: &RunSpec, steps: &[StepRow]) -> Result<Vec<Value>,
         })?);
     }
     Ok(lines)
+}
+
+/// The cassette of a run as text.
+pub(crate) fn text(journal: &Journal, run: &RunId) -> Result<String, CliError> {
+    let settings = run::settings_of(journal, run)?;
+    let lines = lines(&settings, &journal.steps(run)?)?;
+    Ok(lines.iter().map(|line| format!("{line}\n")).collect())
 }
 
 /// One attempt; `None` if we cancelled it ourselves, since that is no reply of the model.
