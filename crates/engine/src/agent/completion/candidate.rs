@@ -14,6 +14,7 @@ use serde_json::json;
 use super::runtime_actions::{FileEffects, RuntimeActions};
 use crate::agent::flow::{
     CandidateFiles, Feedback, SampleResult, Score, Verdict, asks_for_tests, edits, is_test, read_text,
+    unnamed_edits,
 };
 use crate::agent::tool_calls::call_gate::{self, CallHistory};
 use crate::agent::tool_calls::call_hooks::Admission;
@@ -68,7 +69,12 @@ impl RuntimeActions<'_, '_> {
         let task = self.run.task;
         let sample = &mut self.files.sample;
         let rules = task.rules.sample.clone().unwrap_or_default();
-        let edits = match edits(answer, task.rules.edit_format, &self.files.targets) {
+        let found = edits(answer, task.rules.edit_format, &self.files.targets);
+        let shown: Vec<(&str, &str)> = {
+            let paths = self.files.targets.iter().map(String::as_str);
+            paths.zip(self.files.target_texts.iter().map(String::as_str)).collect()
+        };
+        let edits = match found.or_else(|text| unnamed_edits(answer, &shown).ok_or(text)) {
             Ok(edits) => edits,
             Err(text) => {
                 sample.verdict = Verdict::NoEdit;

@@ -1,6 +1,8 @@
 //! Parses edits that a model gives in its answer instead of by tool calls: entire files in fenced blocks, or
 //! search-and-replace blocks. The runtime applies them through the regular edit tools.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::preload::is_source;
@@ -97,6 +99,36 @@ fn whole(answer: &str, targets: &[String]) -> Result<Vec<AnswerEdit>, String> {
         return Err(unclear());
     }
     Ok(files.iter().map(|(path, block)| write(&path.path, &block.body)).collect())
+}
+
+/// The edits of an answer whose blocks are not named, by what they have in common with the files that the model was
+/// shown: path and text of each. `None` if that does not tell.
+pub(crate) fn unnamed_edits(answer: &str, shown: &[(&str, &str)]) -> Option<Vec<AnswerEdit>> {
+    let mut edits: Vec<AnswerEdit> = Vec::new();
+    for block in fenced(answer).iter().filter(|block| !block.is_for_terminal()) {
+        let mut scores: Vec<(usize, &str)> =
+            shown.iter().map(|(path, text)| (common_lines(&block.body, text), *path)).collect();
+        scores.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+        if let [(best, path), rest @ ..] = scores.as_slice()
+            && *best >= LEAST_COMMON
+            && rest.first().is_none_or(|(second, _)| best > second)
+            && edits.iter().all(|edit| edit.arguments["path"] != *path)
+        {
+            edits.push(write(path, &block.body));
+        }
+    }
+    (!edits.is_empty()).then_some(edits)
+}
+
+/// Lines that a block and a file must have in common for the block to be a version of the file.
+const LEAST_COMMON: usize = 2;
+
+/// Number of different lines of some length that two texts have in common.
+fn common_lines(one: &str, other: &str) -> usize {
+    fn lines(text: &str) -> BTreeSet<&str> {
+        text.lines().map(str::trim).filter(|line| line.len() >= 8).collect()
+    }
+    lines(one).intersection(&lines(other)).count()
 }
 
 fn unclear() -> String {

@@ -111,3 +111,15 @@ fn a_path_that_is_the_whole_content_is_content_where_no_block_follows() {
     let edits = edits(answer, FlowEditFormat::Whole, &["index.txt".to_owned()]).unwrap();
     assert_eq!(edits, [write("index.txt", "README.md\n")]);
 }
+
+#[test]
+fn an_unnamed_block_is_a_version_of_the_file_it_resembles() {
+    let shapes = "class Rectangle:\n    def __init__(self, width, height):\n        self.width = width\n";
+    let report = "from shapes import Rectangle\n\n\ndef describe(shapes):\n    return len(shapes)\n";
+    let shown = [("shapes.py", shapes), ("report.py", report)];
+    let new = format!("class Triangle:\n    pass\n\n\n{shapes}");
+    let answer = format!("```python\n{new}```\n\nRun it:\n```bash\npython3 report.py\n```\n");
+    assert_eq!(unnamed_edits(&answer, &shown), Some(vec![write("shapes.py", &new)]));
+    assert_eq!(unnamed_edits("```python\nprint(1)\n```\n", &shown), None);
+    assert_eq!(unnamed_edits("No.", &shown), None);
+}
