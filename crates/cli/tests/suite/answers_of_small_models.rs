@@ -7,7 +7,7 @@ use fusee_testkit::project::Project;
 use fusee_testkit::server::{Message, Reply, Server};
 use serde_json::{Value, json};
 
-use crate::small_models::{answer, of_type, project, run, samples};
+use crate::small_models::{TESTS, answer, of_type, project, run, samples};
 use crate::support::fusee;
 
 #[test]
@@ -124,6 +124,27 @@ fn the_instructions_of_an_exercise_are_shown_without_being_named() {
     for shown in ["One is 1 and two is 2.", "def one", "LeapTest"] {
         assert!(prompt.contains(shown), "{shown}: {prompt}");
     }
+}
+
+/// The workspace of a trial is seen at another path than its own, and so must be its copies.
+#[test]
+fn answers_of_a_trial_are_tested_and_not_the_files_before_them() {
+    let config = r#"{"files": {"solution": ["leap.py"], "test": ["test_leap.py"]}}"#;
+    let project = Project::new()
+        .with("suite/leap/.meta/config.json", config)
+        .with("suite/leap/.docs/instructions.md", "One is 1 and two is 2.\n")
+        .with("suite/leap/leap.py", "def one():\n    pass\n\n\ndef two():\n    pass\n")
+        .with("suite/leap/test_leap.py", TESTS);
+    let server = Server::start([answer("1", "0"), answer("1", "2")]);
+    fusee(&project)
+        .args(["bench", "run", "suite", "-m", "llama.cpp:qwen2.5-coder-1.5b", "--out", "out"])
+        .args(["--base-url", &server.base_url()])
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .run()
+        .exits(0);
+    let result: Value = serde_json::from_str(project.read("out/results.jsonl").trim()).unwrap();
+    let found = ["passed", "cause", "turns", "tries"].map(|key| result[key].clone());
+    assert_eq!(found, [json!(true), Value::Null, json!(2), json!(1)], "{result}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::fusee;
 
-const TESTS: &str = "import unittest\nimport leap\n\n\nclass LeapTest(unittest.TestCase):\n\
+pub(crate) const TESTS: &str = "import unittest\nimport leap\n\n\nclass LeapTest(unittest.TestCase):\n\
     \x20   def test_one(self):\n        self.assertEqual(leap.one(), 1)\n\n\
     \x20   def test_two(self):\n        self.assertEqual(leap.two(), 2)\n";
 
