@@ -24,6 +24,8 @@ pub struct ReportInput {
 /// The results of one variant.
 pub(crate) struct Series {
     pub(crate) name: String,
+    /// What tells it from the others, for plots.
+    pub(crate) short: String,
     pub(crate) results: Vec<TrialResult>,
 }
 
@@ -81,18 +83,44 @@ pub fn to_html(inputs: &[ReportInput]) -> String {
 /// One series per variant and job.
 fn series_of(inputs: &[ReportInput]) -> Vec<Series> {
     let mut series = Vec::new();
+    let mut parts: Vec<[String; 4]> = Vec::new();
     for input in inputs {
         let mut variants: BTreeMap<usize, Vec<TrialResult>> = BTreeMap::new();
         for result in &input.results {
             variants.entry(result.variant).or_default().push(result.clone());
         }
         for results in variants.into_values() {
-            let label = results.first().map(TrialResult::label).unwrap_or_default();
+            let Some(first) = results.first() else { continue };
+            let label = first.label();
             let name = if inputs.len() > 1 { format!("{}: {label}", input.name) } else { label };
-            series.push(Series { name, results });
+            let agent = first.agent.clone().unwrap_or_default();
+            parts.push([first.model.clone(), first.flow.clone(), agent, input.name.clone()]);
+            series.push(Series { name, short: String::new(), results });
         }
     }
+    for (one, short) in series.iter_mut().zip(short_names(&parts)) {
+        one.short = short;
+    }
     series
+}
+
+/// Names made of the parts that differ; of the first part if none does. The last part is used only where the others
+/// do not tell two names apart.
+fn short_names(parts: &[[String; 4]]) -> Vec<String> {
+    let differs = |at: &usize| parts.iter().any(|one| one[*at] != parts[0][*at]);
+    let join = |one: &[String; 4], used: &[usize]| {
+        let shown = used.iter().map(|at| one[*at].as_str()).filter(|part| !part.is_empty());
+        shown.collect::<Vec<_>>().join(" · ")
+    };
+    let mut used: Vec<usize> = (0..3).filter(differs).collect();
+    let names: std::collections::BTreeSet<String> = parts.iter().map(|one| join(one, &used)).collect();
+    if names.len() < parts.len() && parts.len() > 1 {
+        used.insert(0, 3);
+    }
+    if used.is_empty() {
+        used.push(0);
+    }
+    parts.iter().map(|one| join(one, &used)).collect()
 }
 
 /// Text for HTML.
@@ -111,4 +139,21 @@ pub(crate) fn escape(text: &str) -> String {
         }
     }
     escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_names_say_what_differs() {
+        let parts = |rows: &[[&str; 4]]| rows.iter().map(|row| row.map(str::to_owned)).collect::<Vec<_>>();
+        let flows = parts(&[["m", "auto", "", "a"], ["m", "direct", "", "b"]]);
+        assert_eq!(short_names(&flows), ["auto", "direct"]);
+        let both = parts(&[["m", "auto", "", "a"], ["n", "direct", "x.toml", "a"]]);
+        assert_eq!(short_names(&both), ["m · auto", "n · direct · x.toml"]);
+        let jobs = parts(&[["m", "auto", "", "monday"], ["m", "auto", "", "tuesday"]]);
+        assert_eq!(short_names(&jobs), ["monday", "tuesday"]);
+        assert_eq!(short_names(&parts(&[["m", "auto", "", "a"]])), ["m"]);
+    }
 }

@@ -31,12 +31,12 @@ use fusee_journal::{
     Branch, DurableRun, EventStream, Journal, JournalError, RunAborted, RunId, RunStatus, SqliteRun, StepKey,
     StepKind, StepMeta, StepRequest,
 };
-use fusee_model::{CancellationToken, Model};
+use fusee_model::{CancellationToken, Model, profile};
 use fusee_tools::mcp::McpTool;
 use fusee_tools::tool::computer::Computer;
 use fusee_tools::{CommandSettings, Tool, Toolbox, Workspace};
 
-use crate::agent::flow::{self, RunTraits};
+use crate::agent::flow::{self, FlowMode, RunTraits};
 use crate::agent::{
     AgentTask, Limits, PolicyChange, PricedModel, RunPolicy, Session, TaskOutcome, TaskProgress,
     TurnInterrupt, remember,
@@ -221,7 +221,7 @@ async fn start(run: &RunId, mut settings: RunSpec, resources: RunDeps) -> Result
     if matches!(settings.work, RunKind::Request) {
         let run = RunTraits {
             request: &settings.request,
-            small: settings.traits.small,
+            small: settings.traits.small || is_small(&settings, &*resources.model).await,
             needs_session: settings.continues.is_some()
                 || settings.prompt.is_some()
                 || settings.review.is_some()
@@ -240,6 +240,12 @@ async fn start(run: &RunId, mut settings: RunSpec, resources: RunDeps) -> Result
     let handle = spawn(sqlite_run, settings, resources, workspace, RunHistory::default());
     tokio::spawn(control_signal::listen(handle.control(), journal, false));
     Ok(handle)
+}
+
+/// Whether a model is small although neither its profile nor its name says so, because its server does.
+async fn is_small(settings: &RunSpec, model: &dyn Model) -> bool {
+    let unknown = settings.flow.mode == FlowMode::Auto && profile::parameters(&settings.model).is_none();
+    unknown && model.parameters().await.is_some_and(|billions| billions <= profile::SMALL_PARAMETERS)
 }
 
 /// Returns the settings a run was started with, updated by its resumes.

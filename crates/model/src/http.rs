@@ -220,6 +220,10 @@ impl Model for HttpModel {
         })
     }
 
+    fn parameters<'a>(&'a self) -> BoxFuture<'a, Option<f64>> {
+        Box::pin(context_size::parameters(&self.endpoint, &self.id))
+    }
+
     fn slots<'a>(&'a self) -> BoxFuture<'a, Option<u32>> {
         Box::pin(context_size::slots(&self.endpoint))
     }

@@ -38,6 +38,11 @@ pub trait Model: Send + Sync {
         Box::pin(async { None })
     }
 
+    /// Billions of parameters, if the server reports them. With a short timeout.
+    fn parameters<'a>(&'a self) -> BoxFuture<'a, Option<f64>> {
+        Box::pin(async { None })
+    }
+
     /// Number of requests that the server works on at once, if it says so. With a short timeout.
     fn slots<'a>(&'a self) -> BoxFuture<'a, Option<u32>> {
         Box::pin(async { None })

@@ -330,7 +330,7 @@ impl Profiles {
 }
 
 /// Billions of parameters up to which a model counts as small.
-const SMALL_PARAMETERS: f64 = 9.0;
+pub const SMALL_PARAMETERS: f64 = 9.0;
 
 /// Billions of parameters, if a model's name states them: `1.5` for `qwen2.5-coder-1.5b`, `0.135` for
 /// `SmolLM2-135M-Instruct`. Of several sizes, as in `30b-a3b`, the largest counts.

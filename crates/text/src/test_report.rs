@@ -91,6 +91,13 @@ impl TestReport {
         parsed.map(Self::bounded)
     }
 
+    /// Whether no test ran because the tests could not be loaded, for instance because of a failed import.
+    pub fn is_load_failure(&self) -> bool {
+        let not_loaded =
+            |failure: &TestFailure| failure.name.contains("_FailedTest") || failure.name.ends_with(".py");
+        self.passed == 0 && !self.failures.is_empty() && self.failures.iter().all(not_loaded)
+    }
+
     fn bounded(mut self) -> Self {
         self.failures.truncate(MAX_FAILURES);
         for failure in &mut self.failures {

@@ -108,9 +108,18 @@ impl<R: Fn(&str) -> Option<String>> Project<'_, R> {
             let target = if text.contains("\ntest:") || text.starts_with("test:") { "test" } else { "check" };
             Some(runner.command.replace("{make_target}", target))
         })?;
+        let line = if self.has_sources_folder(&line) { format!("PYTHONPATH=src {line}") } else { line };
         let command =
             if self.directory.is_empty() { line } else { format!("cd {} && {line}", quoted(self.directory)) };
         Some(TestCommand { runner: runner.name.clone(), command, marker })
+    }
+
+    /// Whether a Python command needs the folder `src`, which holds modules of projects that are not installed.
+    fn has_sources_folder(&self, line: &str) -> bool {
+        let is_module = |path: &String| {
+            self.inside(path).is_some_and(|path| path.starts_with("src/") && path.ends_with(".py"))
+        };
+        line.starts_with("python3 ") && self.files.iter().any(is_module)
     }
 
     /// A path relative to this directory, if it is inside.

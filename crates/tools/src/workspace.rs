@@ -114,6 +114,12 @@ impl Workspace {
         Self { given_root: path, ..self }
     }
 
+    /// Root directory, as commands see it.
+    #[must_use]
+    pub fn shown_root(&self) -> &Path {
+        &self.given_root
+    }
+
     /// Root directory, as an absolute path without symlinks.
     #[must_use]
     pub fn root(&self) -> &Path {

@@ -22,13 +22,13 @@ pub(super) struct Bar {
 
 /// Horizontal bars from 0 to `most`, with ticks named by `tick`.
 pub(super) fn bars(title: &str, bars: &[Bar], most: f64, tick: impl Fn(f64) -> String) -> String {
-    let most = if most > 0.0 { most } else { 1.0 };
+    let (most, steps) = scale(most);
     let height = ROW * bars.len() as f64 + 34.0;
     let (left, right) = (LABEL, WIDTH - 110.0);
     let x = |value: f64| left + (right - left) * (value / most).clamp(0.0, 1.0);
     let mut svg = open(title, height);
-    for step in 0..=4 {
-        let value = most * f64::from(step) / 4.0;
+    for step in 0..=steps {
+        let value = most * f64::from(step) / f64::from(steps);
         let _ = write!(
             svg,
             "<line class=\"grid\" x1=\"{0:.1}\" x2=\"{0:.1}\" y1=\"4\" y2=\"{1:.1}\"/><text class=\"tick\" x=\"{0:.1}\" \
@@ -91,7 +91,7 @@ pub(super) struct Point {
 pub(super) fn scatter(title: &str, points: &[Point], x_name: &str, x_tick: impl Fn(f64) -> String) -> String {
     let (left, right, top, bottom) = (56.0, WIDTH - 24.0, 14.0, 250.0);
     let most = points.iter().map(|point| point.x).fold(0.0, f64::max);
-    let most = if most > 0.0 { most * 1.15 } else { 1.0 };
+    let (most, steps) = scale(most * 1.05);
     let x = |value: f64| left + (right - left) * value / most;
     let y = |value: f64| bottom - (bottom - top) * value;
     let mut svg = open(title, bottom + 44.0);
@@ -100,15 +100,21 @@ pub(super) fn scatter(title: &str, points: &[Point], x_name: &str, x_tick: impl 
         let _ = write!(
             svg,
             "<line class=\"grid\" x1=\"{left:.1}\" x2=\"{right:.1}\" y1=\"{0:.1}\" y2=\"{0:.1}\"/><text class=\"tick\" \
-             x=\"{1:.1}\" y=\"{2:.1}\" text-anchor=\"end\">{3:.0} %</text><text class=\"tick\" x=\"{4:.1}\" \
-             y=\"{5:.1}\" text-anchor=\"middle\">{6}</text>",
+             x=\"{1:.1}\" y=\"{2:.1}\" text-anchor=\"end\">{3:.0} %</text>",
             y(share),
             left - 8.0,
             y(share) + 4.0,
-            100.0 * share,
-            x(most * share),
+            100.0 * share
+        );
+    }
+    for step in 0..=steps {
+        let value = most * f64::from(step) / f64::from(steps);
+        let _ = write!(
+            svg,
+            "<text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+            x(value),
             bottom + 18.0,
-            escape(&x_tick(most * share))
+            escape(&x_tick(value))
         );
     }
     let _ = write!(
@@ -143,18 +149,67 @@ pub(super) fn scatter(title: &str, points: &[Point], x_name: &str, x_tick: impl 
 /// Number of colours in the style.
 const COLOURS: usize = 6;
 
+/// Class of the colour of a series, by its number.
+pub(super) fn colour(series: usize) -> String {
+    format!("c{}", series % COLOURS)
+}
+
 fn open(title: &str, height: f64) -> String {
     format!("<svg viewBox=\"0 0 {WIDTH:.0} {height:.0}\" role=\"img\" aria-label=\"{}\">", escape(title))
 }
 
+/// The end of an axis that reaches `most`, and its number of steps: each is 1, 2, 2.5 or 5 times a power of ten.
+fn scale(most: f64) -> (f64, u32) {
+    if !most.is_finite() || most <= 0.0 {
+        return (1.0, 1);
+    }
+    let power = 10f64.powf((most / 5.0).log10().floor());
+    let size = [1.0, 2.0, 2.5, 5.0, 10.0].map(|factor| factor * power);
+    // Rounding may make the largest step a little too small.
+    let size = size.into_iter().find(|size| most / size <= 5.0 + 1e-9).unwrap_or(most);
+    let steps = (most / size - 1e-9).ceil().max(1.0);
+    (size * steps, steps as u32)
+}
+
 /// A label that fits beside a plot; its whole text is in the tooltip.
 fn cut(label: &str) -> String {
-    const MOST: usize = 32;
-    match label.chars().count() > MOST {
-        true => {
-            let tail: String = label.chars().skip(label.chars().count() - (MOST - 1)).collect();
-            format!("…{tail}")
+    const HEAD: usize = 14;
+    const TAIL: usize = 17;
+    let all = label.chars().count();
+    if all <= HEAD + TAIL + 1 {
+        return label.to_owned();
+    }
+    let head: String = label.chars().take(HEAD).collect();
+    let tail: String = label.chars().skip(all - TAIL).collect();
+    format!("{head}…{tail}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_end_and_step_at_round_numbers() {
+        for (most, end, steps) in [
+            (1.0, 1.0, 5),
+            (5688.0, 6000.0, 3),
+            (5.2, 6.0, 3),
+            (101.0, 125.0, 5),
+            (21.0, 25.0, 5),
+            (0.0, 1.0, 1),
+            (0.0042, 0.005, 5),
+        ] {
+            let (found, count) = scale(most);
+            assert!((found - end).abs() < 1e-9 && count == steps, "{most}: {found} in {count} steps");
         }
-        false => label.to_owned(),
+    }
+
+    #[test]
+    fn long_labels_keep_their_beginning_and_their_end() {
+        assert_eq!(cut("python · auto"), "python · auto");
+        assert_eq!(
+            cut("javascript · llama.cpp:qwen2.5-coder-1.5b · auto"),
+            "javascript · l…coder-1.5b · auto"
+        );
     }
 }

@@ -22,6 +22,21 @@ pub(super) fn heading(page: &mut String, series: &[Series]) {
         "<h1>Benchmark</h1>\n<p class=\"faint\">{} cases, {trials} trials, {void} of them not graded.</p>",
         cases.len()
     );
+    page.push_str("<ul class=\"legend\">\n");
+    for (number, one) in series.iter().enumerate() {
+        let colour = plot::colour(number);
+        let full = if one.short == one.name {
+            String::new()
+        } else {
+            format!(" <span class=\"faint\">{}</span>", escape(&one.name))
+        };
+        let _ = writeln!(
+            page,
+            "<li><svg class=\"key\" viewBox=\"0 0 12 12\"><rect class=\"{colour}\" width=\"12\" height=\"12\" rx=\"3\"/></svg>{}{full}</li>",
+            escape(&one.short)
+        );
+    }
+    page.push_str("</ul>\n");
 }
 
 pub(super) fn pass_rates(page: &mut String, series: &[Series]) {
@@ -29,7 +44,7 @@ pub(super) fn pass_rates(page: &mut String, series: &[Series]) {
         .iter()
         .enumerate()
         .map(|(number, one)| Bar {
-            label: one.name.clone(),
+            label: one.short.clone(),
             value: one.rate(),
             interval: Some(one.interval()),
             note: format!("{:.1} %", 100.0 * one.rate()),
@@ -54,7 +69,7 @@ pub(super) fn pass_rates(page: &mut String, series: &[Series]) {
             "<tr><td>{}</td><td class=\"number\">{passed} of {graded}</td><td class=\"number\">{:.1} %</td>\
              <td class=\"number\">{:.1} to {:.1}</td><td class=\"number\">{:.1} %</td><td class=\"number\">{at}</td>\
              <td class=\"number\">{hat}</td></tr>",
-            escape(&one.name),
+            escape(&one.short),
             100.0 * one.rate(),
             100.0 * interval.low,
             100.0 * interval.high,
@@ -90,9 +105,9 @@ pub(super) fn comparisons(page: &mut String, series: &[Series]) {
         if comparison.cases == 0 {
             continue;
         }
-        let _ = writeln!(page, "<h2>{} against {}</h2>", escape(&other.name), escape(&first.name));
+        let _ = writeln!(page, "<h2>{} against {}</h2>", escape(&other.short), escape(&first.short));
         verdict(page, &comparison);
-        flips(page, &comparison);
+        flips(page, &comparison, [&first.short, &other.short]);
     }
 }
 
@@ -118,13 +133,15 @@ fn verdict(page: &mut String, comparison: &Comparison) {
     );
 }
 
-fn flips(page: &mut String, comparison: &Comparison) {
+fn flips(page: &mut String, comparison: &Comparison, names: [&str; 2]) {
     if comparison.flipped.is_empty() {
         page.push_str("<p class=\"faint\">No case differs.</p>\n");
         return;
     }
-    page.push_str(
-        "<div class=\"wide\"><table><tr><th>Case</th><th>Baseline</th><th>Compared</th><th>Runs</th></tr>\n",
+    let [first, other] = names.map(escape);
+    let _ = writeln!(
+        page,
+        "<div class=\"wide\"><table><tr><th>Case</th><th>{first}</th><th>{other}</th><th>Runs</th></tr>"
     );
     for flip in &comparison.flipped {
         let _ = writeln!(
@@ -165,7 +182,7 @@ pub(super) fn cost(page: &mut String, series: &[Series]) {
 
 fn points(series: &[Series], field: impl Fn(&TrialResult) -> f64) -> Vec<Point> {
     let point = |(number, one): (usize, &Series)| Point {
-        label: one.name.clone(),
+        label: one.short.clone(),
         x: one.mean(&field),
         y: one.rate(),
         interval: one.interval(),
@@ -189,7 +206,7 @@ pub(super) fn effort(page: &mut String, series: &[Series]) {
             .iter()
             .enumerate()
             .map(|(number, one)| Bar {
-                label: one.name.clone(),
+                label: one.short.clone(),
                 value: one.mean(field),
                 interval: None,
                 note: format!("{} {}", count(one.mean(field)), name.to_lowercase()),
@@ -219,7 +236,7 @@ pub(super) fn tool_errors(page: &mut String, series: &[Series]) {
     for tool in tools {
         for (number, one) in series.iter().enumerate() {
             let errors = one.sum(|result| result.tool_errors.get(tool).copied().unwrap_or_default().into());
-            let label = if series.len() > 1 { format!("{tool} · {}", one.name) } else { tool.to_owned() };
+            let label = if series.len() > 1 { format!("{tool} · {}", one.short) } else { tool.to_owned() };
             bars.push(Bar { label, value: errors, interval: None, note: count(errors), colour: number });
         }
     }
@@ -244,7 +261,7 @@ pub(super) fn languages(page: &mut String, series: &[Series]) {
             let graded = of_language.len() as u64;
             bars.push(Bar {
                 label: if series.len() > 1 {
-                    format!("{language} · {}", one.name)
+                    format!("{language} · {}", one.short)
                 } else {
                     language.to_owned()
                 },
@@ -269,7 +286,7 @@ pub(super) fn cases(page: &mut String, series: &[Series]) {
     }
     page.push_str("<h2>Cases</h2>\n<div class=\"wide\"><table><tr><th>Case</th>");
     for one in series {
-        let _ = write!(page, "<th>{}</th>", escape(&one.name));
+        let _ = write!(page, "<th>{}</th>", escape(&one.short));
     }
     page.push_str("</tr>\n");
     for (case, columns) in &cases {

@@ -7,7 +7,7 @@ use fusee_testkit::project::Project;
 use fusee_testkit::server::{Message, Reply, Server};
 use serde_json::{Value, json};
 
-use crate::small_models::{answer, of_type, project, run, samples};
+use crate::small_models::{TESTS, answer, of_type, project, run, samples};
 use crate::support::fusee;
 
 #[test]
@@ -59,7 +59,8 @@ fn answers_after_the_first_run_at_once_on_a_server_with_slots() {
             n => answer("0", &n.to_string()),
         }
     });
-    let events = run(&project, &server).env("FUSEE_SAMPLES", "4").run().exits(0).events();
+    let events =
+        run(&project, &server).env("FUSEE_SAMPLES", "4").env("FUSEE_REPAIRS", "0").run().exits(0).events();
     assert!(project.read("leap.py").contains("return 1") && project.read("leap.py").contains("return 2"));
     let started: Vec<&Value> = of_type(&events, "stage_started");
     assert_eq!(started.len(), 4, "one alone, then three at once");
@@ -67,6 +68,83 @@ fn answers_after_the_first_run_at_once_on_a_server_with_slots() {
         of_type(&events, "sample").into_iter().filter(|sample| sample["verdict"] == "passed").collect();
     assert_eq!(passed.len(), 1);
     fusee(&project).args(["replay", "small"]).run().exits(0);
+}
+
+#[test]
+fn tests_that_do_not_end_are_stopped_and_the_model_is_told_so() {
+    let project = project();
+    let file = |one: &str| {
+        let text = format!("leap.py\n```python\ndef one():\n    {one}\n\n\ndef two():\n    return 2\n```\n");
+        Message::text(&text).stream()
+    };
+    let server = Server::start([file("while True: pass"), file("return 1")]);
+    let events = run(&project, &server).run().exits(0).events();
+    assert_eq!(samples(&events), [json!([1, "failed", null, null]), json!([2, "passed", 2, 0])]);
+    let calls = of_type(&events, "tool_call");
+    let verify = calls.iter().find(|call| call["call_id"] == "verify-1").unwrap();
+    assert_eq!(verify["arguments"]["timeout"], 30, "{verify}");
+    let repair = server.requests()[1].arrived.json()["messages"].to_string();
+    assert!(
+        repair.contains("The tests do not come to an end") && !repair.contains("give a longer"),
+        "{repair}"
+    );
+}
+
+#[test]
+fn an_answer_that_does_not_end_is_cut() {
+    let project = project();
+    let endless: String = (0..2000).map(|n| format!("Then I add {n} and {}.\n", n * 7)).collect();
+    let server = Server::start([Message::text(&endless).stream(), answer("1", "2")]);
+    let events = run(&project, &server).run().exits(0).events();
+    assert_eq!(samples(&events), [json!([1, "no_edit", null, null]), json!([2, "passed", 2, 0])]);
+    let answers = of_type(&events, "assistant_message");
+    let longest = answers.iter().map(|event| event["text"].as_str().unwrap_or_default().len()).max();
+    assert!(longest.unwrap() <= 8 << 10, "{longest:?}");
+}
+
+#[test]
+fn a_file_of_a_made_up_name_is_the_file_of_the_task() {
+    let project = project();
+    let text = "solution.py\n```python\ndef one():\n    return 1\n\n\ndef two():\n    return 2\n```\n";
+    let server = Server::start([Message::text(text).stream()]);
+    let events = run(&project, &server).run().exits(0).events();
+    assert_eq!(samples(&events), [json!([1, "passed", 2, 0])]);
+    assert!(project.read("leap.py").contains("return 2") && !project.dir().join("solution.py").exists());
+}
+
+#[test]
+fn the_instructions_of_an_exercise_are_shown_without_being_named() {
+    let project = project().with(".docs/instructions.md", "# Leap\n\nOne is 1 and two is 2.\n");
+    let server = Server::start([answer("1", "2")]);
+    let flags = ["run", "make the tests pass", "--model", "llama.cpp:qwen2.5-coder-1.5b", "--json"];
+    let run = fusee(&project).args(flags).args(["--base-url", &server.base_url()]);
+    let events = run.env("PYTHONDONTWRITEBYTECODE", "1").run().exits(0).events();
+    assert_eq!(samples(&events), [json!([1, "passed", 2, 0])]);
+    let prompt = server.requests()[0].arrived.json()["messages"].to_string();
+    for shown in ["One is 1 and two is 2.", "def one", "LeapTest"] {
+        assert!(prompt.contains(shown), "{shown}: {prompt}");
+    }
+}
+
+/// The workspace of a trial is seen at another path than its own, and so must be its copies.
+#[test]
+fn answers_of_a_trial_are_tested_and_not_the_files_before_them() {
+    let config = r#"{"files": {"solution": ["leap.py"], "test": ["test_leap.py"]}}"#;
+    let project = Project::new()
+        .with("suite/leap/.meta/config.json", config)
+        .with("suite/leap/.docs/instructions.md", "One is 1 and two is 2.\n")
+        .with("suite/leap/leap.py", "def one():\n    pass\n\n\ndef two():\n    pass\n")
+        .with("suite/leap/test_leap.py", TESTS);
+    let server = Server::start([answer("1", "0"), answer("1", "2")]);
+    fusee(&project)
+        .args(["bench", "run", "suite", "-m", "llama.cpp:qwen2.5-coder-1.5b", "--out", "out"])
+        .args(["--base-url", &server.base_url()])
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .run()
+        .exits(0);
+    let result: Value = serde_json::from_str(project.read("out/results.jsonl").trim()).unwrap();
+    let found = ["passed", "cause", "turns", "tries"].map(|key| result[key].clone());
+    assert_eq!(found, [json!(true), Value::Null, json!(2), json!(1)], "{result}");
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn cases() -> [Case; 6] {
             ],
         },
         Case { mode: "direct", lines: vec![Line::text("a.txt\n```\nnew\n```")] },
-        // Two answers that do not pass, a repair that does; the second also names another file.
+        // An answer and its repair that do not pass, another answer that does; the repair also names another file.
         Case {
             mode: "samples",
             lines: vec![

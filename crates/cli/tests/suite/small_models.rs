@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::fusee;
 
-const TESTS: &str = "import unittest\nimport leap\n\n\nclass LeapTest(unittest.TestCase):\n\
+pub(crate) const TESTS: &str = "import unittest\nimport leap\n\n\nclass LeapTest(unittest.TestCase):\n\
     \x20   def test_one(self):\n        self.assertEqual(leap.one(), 1)\n\n\
     \x20   def test_two(self):\n        self.assertEqual(leap.two(), 2)\n";
 
@@ -72,7 +72,7 @@ fn the_first_answer_that_passes_is_taken_and_the_others_leave_nothing() {
         Message::text("No.").stream(),
         answer("1", "2"),
     ]);
-    let events = run(&project, &server).run().exits(0).events();
+    let events = run(&project, &server).env("FUSEE_REPAIRS", "0").run().exits(0).events();
     assert_eq!(
         samples(&events),
         [
@@ -98,16 +98,16 @@ fn the_first_answer_that_passes_is_taken_and_the_others_leave_nothing() {
 #[test]
 fn the_best_answer_is_repaired_and_kept_if_none_passes() {
     let project = project();
-    let server = Server::start([answer("1", "0"), answer("0", "0"), answer("1", "3"), answer("9", "9")]);
+    let server = Server::start([answer("1", "0"), answer("0", "0"), answer("1", "3")]);
     let events =
         run(&project, &server).env("FUSEE_SAMPLES", "2").env("FUSEE_REPAIRS", "2").run().exits(1).events();
     assert_eq!(
         samples(&events),
         [json!([1, "failed", 1, 1]), json!([2, "failed", 0, 2]), json!([3, "failed", 1, 1])]
     );
-    // The third answer is not better than the first, so that repairs end and the first one stays.
+    // The repair of the first answer is not better, and neither is another answer, so that the first one stays.
     assert!(project.read("leap.py").contains("return 1") && project.read("leap.py").contains("return 0"));
-    let repair = server.requests()[2].arrived.json();
+    let repair = server.requests()[1].arrived.json();
     let prompt =
         repair["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().to_owned();
     assert!(
@@ -133,6 +133,29 @@ fn large_models_and_questions_get_one_session() {
             .events();
         assert!(of_type(&events, "flow_chosen").is_empty(), "{model}: {request}");
         assert!(server.requests()[0].arrived.json()["tools"].is_array());
+    }
+}
+
+#[test]
+fn a_model_without_a_size_in_its_name_is_small_if_its_server_says_so() {
+    for (parameters, flow) in [(1_543_714_304_u64, Some("direct")), (70_000_000_000, None)] {
+        let project = project();
+        let server = Server::with_metadata(move |arrived| {
+            if arrived.path.ends_with("/models") {
+                let list = json!({ "data": [{ "id": "coder.gguf", "meta": { "n_params": parameters } }] });
+                return Reply::json(200, &list);
+            }
+            if arrived.method == "POST" { answer("1", "2") } else { Reply::error(404, "not here") }
+        });
+        let events = fusee(&project)
+            .args(["run", "Implement leap.py", "--model", "llama.cpp:coder", "--json"])
+            .args(["--base-url", &server.base_url()])
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .run()
+            .exits(0)
+            .events();
+        let chosen = of_type(&events, "flow_chosen").first().map(|event| event["flow"].as_str().unwrap());
+        assert_eq!(chosen, flow, "{parameters}");
     }
 }
 
@@ -171,6 +194,37 @@ fn the_file_behind_a_failing_test_is_located_without_any_flag() {
     assert!(!prompt.contains("orders_of"), "other files are not shown: {prompt}");
     assert_eq!(samples(&events), [json!([1, "passed", 1, 0])]);
     assert!(project.read("shop/price.py").contains("1.19"));
+}
+
+#[test]
+fn a_request_that_names_no_file_is_shown_what_fails() {
+    let project = project();
+    let server = Server::start([answer("1", "2")]);
+    let flags = ["run", "fix the failing tests", "-m", "llama.cpp:qwen2.5-coder-1.5b", "--json"];
+    let run = fusee(&project).args(flags).args(["--base-url", &server.base_url()]);
+    run.env("PYTHONDONTWRITEBYTECODE", "1").run().exits(0);
+    let request = server.requests()[0].arrived.json();
+    let prompt =
+        request["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().to_owned();
+    for shown in ["(test_leap.py:7)", "self.assertEqual(leap.one(), 1)", "expected: 1", "actual: None"] {
+        assert!(prompt.contains(shown), "{shown}: {prompt}");
+    }
+    let folder = project.dir().canonicalize().unwrap();
+    assert!(!prompt.contains(folder.to_str().unwrap()), "paths are those of the project: {prompt}");
+}
+
+#[test]
+fn tests_that_run_only_in_their_own_directory_are_run_there() {
+    let (source, tests) = ("def one():\n    pass\n\n\ndef two():\n    pass\n", TESTS);
+    let project = Project::new().with("leap-years/leap.py", source).with("leap-years/test_leap.py", tests);
+    let text = "leap-years/leap.py\n```python\ndef one():\n    return 1\n\n\ndef two():\n    return 2\n```\n";
+    let server = Server::start([Message::text(text).stream()]);
+    let flags = ["run", "fix the failing tests", "-m", "llama.cpp:qwen2.5-coder-1.5b", "--json"];
+    let run = fusee(&project).args(flags).args(["--base-url", &server.base_url()]);
+    let events = run.env("PYTHONDONTWRITEBYTECODE", "1").run().exits(0).events();
+    let report = of_type(&events, "task_report").into_iter().find(|report| report["task"] == "main").unwrap();
+    assert_eq!(report["verify"]["command"], "cd leap-years && python3 -m unittest test_leap");
+    assert_eq!(samples(&events), [json!([1, "passed", 2, 0])]);
 }
 
 #[test]

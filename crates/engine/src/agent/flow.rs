@@ -25,7 +25,7 @@ mod stage_runner;
 mod task_rules;
 mod tool_gate;
 
-pub(crate) use answer_edits::edits;
+pub(crate) use answer_edits::{edits, unnamed_edits};
 pub(crate) use auto::{RunTraits, asks_for_tests, is_unusable, resolve_auto};
 pub(crate) use flow_state::{Feedback, FlowState};
 pub(crate) use phases::{PhaseTransition, Phases};

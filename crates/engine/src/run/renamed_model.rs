@@ -45,6 +45,10 @@ impl Model for RenamedModel {
         self.model.context_tokens()
     }
 
+    fn parameters<'a>(&'a self) -> BoxFuture<'a, Option<f64>> {
+        self.model.parameters()
+    }
+
     fn slots<'a>(&'a self) -> BoxFuture<'a, Option<u32>> {
         self.model.slots()
     }

@@ -138,6 +138,10 @@ impl Model for Recorder {
         })
     }
 
+    fn parameters<'a>(&'a self) -> BoxFuture<'a, Option<f64>> {
+        self.model.parameters()
+    }
+
     fn slots<'a>(&'a self) -> BoxFuture<'a, Option<u32>> {
         self.model.slots()
     }

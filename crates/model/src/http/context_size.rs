@@ -1,4 +1,4 @@
-//! Queries what a server says about itself: the slots it has, and a model's context size: `max_model_len` and similar fields in the model list,
+//! Queries what a server says about itself: the slots it has, and a model's parameters and context size: `max_model_len` and similar fields in the model list,
 //! llama.cpp's `/props`, which knows the size the server was started with, and Ollama's `/api/show`.
 
 use std::time::Duration;
@@ -39,6 +39,15 @@ pub(super) async fn ask(endpoint: &Endpoint, id: &str) -> Option<u64> {
     .await
     .ok()
     .flatten()
+}
+
+/// Billions of parameters of the model `id`: llama.cpp's server counts them.
+pub(super) async fn parameters(endpoint: &Endpoint, id: &str) -> Option<f64> {
+    if !endpoint.is_plain() {
+        return None;
+    }
+    let list = timeout(TIME, fetch(endpoint, "models")).await.ok().flatten()?;
+    entry(&list, id)?["meta"]["n_params"].as_f64().filter(|count| *count > 0.0).map(|count| count / 1e9)
 }
 
 /// Requests that the server works on at once: llama.cpp's slots. vLLM batches as many as fit.

@@ -101,18 +101,56 @@ pub(super) fn unittest(lines: &[&str]) -> Option<TestReport> {
         }
     }
     report.passed = all.saturating_sub(report.failed).saturating_sub(report.skipped);
-    let mut current: Option<TestFailure> = None;
+    let mut current: Option<UnittestFailure> = None;
     for line in lines {
         if let Some(name) = line.strip_prefix("FAIL: ").or_else(|| line.strip_prefix("ERROR: ")) {
-            report.failures.extend(current.replace(TestFailure::new(name)));
+            let next = UnittestFailure { failure: TestFailure::new(name), ..UnittestFailure::default() };
+            report.failures.extend(current.replace(next).map(UnittestFailure::end));
         } else if line.starts_with("Ran ") {
-            report.failures.extend(current.take());
+            report.failures.extend(current.take().map(UnittestFailure::end));
         } else if let Some(failure) = &mut current {
-            traceback_line(failure, line);
+            failure.read(line);
         }
     }
-    report.failures.extend(current);
+    report.failures.extend(current.map(UnittestFailure::end));
     Some(report)
+}
+
+/// A failure of unittest while its traceback is read.
+#[derive(Default)]
+struct UnittestFailure {
+    failure: TestFailure,
+    /// The line of the test that failed, and the one that raised the error.
+    source: Option<String>,
+    raised_by: Option<String>,
+    /// Whether the line before named a frame.
+    in_frame: bool,
+}
+
+impl UnittestFailure {
+    fn read(&mut self, line: &str) {
+        let is_frame = line.starts_with("  File \"");
+        if self.in_frame && !is_frame && line.starts_with("    ") {
+            let line = Some(line.trim().to_owned());
+            (self.source, self.raised_by) = (self.source.take().or_else(|| line.clone()), line);
+        }
+        self.in_frame = is_frame;
+        traceback_line(&mut self.failure, line);
+    }
+
+    /// The failure, with the line of the test and the one that raised an error: the values alone do not tell which
+    /// call gave them, and a small model does not count lines.
+    fn end(mut self) -> TestFailure {
+        if self.failure.message.is_empty() || self.failure.name.contains("_FailedTest") {
+            return self.failure;
+        }
+        let raised_by = self.raised_by.filter(|line| self.source.as_ref() != Some(line));
+        let message = std::mem::take(&mut self.failure.message);
+        let raised_by = raised_by.map(|line| format!("raised by: {line}"));
+        let lines: Vec<String> = self.source.into_iter().chain([message]).chain(raised_by).collect();
+        self.failure.message = lines.join("\n");
+        self.failure
+    }
 }
 
 fn traceback_line(failure: &mut TestFailure, line: &str) {

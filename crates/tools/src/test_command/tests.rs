@@ -72,6 +72,15 @@ fn commands_are_narrowed_to_the_tests_that_matter() {
 }
 
 #[test]
+fn modules_in_a_folder_of_sources_are_found() {
+    let files: &[(&str, &str)] = &[("src/shop/price.py", ""), ("tests/test_price.py", "import unittest")];
+    let found = commands(files, &["src/shop/price.py"], &["tests/test_price.py"]);
+    assert_eq!(found[0], "PYTHONPATH=src python3 -m unittest tests.test_price");
+    let rust: &[(&str, &str)] = &[("Cargo.toml", ""), ("src/tools/a.py", "")];
+    assert_eq!(commands(rust, &[], &[])[0], "cargo test");
+}
+
+#[test]
 fn the_nearest_project_comes_first() {
     let files: &[(&str, &str)] = &[
         ("Cargo.toml", ""),

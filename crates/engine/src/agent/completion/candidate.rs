@@ -2,9 +2,10 @@
 //! copy of the workspace. The workspace itself is not touched; the winner is written when all answers are judged.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use fusee_journal::{RunAborted, StepKind, StepRequest};
-use fusee_model::ToolCall;
+use fusee_model::{Message, ToolCall};
 use fusee_text::test_report::TestReport;
 use fusee_tools::{ToolOutput, Workspace, candidate_shell};
 use serde::{Deserialize, Serialize};
@@ -13,11 +14,16 @@ use serde_json::json;
 use super::runtime_actions::{FileEffects, RuntimeActions};
 use crate::agent::flow::{
     CandidateFiles, Feedback, SampleResult, Score, Verdict, asks_for_tests, edits, is_test, read_text,
+    unnamed_edits,
 };
 use crate::agent::tool_calls::call_gate::{self, CallHistory};
 use crate::agent::tool_calls::call_hooks::Admission;
 use crate::agent::tool_calls::{emit_call, emit_result};
 use crate::memory;
+
+/// What is wrong with an answer whose tests had to be stopped.
+const ENDLESS: &str =
+    "The tests do not come to an end: for some input, the code loops forever or is far too slow.";
 
 /// What a look at the files of a candidate shows.
 #[derive(Default, Serialize, Deserialize)]
@@ -32,10 +38,17 @@ struct CandidateCheck {
 
 impl SampleResult {
     /// Takes in the result of a verification.
-    pub(crate) fn verified(&mut self, passed: bool, output: &str) {
+    pub(crate) fn verified(&mut self, passed: bool, output: &str, root: &Path) {
+        // Small models repeat absolute paths where a path of the project is asked for.
+        let output = &output.replace(&format!("{}/", root.display()), "");
         let report = TestReport::parse(output);
         let first = report.as_ref().and_then(|report| report.failures.first());
-        let failure = first.map_or_else(|| output.trim().to_owned(), |failure| failure.describe());
+        let failure = match first {
+            Some(failure) => failure.describe(),
+            // What a model can do about it is not what a user can.
+            None if output.contains("timed out after ") => ENDLESS.to_owned(),
+            None => output.trim().to_owned(),
+        };
         self.verdict = if passed { Verdict::Passed } else { Verdict::Failed };
         (self.score, self.failure) = (Some(Score::new(report.as_ref())), Some(failure));
     }
@@ -56,21 +69,28 @@ impl RuntimeActions<'_, '_> {
         let task = self.run.task;
         let sample = &mut self.files.sample;
         let rules = task.rules.sample.clone().unwrap_or_default();
-        let edits = match edits(answer, task.rules.edit_format, &self.files.targets) {
+        let found = edits(answer, task.rules.edit_format, &self.files.targets);
+        let shown: Vec<(&str, &str)> = {
+            let paths = self.files.targets.iter().map(String::as_str);
+            paths.zip(self.files.target_texts.iter().map(String::as_str)).collect()
+        };
+        let edits = match found.or_else(|text| unnamed_edits(answer, &shown).ok_or(text)) {
             Ok(edits) => edits,
             Err(text) => {
                 sample.verdict = Verdict::NoEdit;
                 return Ok(Err(Feedback { text, kind: "no_edit" }));
             }
         };
+        let request = task.rules.request.as_ref().unwrap_or(&task.request);
         let mut files = rules.repaired.map(|repaired| repaired.files).unwrap_or_default();
-        for edit in &edits {
+        let written = edits.iter().filter_map(|edit| {
             let text = |name: &str| edit.arguments[name].as_str().map(str::to_owned);
-            files.extend(text("path").zip(text("content")));
-        }
+            text("path").zip(text("content"))
+        });
+        let first = self.conversation.history.request().messages().first().map(Message::text);
+        files.extend(intended(written.collect(), &self.files.targets, first.unwrap_or_default()));
         let protected = task.rules.protected.as_ref();
         // An answer that changes what verifies it proves nothing.
-        let request = task.rules.request.as_ref().unwrap_or(&task.request);
         let keeps_tests = task.rules.verify.is_some() && !asks_for_tests(request);
         files.retain(|path, _| {
             let is_kept = keeps_tests && is_test(path) || protected.is_some_and(|tests| tests.covers(path));
@@ -115,7 +135,10 @@ impl RuntimeActions<'_, '_> {
         files: CandidateFiles,
     ) -> Result<ToolOutput, RunAborted> {
         let run = &mut *self.run;
-        let arguments = json!({ "command": command });
+        let mut arguments = json!({ "command": command });
+        if let Some(limit) = run.task.rules.verify_time_s {
+            arguments["timeout"] = json!(limit);
+        }
         let call = ToolCall { id: id.to_owned(), name: "shell".to_owned(), arguments: arguments.to_string() };
         let fixed = run.task.rules.protected.as_ref().map(|tests| tests.contents()).unwrap_or_default();
         let candidate = fusee_tools::CandidateFiles { files: files.into_iter().collect(), fixed };
@@ -148,6 +171,28 @@ impl RuntimeActions<'_, '_> {
         }
         Ok(problems)
     }
+}
+
+/// The files that an answer means. Small models make up names (`solution.py`): a lone file whose name is not in the
+/// prompt is the only file that the task is about, if it is of the same kind.
+fn intended(mut written: CandidateFiles, targets: &[String], prompt: &str) -> CandidateFiles {
+    let split = |path: &str| {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        name.rsplit_once('.').map(|(stem, end)| (stem.to_owned(), end.to_owned()))
+    };
+    let sources: Vec<&String> = written.keys().filter(|path| !is_test(path)).collect();
+    if let ([target], [lone]) = (targets, sources.as_slice())
+        && let (Some((_, wanted)), Some((stem, end))) = (split(target), split(lone))
+        && *lone != target
+        && end == wanted
+        && !prompt.contains(&stem)
+    {
+        let lone = (*lone).clone();
+        if let Some(content) = written.remove(&lone) {
+            written.insert(target.clone(), content);
+        }
+    }
+    written
 }
 
 /// Looks at the files of a candidate.

@@ -52,7 +52,8 @@ impl RuntimeActions<'_, '_> {
                 pieces.push(format!("The files:\n\n{}", shown_before(&materials)));
             }
             let targets = materials.into_iter().filter(|file| file.target);
-            self.files.targets = targets.map(|file| file.path).collect();
+            (self.files.targets, self.files.target_texts) =
+                targets.map(|file| (file.path, file.text)).unzip();
         }
         if let Some(command) = &before.run {
             let output = self.run_command("before-run", command, FileEffects::Recorded).await?;

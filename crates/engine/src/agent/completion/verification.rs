@@ -164,7 +164,8 @@ impl Verification {
         self.runs += 1;
         let output = runtime.run_on_candidate(&format!("verify-{}", self.runs), &command, files).await?;
         runtime.flow.facts.record_verification(&command, output.ok);
-        runtime.files.sample.verified(output.ok, &output.content);
+        let root = runtime.run.session().workspace.shown_root().to_owned();
+        runtime.files.sample.verified(output.ok, &output.content, &root);
         let state = runtime.flow.facts.state();
         self.record(state, output.ok, &output.content);
         Ok(self.report(state))

@@ -29,6 +29,8 @@ pub(crate) struct KnownFiles {
     listed: Option<Vec<WorkspaceFile>>,
     /// The files the task is about, if the runtime searched for them.
     pub(crate) targets: Vec<String>,
+    /// Their texts as the model was shown them, in the same order.
+    pub(crate) target_texts: Vec<String>,
     /// Number of edits taken from answers so far.
     pub(crate) answer_edits: u32,
     /// What became of the answer, if it is one of several samples.

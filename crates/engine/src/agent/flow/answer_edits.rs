@@ -1,8 +1,11 @@
 //! Parses edits that a model gives in its answer instead of by tool calls: entire files in fenced blocks, or
 //! search-and-replace blocks. The runtime applies them through the regular edit tools.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
+use super::preload::is_source;
 use super::settings::FlowEditFormat;
 
 /// Maximum number of edits in one answer; more are treated as a mistake.
@@ -23,6 +26,23 @@ struct FencedBlock<'a> {
     /// The last non-empty line before the fence.
     before: &'a str,
     body: String,
+}
+
+impl FencedBlock<'_> {
+    /// Whether it shows commands or their output.
+    fn is_for_terminal(&self) -> bool {
+        const TERMINAL: &[&str] =
+            &["bash", "sh", "shell", "console", "terminal", "text", "plaintext", "output"];
+        TERMINAL.contains(&self.info.to_ascii_lowercase().as_str())
+    }
+}
+
+/// The path that a block is for.
+#[derive(Debug, PartialEq)]
+struct NamedPath {
+    path: String,
+    /// Whether the path stands alone, and not in a sentence.
+    is_heading: bool,
 }
 
 /// Extracts the edits from an answer. `targets` are the files the task is about: if there is only one,
@@ -52,29 +72,67 @@ fn whole(answer: &str, targets: &[String]) -> Result<Vec<AnswerEdit>, String> {
                 .to_owned(),
         );
     }
-    let mut edits: Vec<AnswerEdit> = Vec::new();
-    let named: Vec<(Option<String>, &FencedBlock<'_>)> =
+    let named: Vec<(Option<NamedPath>, &FencedBlock<'_>)> =
         blocks.iter().map(|block| (path_of(block, targets), block)).collect();
-    let lone = match targets {
-        [only] if named.iter().all(|(path, _)| path.is_none()) => Some(only),
-        _ => None,
-    };
-    if let Some(target) = lone {
+    if let [target] = targets
+        && named.iter().all(|(path, _)| path.is_none())
+    {
         // Models add small explanatory blocks next to the large one.
-        let largest = blocks.iter().max_by_key(|block| block.body.len());
-        edits.extend(largest.map(|block| write(target, &block.body)));
+        let largest = blocks.iter().max_by_key(|block| (!block.is_for_terminal(), block.body.len()));
+        return largest.map(|block| vec![write(target, &block.body)]).ok_or_else(unclear);
     }
-    for (path, block) in named {
-        if let Some(path) = path {
-            edits.retain(|edit| edit.arguments["path"] != path);
-            edits.push(write(&path, &block.body));
+    let mut files: Vec<(NamedPath, &FencedBlock<'_>)> = Vec::new();
+    for (path, block) in named.into_iter().filter_map(|(path, block)| Some((path?, block))) {
+        match files.iter_mut().find(|(known, _)| known.path == path.path) {
+            None => files.push((path, block)),
+            // A later version replaces an earlier one; an example of its use does not.
+            Some((known, kept)) => {
+                let is_version =
+                    path.is_heading >= known.is_heading && block.body.len() * 2 >= kept.body.len();
+                if is_version || (path.is_heading && !known.is_heading) {
+                    (*known, *kept) = (path, block);
+                }
+            }
         }
     }
-    if edits.is_empty() {
-        return Err("It is not clear which file a block is for: put the path on the line before the block."
-            .to_owned());
+    if files.is_empty() {
+        return Err(unclear());
     }
-    Ok(edits)
+    Ok(files.iter().map(|(path, block)| write(&path.path, &block.body)).collect())
+}
+
+/// The edits of an answer whose blocks are not named, by what they have in common with the files that the model was
+/// shown: path and text of each. `None` if that does not tell.
+pub(crate) fn unnamed_edits(answer: &str, shown: &[(&str, &str)]) -> Option<Vec<AnswerEdit>> {
+    let mut edits: Vec<AnswerEdit> = Vec::new();
+    for block in fenced(answer).iter().filter(|block| !block.is_for_terminal()) {
+        let mut scores: Vec<(usize, &str)> =
+            shown.iter().map(|(path, text)| (common_lines(&block.body, text), *path)).collect();
+        scores.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+        if let [(best, path), rest @ ..] = scores.as_slice()
+            && *best >= LEAST_COMMON
+            && rest.first().is_none_or(|(second, _)| best > second)
+            && edits.iter().all(|edit| edit.arguments["path"] != *path)
+        {
+            edits.push(write(path, &block.body));
+        }
+    }
+    (!edits.is_empty()).then_some(edits)
+}
+
+/// Lines that a block and a file must have in common for the block to be a version of the file.
+const LEAST_COMMON: usize = 2;
+
+/// Number of different lines of some length that two texts have in common.
+fn common_lines(one: &str, other: &str) -> usize {
+    fn lines(text: &str) -> BTreeSet<&str> {
+        text.lines().map(str::trim).filter(|line| line.len() >= 8).collect()
+    }
+    lines(one).intersection(&lines(other)).count()
+}
+
+fn unclear() -> String {
+    "It is not clear which file a block is for: put the path on the line before the block.".to_owned()
 }
 
 fn write(path: &str, content: &str) -> AnswerEdit {
@@ -184,17 +242,26 @@ impl<'a> UnclosedBlock<'a> {
 }
 
 /// The file a block is for: named in its info string or on the line before it.
-fn path_of(block: &FencedBlock<'_>, targets: &[String]) -> Option<String> {
-    path_in(block.info, targets).or_else(|| path_in(block.before, targets))
+fn path_of(block: &FencedBlock<'_>, targets: &[String]) -> Option<NamedPath> {
+    if let Some(path) = path_in(block.info, targets) {
+        return Some(NamedPath { path, is_heading: true });
+    }
+    let path = path_in(block.before, targets)?;
+    let is_heading = words(block.before).count() == 1;
+    // A command line is no file, even below a sentence that names one.
+    (is_heading || !block.is_for_terminal()).then_some(NamedPath { path, is_heading })
+}
+
+/// The words of a line, without quotes and marks.
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    line.split(|c: char| c.is_whitespace() || "`*\"'()=:,".contains(c))
+        .map(|word| word.trim_start_matches('#').trim_end_matches('.').trim_start_matches("./"))
+        .filter(|word| !word.is_empty())
 }
 
 /// The path in a line: one of the targets, or the only word that looks like a path.
 fn path_in(line: &str, targets: &[String]) -> Option<String> {
-    let words: Vec<&str> = line
-        .split(|c: char| c.is_whitespace() || "`*\"'()=:,".contains(c))
-        .map(|word| word.trim_start_matches('#').trim_end_matches('.').trim_start_matches("./"))
-        .filter(|word| !word.is_empty())
-        .collect();
+    let words: Vec<&str> = words(line).collect();
     // A model may use the full path of a file it was given by name.
     let is = |target: &str, word: &str| {
         word.strip_suffix(target).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
@@ -204,15 +271,52 @@ fn path_in(line: &str, targets: &[String]) -> Option<String> {
     }
     let looks = |word: &&&str| {
         let name = word.rsplit('/').next().unwrap_or_default();
+        // Numbers, methods and abbreviations have dots, too.
+        let is_known = is_source(name) || has_text_extension(name) || word.contains('/');
         name.rsplit_once('.').is_some_and(|(stem, end)| {
             !stem.is_empty() && (1..=8).contains(&end.len()) && end.chars().all(|c| c.is_ascii_alphanumeric())
-        }) && word.chars().all(|c| c.is_alphanumeric() || "._-/+".contains(c))
+        }) && is_known
+            && word.chars().all(|c| c.is_alphanumeric() || "._-/+".contains(c))
             && !word.contains("//")
     };
     match words.iter().filter(looks).collect::<Vec<_>>().as_slice() {
         [only] if words.len() <= 6 => Some((**only).to_owned()),
         _ => None,
     }
+}
+
+/// Whether a file is text other than source code, by its extension.
+fn has_text_extension(name: &str) -> bool {
+    const ENDS: &[&str] = &[
+        "bat",
+        "cfg",
+        "cmake",
+        "conf",
+        "css",
+        "csv",
+        "env",
+        "gradle",
+        "html",
+        "ini",
+        "json",
+        "jsonl",
+        "less",
+        "lock",
+        "md",
+        "mod",
+        "properties",
+        "proto",
+        "rst",
+        "scss",
+        "svg",
+        "toml",
+        "tsv",
+        "txt",
+        "xml",
+        "yaml",
+        "yml",
+    ];
+    name.rsplit_once('.').is_some_and(|(_, end)| ENDS.contains(&end.to_ascii_lowercase().as_str()))
 }
 
 #[cfg(test)]

@@ -162,10 +162,37 @@ fn choose(flow: &FlowSettings, run: RunTraits<'_>, workspace: &Workspace) -> Flo
     }
 }
 
-/// Whether a request asks for a change rather than for an answer.
+/// Whether a request asks for a change rather than for an answer. A description that begins like a question or like
+/// another action ("Check whether a year …") does, if a later sentence says what to change.
 pub(crate) fn asks_for_change(request: &str) -> bool {
+    if begins_with(request, CHANGE) {
+        return true;
+    }
     let is_question = request.trim().ends_with('?') || begins_with(request, QUESTION);
-    !is_question && !begins_with(request, OTHER) && read_only_verb(request).is_none()
+    let is_other = is_question || begins_with(request, OTHER) || read_only_verb(request).is_some();
+    !is_other || sentences(request).skip(1).any(is_instruction)
+}
+
+/// The sentences and lines of a text.
+fn sentences(text: &str) -> impl Iterator<Item = &str> {
+    let ends = [". ", "! ", "? ", ": ", "; "];
+    let lines = text.lines().flat_map(move |line| {
+        let mut parts = vec![line];
+        for end in ends {
+            parts = parts.into_iter().flat_map(|part| part.split(end)).collect();
+        }
+        parts
+    });
+    lines.filter(|sentence| !sentence.trim().is_empty())
+}
+
+/// Whether a sentence within a longer request asks for a change of code.
+fn is_instruction(sentence: &str) -> bool {
+    const CODE: &str =
+        "class code exercise function functions implementation method methods module stub test tests";
+    let mut words = sentence.split(|c: char| !c.is_alphanumeric() && !"._-/".contains(c));
+    let names_code = words.any(|word| preload::is_source(word.trim_end_matches('.')) || is_in(CODE, word));
+    begins_with(sentence, CHANGE) && names_code
 }
 
 /// Whether a request asks for new or other tests, so that an answer may change them: a verb of making, then tests.
@@ -173,8 +200,6 @@ pub(crate) fn asks_for_tests(request: &str) -> bool {
     const MAKING: &str = "add change cover create extend rename replace rewrite update write";
     const BETWEEN: &str = "a an the some more new another missing unit regression";
     const TESTS: &str = "test tests testcase testcases unittest unittests";
-    let is_in =
-        |list: &str, word: &str| list.split_whitespace().any(|known| known.eq_ignore_ascii_case(word));
     let words: Vec<&str> =
         request.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty()).collect();
     (0..words.len()).any(|at| {
@@ -186,10 +211,18 @@ pub(crate) fn asks_for_tests(request: &str) -> bool {
 
 /// Whether the first word of a request, after words of politeness, is one of these.
 fn begins_with(request: &str, list: &str) -> bool {
-    let is_in =
-        |list: &str, word: &str| list.split_whitespace().any(|known| known.eq_ignore_ascii_case(word));
     let words = request.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    words.skip_while(|word| is_in(POLITE, word)).take(1).any(|word| is_in(list, word))
+    let mut words = words.skip_while(|word| is_in(POLITE, word)).peekable();
+    let first = words.next().unwrap_or_default();
+    // "Can you fix …?" is no question.
+    let asks = is_in("can could will would", first) && words.peek().is_some_and(|word| is_in("you", word));
+    let verb = if asks { words.skip(1).find(|word| !is_in(POLITE, word)) } else { Some(first) };
+    is_in(list, first) || verb.is_some_and(|verb| is_in(list, verb))
+}
+
+/// Whether a list of words contains a word, in any case.
+fn is_in(list: &str, word: &str) -> bool {
+    list.split_whitespace().any(|known| known.eq_ignore_ascii_case(word))
 }
 
 /// The commands that may verify the work, best first.
@@ -232,6 +265,19 @@ pub(crate) fn is_unusable(output: &str) -> bool {
     // One of several packages may have no tests.
     let ran = TestReport::parse(output).is_some_and(|report| report.passed + report.failed > 0);
     !ran && CODES.iter().chain(PHRASES).any(|sign| output.contains(sign))
+}
+
+/// The Python module that tests could not import.
+pub(crate) fn missing_module(output: &str) -> Option<&str> {
+    let (_, rest) = output.split_once("No module named '")?;
+    rest.split(['\'', '.']).next().filter(|module| !module.is_empty())
+}
+
+/// Whether a Python module is somewhere in the workspace.
+pub(crate) fn has_module(workspace: &Workspace, module: &str) -> bool {
+    let (file, folder) = (format!("{module}.py"), module);
+    let is_it = |path: &String| path.split('/').any(|part| part == file || part == folder);
+    workspace.files(MAX_FILES).iter().any(is_it)
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use crate::memory::{FileReader, MemoryQuery, MemorySystem};
 const MAX_FILES: usize = 20_000;
 
 /// Maximum number of files that are located; more are no location.
-const MAX_LOCATED: usize = 3;
+const MAX_LOCATED: usize = 4;
 
 /// Maximum number of failing test files that are shown.
 const MAX_TESTS: usize = 3;
@@ -32,6 +32,7 @@ const MAX_LINES: usize = 5_000;
 /// Weights of the evidence that a file is meant.
 const IN_FAILURE: u32 = 6;
 const IMPORTED: u32 = 4;
+const IMPORTED_BY_IMPORTED: u32 = 2;
 const DEFINES: u32 = 8;
 const CALLED: u32 = 8;
 const INDEXED: u32 = 3;
@@ -58,7 +59,7 @@ pub(crate) fn locate(request: &str, workspace: &Arc<Workspace>, failure: Option<
         let targets = subject.named.iter().map(|path| located(path, reason)).collect();
         return Located { targets, tests: preload::tests(&subject, &all) };
     }
-    let sources: Vec<&String> = all.iter().filter(|path| is_source(path) && !is_test(path)).collect();
+    let sources: Vec<&String> = preload::guessed(&all);
     let mentioned = failure.map(|output| mentioned(output, &all)).unwrap_or_default();
     let failing = mentioned.iter().filter(|path| is_test(path)).take(MAX_TESTS).cloned();
     let tests: Vec<String> = if subject.tests.is_empty() { failing.collect() } else { subject.tests.clone() };
@@ -70,9 +71,15 @@ pub(crate) fn locate(request: &str, workspace: &Arc<Workspace>, failure: Option<
         evidence.add(path, IN_FAILURE / share, "in the output of the failing tests");
     }
     for test in &tests {
-        let text = preload::read_text(workspace, test).unwrap_or_default();
-        for path in imports::used_by(test, &text, &sources) {
-            evidence.add(&path, IMPORTED / share, &format!("used by {test}"));
+        let used = used_by(test, workspace, &sources);
+        for path in &used {
+            evidence.add(path, IMPORTED / share, &format!("used by {test}"));
+        }
+        // What a test shows may be caused one file further on.
+        for path in &used {
+            for further in used_by(path, workspace, &sources).iter().filter(|path| !used.contains(path)) {
+                evidence.add(further, IMPORTED_BY_IMPORTED / share, &format!("used by {path}"));
+            }
         }
     }
     let words = words(request);
@@ -93,6 +100,12 @@ pub(crate) fn locate(request: &str, workspace: &Arc<Workspace>, failure: Option<
     };
     let tests = if tests.is_empty() { tests_of(&targets, workspace, &all) } else { tests };
     Located { targets, tests }
+}
+
+/// The sources that a file uses.
+fn used_by(path: &str, workspace: &Workspace, sources: &[&String]) -> Vec<String> {
+    let text = preload::read_text(workspace, path).unwrap_or_default();
+    imports::used_by(path, &text, sources)
 }
 
 fn located(path: &str, reason: &str) -> LocatedFile {

@@ -76,7 +76,11 @@ pub(crate) fn read(
     let mut paths: Vec<(String, bool)> = Vec::new();
     for name in named {
         let found: Vec<(String, bool)> = match name.as_str() {
-            "@target" => subjects.targets.iter().map(|path| (path.clone(), true)).collect(),
+            "@target" => {
+                let references = RequestFiles::find(request, workspace).references;
+                let references = references.into_iter().map(|path| (path, false));
+                references.chain(subjects.targets.iter().map(|path| (path.clone(), true))).collect()
+            }
             "@tests" => subjects.tests.iter().map(|path| (path.clone(), false)).collect(),
             glob => fusee_tools::matching(glob, &all).map(|path| (path.clone(), false)).collect(),
         };
@@ -113,11 +117,30 @@ pub(crate) fn subjects(request: &str, workspace: &Workspace, all: &[String]) -> 
     Subjects { targets: targets(&subject, request, all), tests: tests(&subject, all) }
 }
 
-/// Whether the files of a request are clear without looking at more than names: it names them, or there is only one.
-pub(crate) fn is_clear(request: &str, workspace: &Workspace) -> bool {
-    let subject = RequestFiles::find(request, workspace);
-    let sources = workspace.files(20_000).into_iter().filter(|path| is_source(path) && !is_test(path));
-    !subject.named.is_empty() || sources.take(2).count() < 2
+/// The sources among `all` files that a request may be about although it names none: no tests, and no file that only
+/// marks a package or configures its tests or its installation, unless there is nothing else.
+pub(super) fn guessed(all: &[String]) -> Vec<&String> {
+    const BESIDE_THE_POINT: &[&str] = &["__init__.py", "conftest.py", "setup.py"];
+    let sources: Vec<&String> = all.iter().filter(|path| is_source(path) && !is_test(path)).collect();
+    let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let meant: Vec<&String> =
+        sources.iter().filter(|path| !BESIDE_THE_POINT.contains(&name(path).as_str())).copied().collect();
+    if meant.is_empty() { sources } else { meant }
+}
+
+/// How clear it is which files a request is about, without looking at more than names.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Clarity {
+    /// It names files.
+    pub(super) named: bool,
+    /// There is only one file that it can be about.
+    pub(super) only_one: bool,
+}
+
+/// Finds out how clear it is which files a request is about.
+pub(super) fn clarity(request: &str, workspace: &Workspace) -> Clarity {
+    let named = !RequestFiles::find(request, workspace).named.is_empty();
+    Clarity { named, only_one: guessed(&workspace.files(20_000)).len() < 2 }
 }
 
 /// Reads a file as text, if it is a small text file.
@@ -131,7 +154,7 @@ fn targets(subject: &RequestFiles, request: &str, all: &[String]) -> Vec<String>
     if !subject.named.is_empty() {
         return subject.named.clone();
     }
-    let sources: Vec<String> = all.iter().filter(|path| is_source(path) && !is_test(path)).cloned().collect();
+    let sources: Vec<String> = guessed(all).into_iter().cloned().collect();
     if sources.len() <= MAX_GUESSED {
         return sources;
     }

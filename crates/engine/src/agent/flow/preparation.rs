@@ -11,7 +11,7 @@ use fusee_tools::copy_kind;
 
 use super::auto::{self, is_unusable};
 use super::location::{Located, locate};
-use super::preload;
+use super::preload::{self, Clarity};
 use super::run_flow::look;
 use super::settings::FlowSettings;
 use super::stage_runner::StageRunner;
@@ -32,6 +32,8 @@ pub(crate) struct Preparation {
     pub(crate) located: Option<Arc<Located>>,
     /// Whether answers can be verified in copies of the workspace.
     pub(crate) copies: bool,
+    /// Time limit of the verification in seconds, if shorter than that of other commands.
+    pub(crate) verify_time_s: Option<u64>,
 }
 
 /// The result of the verification before any change.
@@ -39,7 +41,15 @@ struct Baseline {
     command: String,
     passed: bool,
     output: String,
+    duration_ms: u64,
 }
+
+/// Shortest time limit of a verification in seconds, and that of any command.
+const SHORTEST_VERIFY_S: u64 = 30;
+const COMMAND_S: u64 = 120;
+
+/// How many times longer than before any change a verification may take.
+const VERIFY_SLOWDOWN: u64 = 10;
 
 /// Prepares the answers to a request.
 pub(crate) async fn prepare(
@@ -50,15 +60,19 @@ pub(crate) async fn prepare(
     let (workspace, request) = (Arc::clone(&main.session.workspace), main.request.clone());
     // The user's own choice of files needs no location.
     let chosen = !flow.before.read.is_empty();
-    let clear =
-        chosen || look(main, "clear_subject", move || preload::is_clear(&request, &workspace)).await?;
+    let Clarity { named, only_one } = match chosen {
+        true => Clarity { named: true, only_one: false },
+        false => look(main, "clarity", move || preload::clarity(&request, &workspace)).await?,
+    };
+    let clear = named || only_one;
     let mut found = Preparation {
         verify: flow.verify.clone(),
         alternatives: flow.verify_alternatives.clone(),
         ..Preparation::default()
     };
     let mut output = None;
-    if flow.verify_found || !clear {
+    // Several answers may each run forever, so that it matters how long the tests take.
+    if flow.verify_found || !clear || flow.sampling().is_some() {
         let baseline = run_baseline(main, flow, parts).await?;
         if flow.verify.is_some() {
             // Commands that cannot run here are not tried again.
@@ -71,6 +85,7 @@ pub(crate) async fn prepare(
             );
             parts.emit(Event::Warning { code: "verify_passed_before".to_owned(), message });
         }
+        found.verify_time_s = baseline.as_ref().and_then(Baseline::time_limit_s);
         output = baseline.filter(|baseline| !baseline.passed);
     }
     if !clear {
@@ -79,8 +94,12 @@ pub(crate) async fn prepare(
         let located = look(main, "locate", move || locate(&request, &workspace, failing.as_deref())).await?;
         let (files, tests) = (located.targets.clone(), located.tests.clone());
         parts.emit(Event::FilesLocated(FilesLocated { files, tests }));
-        found.failure = output.as_ref().and_then(Baseline::first_failure);
         found.located = Some(Arc::new(located));
+    }
+    if !named {
+        // A request that names no file may say no more than that something fails.
+        let root = main.session.workspace.shown_root().display().to_string();
+        found.failure = output.as_ref().and_then(|baseline| baseline.first_failure(&root));
     }
     found.copies = found.verify.is_none() || can_copy(main, parts).await?;
     Ok(found)
@@ -124,27 +143,53 @@ async fn run_baseline(
         flow.verify.iter().chain(&flow.verify_alternatives).cloned().collect();
     let mut runs = 0;
     let mut actions = TurnManager::new(main, parts.last_ms());
-    let mut baseline = None;
+    let (mut baseline, mut misplaced) = (None, None);
     while let Some(command) = commands.pop_front() {
         runs += 1;
         let id = format!("baseline-{runs}");
+        let before = actions.run.meter.spent.active_ms;
         let output = actions.runtime().run_command(&id, &command, FileEffects::Ignored).await?;
         // What the user asked for is used, whatever it says.
-        if output.ok || !flow.verify_found || !is_unusable(&output.content) {
-            baseline = Some(Baseline { command, passed: output.ok, output: output.content });
-            break;
+        if !output.ok && flow.verify_found && is_unusable(&output.content) {
+            continue;
         }
+        let duration_ms = actions.run.meter.spent.active_ms - before;
+        let result = Baseline { command, passed: output.ok, output: output.content, duration_ms };
+        if flow.verify_found && !commands.is_empty() && result.is_misplaced(main).await? {
+            misplaced = misplaced.or(Some(result));
+            continue;
+        }
+        baseline = Some(result);
+        break;
     }
+    let baseline = baseline.or(misplaced);
     let (spent, last_ms): (Spent, i64) = (actions.run.meter.spent.clone(), actions.run.meter.last_ms);
     parts.add_spent(&spent, last_ms);
     Ok(baseline)
 }
 
 impl Baseline {
-    /// The command and its first failure, for the prompt.
-    fn first_failure(&self) -> Option<String> {
+    /// Whether the tests were started in the wrong directory: a module that they do not find is in the project.
+    async fn is_misplaced(&self, main: &AgentTask) -> Result<bool, RunAborted> {
+        let Some(module) = auto::missing_module(&self.output).filter(|_| !self.passed) else {
+            return Ok(false);
+        };
+        let (workspace, module) = (Arc::clone(&main.session.workspace), module.to_owned());
+        look(main, "missing_module", move || auto::has_module(&workspace, &module)).await
+    }
+
+    /// How long the tests of an answer may take, in seconds. `None` if no test ran, so that nothing is known.
+    fn time_limit_s(&self) -> Option<u64> {
         let report = TestReport::parse(&self.output)?;
-        let first = report.failures.first()?;
-        Some(format!("`{}` does not pass yet:\n\n{}", self.command, first.describe()))
+        let ran = report.passed + report.failed > 0 && !report.is_load_failure();
+        let limit = (self.duration_ms * VERIFY_SLOWDOWN / 1000).max(SHORTEST_VERIFY_S);
+        (ran && limit < COMMAND_S).then_some(limit)
+    }
+
+    /// The command and its first failure, for the prompt.
+    fn first_failure(&self, root: &str) -> Option<String> {
+        let report = TestReport::parse(&self.output)?;
+        let first = report.failures.first()?.describe().replace(&format!("{root}/"), "");
+        Some(format!("`{}` does not pass yet:\n\n{first}", self.command))
     }
 }

@@ -21,6 +21,9 @@ pub(crate) struct RequestFiles {
     pub(crate) named: Vec<String>,
     /// Tests of those files.
     pub(crate) tests: Vec<String>,
+    /// Documents that say what to do; they are not to be changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) references: Vec<String>,
     /// Whether the workspace has any file to read.
     pub(crate) anything: bool,
 }
@@ -28,18 +31,27 @@ pub(crate) struct RequestFiles {
 impl RequestFiles {
     /// Finds the files in the workspace.
     pub(crate) fn find(request: &str, workspace: &Workspace) -> Self {
-        let mut named: Vec<String> = Vec::new();
+        let (mut named, mut references): (Vec<String>, Vec<String>) = Default::default();
+        let mut before = ["", ""];
         for word in request.split_whitespace().take(MAX_WORDS) {
             let word = word.trim_matches(|c: char| !c.is_alphanumeric() && !"._-/".contains(c));
             let word = word.trim_end_matches(['.', ',', ':', ';']);
-            if named.len() < MAX_NAMED
+            let words = before;
+            if !["the", "file", "a"].contains(&word) {
+                before = [before[1], word];
+            }
+            if named.len() + references.len() < MAX_NAMED
                 && (word.contains('.') || word.contains('/'))
                 && let Some(path) = text_file(workspace, word)
                 && !named.contains(&path)
+                && !references.contains(&path)
             {
-                named.push(path);
+                let list = if is_reference(&path, words) { &mut references } else { &mut named };
+                list.push(path);
             }
         }
+        let instructions = instructions(request, workspace);
+        references.extend(instructions.filter(|path| !named.contains(path) && !references.contains(path)));
         let (tests, named): (Vec<String>, Vec<String>) = named.into_iter().partition(|path| is_test(path));
         let mut found = tests;
         for path in &named {
@@ -53,25 +65,76 @@ impl RequestFiles {
         }
         found.truncate(MAX_NAMED);
         let anything = !named.is_empty() || !found.is_empty() || workspace.has_files();
-        Self { named, tests: found, anything }
+        Self { named, tests: found, references, anything }
     }
 
     /// The files that must be read before planning.
     pub(crate) fn required(&self, least: u32) -> RequiredReads {
-        let files = self.named.iter().chain(&self.tests).cloned().collect();
+        let files = self.references.iter().chain(&self.named).chain(&self.tests).cloned().collect();
         RequiredReads { files, least: if self.anything { least } else { 0 } }
     }
 }
 
+/// Where exercises have their instructions.
+const INSTRUCTIONS: &str = ".docs/instructions.md";
+
+/// The instructions of an exercise, unless the request contains them.
+fn instructions(request: &str, workspace: &Workspace) -> Option<String> {
+    let (path, head) = text_head(workspace, INSTRUCTIONS)?;
+    let head = String::from_utf8_lossy(&head);
+    let longest = head.lines().max_by_key(|line| line.len())?.trim();
+    (!longest.is_empty() && !request.contains(longest)).then_some(path)
+}
+
+/// Whether a request mentions a document for what it says, and not to have it changed, by the two words before it.
+fn is_reference(path: &str, before: [&str; 2]) -> bool {
+    const DOCUMENTS: &[&str] = &["adoc", "md", "rst", "txt"];
+    const SAYS_WHAT_TO_DO: &[&str] =
+        &["assignment", "exercise", "instructions", "introduction", "issue", "problem", "spec", "task"];
+    const CHANGE: &[&str] =
+        &["change", "correct", "edit", "extend", "fix", "improve", "rewrite", "translate", "update", "write"];
+    const SEE: &[&str] = &["follow", "following", "per", "read", "see"];
+    const SAID: &[&str] = &[
+        "according",
+        "defined",
+        "described",
+        "documented",
+        "explained",
+        "given",
+        "instructions",
+        "listed",
+        "requirements",
+        "specified",
+        "specification",
+        "stated",
+        "steps",
+    ];
+    let name = path.rsplit('/').next().unwrap_or_default().to_lowercase();
+    let Some((stem, end)) = name.rsplit_once('.') else { return false };
+    let [first, second] = before.map(str::to_lowercase);
+    let is_said = ["by", "from", "in", "to"].contains(&second.as_str()) && SAID.contains(&first.as_str());
+    DOCUMENTS.contains(&end)
+        && !CHANGE.contains(&second.as_str())
+        && (path.starts_with('.')
+            || SAYS_WHAT_TO_DO.contains(&stem)
+            || SEE.contains(&second.as_str())
+            || is_said)
+}
+
 /// The path of a file, if it is readable as text.
 fn text_file(workspace: &Workspace, given: &str) -> Option<String> {
+    text_head(workspace, given).map(|(path, _)| path)
+}
+
+/// The path and the beginning of a file, if it is readable as text.
+fn text_head(workspace: &Workspace, given: &str) -> Option<(String, Vec<u8>)> {
     use std::io::Read;
     let path = workspace.locate(given).ok()?;
     match workspace.open_to_read(&path).ok()? {
         OpenedPath::File { file, .. } => {
             let mut head = Vec::new();
             file.take(4096).read_to_end(&mut head).ok()?;
-            (!head.contains(&0)).then(|| path.as_str().to_owned())
+            (!head.contains(&0)).then(|| (path.as_str().to_owned(), head))
         }
         OpenedPath::Directory(_) | OpenedPath::Special(_) => None,
     }

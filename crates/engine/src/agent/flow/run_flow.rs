@@ -231,8 +231,9 @@ pub(super) fn direct(flow: &FlowSettings, preparation: Preparation) -> StageSpec
     };
     rules.after = flow.after.clone();
     rules.further_attempts = flow.replan_max;
-    let Preparation { verify, alternatives, failure, located, .. } = preparation;
+    let Preparation { verify, alternatives, failure, located, verify_time_s, .. } = preparation;
     (rules.verify, rules.verify_alternatives, rules.located) = (verify, alternatives, located);
+    rules.verify_time_s = verify_time_s;
     let what = match rules.edit_format {
         FlowEditFormat::Blocks => {
             "search and replace blocks: the file's path on a line of its own, then <<<<<<< SEARCH, the old \

@@ -243,7 +243,8 @@ impl StageRunner<'_> {
             }
             None if cancelled || is_final(&outcome) => {}
             None => {
-                let details = format!("no usable answer in {count} tries; {}", missing.join("; "));
+                let tries = if count == 1 { "try" } else { "tries" };
+                let details = format!("no usable answer in {count} {tries}; {}", missing.join("; "));
                 outcome = retry::nothing_changed(outcome, &details);
             }
         }

@@ -1,5 +1,5 @@
-//! Several answers to one request. `direct` takes the first that passes; otherwise it keeps the best one and
-//! asks for repairs of it. This module decides which attempt comes next and which candidate is best; `sampler.rs`
+//! Several answers to one request. `direct` takes the first that passes: an answer, repairs of it, then other answers
+//! and repairs of the best of those; otherwise it keeps the best one. This module decides which attempt comes next and which candidate is best; `sampler.rs`
 //! makes the attempts, and `completion/candidate.rs` judges each answer in a copy of the workspace.
 
 use std::cmp::Reverse;
@@ -86,6 +86,8 @@ pub(crate) struct Score {
 impl Score {
     /// The score of a candidate whose verification gave this report; `None` if the output is no report.
     pub(crate) fn new(report: Option<&TestReport>) -> Self {
+        // A module that cannot be loaded counts as one failed test, and would look better than many.
+        let report = report.filter(|report| !report.is_load_failure());
         let (passed, failed) = report.map_or((0, u32::MAX), |report| (report.passed, report.failed));
         Self { ran: report.is_some(), passed, failed: Reverse(failed) }
     }
@@ -166,10 +168,13 @@ pub(crate) enum NextAttempt {
 pub(crate) struct Candidates {
     sampling: Sampling,
     samples: u32,
+    /// Repairs since the last sample.
     repairs: u32,
     escalated: bool,
-    /// Whether the last repair was better than what it repaired.
+    /// Whether the last attempt was a sample, or a repair that is better than what it repaired.
     progress: bool,
+    /// The candidate whose repairs came to an end.
+    repaired: Option<u32>,
     best: Option<Candidate>,
     tried: Vec<CandidateFiles>,
     /// Candidates without a verification.
@@ -187,6 +192,7 @@ impl Candidates {
             repairs: 0,
             escalated: false,
             progress: true,
+            repaired: None,
             best: None,
             tried: Vec::new(),
             unverified: Vec::new(),
@@ -200,28 +206,35 @@ impl Candidates {
         if !self.unverified.is_empty() {
             return self.next_vote(samples.min(MAX_VOTES), temperature);
         }
-        if self.samples < samples {
+        if self.samples == 0 {
             // The first answer passes most often, so that it is taken alone.
-            let count = if self.samples == 0 { 1 } else { parallel.clamp(1, samples - self.samples) };
-            let temperature = (self.samples > 0).then_some(temperature);
-            self.samples += count;
-            return NextAttempt::Samples { count, temperature };
+            self.samples = 1;
+            return NextAttempt::Samples { count: 1, temperature: None };
         }
-        match &self.best {
-            Some(best) if self.repairs < repairs && self.progress => {
+        let all = self.samples >= samples;
+        if let Some(best) = &self.best
+            && (self.samples == 1 || all)
+            && self.repaired != Some(best.n)
+        {
+            if self.repairs < repairs && self.progress {
                 self.repairs += 1;
-                NextAttempt::Repair { failure: best.failure.clone() }
+                return NextAttempt::Repair { failure: best.failure.clone() };
             }
-            best => {
-                let failure = best.as_ref().map(|best| best.failure.clone());
-                match self.sampling.escalate.clone().filter(|_| !self.escalated) {
-                    Some(model) => {
-                        self.escalated = true;
-                        NextAttempt::Escalate { model, failure }
-                    }
-                    None => NextAttempt::Stop,
-                }
+            self.repaired = Some(best.n);
+        }
+        if !all {
+            let count = parallel.clamp(1, samples - self.samples);
+            self.samples += count;
+            (self.repairs, self.progress) = (0, true);
+            return NextAttempt::Samples { count, temperature: Some(temperature) };
+        }
+        let failure = self.best.as_ref().map(|best| best.failure.clone());
+        match self.sampling.escalate.clone().filter(|_| !self.escalated) {
+            Some(model) => {
+                self.escalated = true;
+                NextAttempt::Escalate { model, failure }
             }
+            None => NextAttempt::Stop,
         }
     }
 

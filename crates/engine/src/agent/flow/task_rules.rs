@@ -28,6 +28,8 @@ pub(crate) struct TaskRules {
     pub(crate) verify: Option<String>,
     /// Commands to try if that one cannot run; set if it was found in the project.
     pub(crate) verify_alternatives: Vec<String>,
+    /// Time limit of that command in seconds, if shorter than that of other commands.
+    pub(crate) verify_time_s: Option<u64>,
     /// Why the runtime chose the flow, if it did.
     pub(crate) chosen: Option<FlowChoice>,
     /// The parent task.

@@ -123,7 +123,8 @@ pub(crate) async fn send(
 ) -> (AttemptResult, Option<u64>) {
     let (engine, branch) = (&task.engine, &task.branch);
     let session = &task.session;
-    let mut watch = RepetitionWatch::new(cancel.child_token(), session.model.dialect().traits.small);
+    let mut watch = ReplyWatch::new(cancel.child_token(), session.model.dialect().traits.small);
+    watch.longest = task.rules.sample.is_some().then(|| longest_answer(conversation));
     let stop = watch.stop.clone();
     let (begun, mut wait_ms) = (Instant::now(), None);
     let mut show = |piece: Piece<'_>| {
@@ -162,20 +163,39 @@ pub(crate) async fn send(
     (result, wait_ms)
 }
 
-/// Watches a reply as it is streamed, and stops it when it repeats itself.
-struct RepetitionWatch {
+/// Maximum bytes of one of several answers. A model that writes more than twice what it was shown does not come to
+/// an end, and another answer is worth more than the rest of this one.
+fn longest_answer(conversation: &Conversation) -> usize {
+    let shown: usize = conversation.messages().iter().map(|message| message.text().len()).sum();
+    shown.saturating_mul(2).max(SHORT_ANSWER)
+}
+
+/// Bytes that any answer may have: about 2 500 tokens.
+const SHORT_ANSWER: usize = 8 << 10;
+
+/// Watches a reply as it is streamed, and stops it when it repeats itself or does not come to an end.
+struct ReplyWatch {
     stop: CancellationToken,
     /// Whether the arguments of calls are watched too. A large model may have to write a repetitive file.
     arguments: bool,
     text: String,
     detectors: [RepetitionDetector; 3],
-    /// Length of the text worth keeping, once the reply repeats itself.
+    /// Maximum bytes of text, if bounded.
+    longest: Option<usize>,
+    /// Length of the text worth keeping, once the reply is stopped.
     keep: Option<usize>,
 }
 
-impl RepetitionWatch {
+impl ReplyWatch {
     fn new(stop: CancellationToken, arguments: bool) -> Self {
-        Self { stop, arguments, text: String::new(), detectors: Default::default(), keep: None }
+        Self {
+            stop,
+            arguments,
+            text: String::new(),
+            detectors: Default::default(),
+            longest: None,
+            keep: None,
+        }
     }
 
     fn see(&mut self, piece: &Piece<'_>) {
@@ -183,7 +203,8 @@ impl RepetitionWatch {
         let found = match piece {
             Piece::Text(part) => {
                 self.text.push_str(part);
-                text.push(part).map(|repetition| repetition.keep)
+                let repeats = text.push(part).map(|repetition| repetition.keep);
+                repeats.or_else(|| self.longest.filter(|longest| self.text.len() > *longest))
             }
             Piece::Reasoning(part) => reasoning.push(part).map(|_| self.text.len()),
             Piece::ToolArguments { fragment, .. } if self.arguments => {
@@ -197,7 +218,7 @@ impl RepetitionWatch {
         }
     }
 
-    /// The reply up to its first repetition, if it was stopped because of it.
+    /// The reply up to its first repetition or its bound, if it was stopped because of it.
     fn cut_reply(self, result: &AttemptResult) -> Option<Reply> {
         let stopped =
             matches!(result, AttemptResult::Error { error, .. } if error.kind == ErrorKind::Cancelled);

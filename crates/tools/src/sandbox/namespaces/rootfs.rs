@@ -115,7 +115,7 @@ impl Rootfs {
             MountKind::Read if path == Path::new("/") => Ok(()),
             MountKind::Read => self.show(entry, MountUse::READ).map_err(SetupStep::Read.failed_at(path)),
             MountKind::Write
-                if policy.substitute.as_ref().is_some_and(|substitute| substitute.path == path) =>
+                if policy.substitute.as_ref().is_some_and(|substitute| substitute.path == entry.source) =>
             {
                 let shown =
                     policy.substitute.as_ref().map(|substitute| self.show_substitute(entry, substitute));
@@ -153,7 +153,7 @@ impl Rootfs {
         mount::put(mount::copy(source.as_fd(), to)?.as_fd(), place.as_fd())
     }
 
-    /// Mounts something else at the path of a writable tree.
+    /// Mounts something else where a writable tree is seen, which may be another path than its own.
     fn show_substitute(&self, entry: &PlannedMount<'_>, substitute: &Substitute) -> io::Result<()> {
         let tree = match &substitute.source {
             SubstituteSource::Copy(source) => {
@@ -164,7 +164,7 @@ impl Rootfs {
                 // The layers are named by paths in the machine's root, which is not this process's any more.
                 rustix::process::fchdir(&self.old)?;
                 let [lower, upper, work] =
-                    [entry.path, upper, work].map(|path| path.strip_prefix("/").unwrap_or(path));
+                    [entry.source, upper, work].map(|path| path.strip_prefix("/").unwrap_or(path));
                 let made = mount::overlay(lower, upper, work);
                 rustix::process::fchdir(&self.new)?;
                 made?

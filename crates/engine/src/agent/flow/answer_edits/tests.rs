@@ -41,6 +41,23 @@ fn a_lone_target_needs_no_name_and_the_largest_block_is_it() {
 }
 
 #[test]
+fn examples_and_commands_that_mention_a_file_do_not_replace_it() {
+    let file = "def leap(year):\n    return year % 4 == 0 and year % 100 != 0 or year % 400 == 0\n";
+    let after = [
+        "You can use leap.py like this:\n```python\nfrom leap import leap\nprint(leap(2000))\n```\n",
+        "Run the tests of leap.py:\n```bash\npython3 -m unittest leap_test.py && echo all of the tests in it pass now\n```\n",
+        "This uses `math.floor`:\n```python\nmath.floor(3.14)\n```\n",
+        "The result is 2.5 here:\n```\n2.5\n```\n",
+    ];
+    for after in after {
+        let answer = format!("leap.py\n```python\n{file}```\n\n{after}");
+        assert_eq!(files(&answer, &["leap.py"]), Ok(one("leap.py", file)), "{after}");
+        let unnamed = format!("The solution:\n```python\n{file}```\n\n{}", after.replace("leap.py", "it"));
+        assert_eq!(files(&unnamed, &["leap.py"]), Ok(one("leap.py", file)), "{after}");
+    }
+}
+
+#[test]
 fn a_longer_fence_holds_shorter_ones() {
     let answer = "README.md\n````markdown\n# Title\n```sh\nls\n```\n````\n";
     assert_eq!(files(answer, &["README.md"]), Ok(one("README.md", "# Title\n```sh\nls\n```\n")));
@@ -50,7 +67,7 @@ fn a_longer_fence_holds_shorter_ones() {
 fn several_files_are_taken_and_the_last_word_on_a_file_counts() {
     let answer = "a.py\n```\n1\n```\nsrc/b.py\n```\n2\n```\na.py\n```\n3\n```\n";
     let all = files(answer, &["a.py"]).unwrap();
-    assert_eq!(all, [one("src/b.py", "2\n"), one("a.py", "3\n")].concat());
+    assert_eq!(all, [one("a.py", "3\n"), one("src/b.py", "2\n")].concat());
 }
 
 #[test]
@@ -93,4 +110,16 @@ fn a_path_that_is_the_whole_content_is_content_where_no_block_follows() {
     let answer = "Here it is:\n```\nREADME.md\n```\nThat is all.\n";
     let edits = edits(answer, FlowEditFormat::Whole, &["index.txt".to_owned()]).unwrap();
     assert_eq!(edits, [write("index.txt", "README.md\n")]);
+}
+
+#[test]
+fn an_unnamed_block_is_a_version_of_the_file_it_resembles() {
+    let shapes = "class Rectangle:\n    def __init__(self, width, height):\n        self.width = width\n";
+    let report = "from shapes import Rectangle\n\n\ndef describe(shapes):\n    return len(shapes)\n";
+    let shown = [("shapes.py", shapes), ("report.py", report)];
+    let new = format!("class Triangle:\n    pass\n\n\n{shapes}");
+    let answer = format!("```python\n{new}```\n\nRun it:\n```bash\npython3 report.py\n```\n");
+    assert_eq!(unnamed_edits(&answer, &shown), Some(vec![write("shapes.py", &new)]));
+    assert_eq!(unnamed_edits("```python\nprint(1)\n```\n", &shown), None);
+    assert_eq!(unnamed_edits("No.", &shown), None);
 }

@@ -38,6 +38,17 @@ fn the_flow_follows_from_model_and_request() {
         ("Run the tests", true, leap, FlowMode::Flat),
         ("Please run the tests", true, leap, FlowMode::Flat),
         ("Fix the rounding in part7", true, &many, FlowMode::Direct),
+        ("Can you fix the failing test?", true, leap, FlowMode::Direct),
+        ("Could you please explain leap.py?", true, leap, FlowMode::Flat),
+        ("Why does test_leap fail? Change nothing.", true, leap, FlowMode::Flat),
+        ("Explain leap.py. Write two sentences.", true, leap, FlowMode::Flat),
+        (
+            "Check whether a year is a leap year.\n\nChange leap.py so that the tests pass.",
+            true,
+            leap,
+            FlowMode::Direct,
+        ),
+        ("How many days has a year? Implement the function leap.", true, leap, FlowMode::Direct),
     ];
     for (request, small, files, flow) in rows {
         assert_eq!(chosen(request, *small, files).mode, *flow, "{request}, small: {small}");

@@ -56,6 +56,19 @@ fn a_test_without_a_stack_leads_to_what_it_imports() {
 }
 
 #[test]
+fn a_fault_may_be_in_what_the_tested_file_uses() {
+    let files = [
+        ("shop/__init__.py", ""),
+        ("shop/cart.py", "from shop.price import with_tax\n"),
+        ("shop/price.py", "def with_tax(cents):\n    return cents\n"),
+        ("shop/mail.py", "def send():\n    pass\n"),
+        ("tests/test_cart.py", "from shop.cart import Cart\n"),
+    ];
+    let (targets, _) = found("fix the failing test", Some("tests/test_cart.py:7: AssertionError\n"), &files);
+    assert_eq!(targets, ["shop/cart.py: used by tests/test_cart.py", "shop/price.py: used by shop/cart.py"]);
+}
+
+#[test]
 fn names_in_the_request_lead_to_their_definition() {
     let (targets, tests) = found("total_price ignores discounts", None, &shop());
     assert_eq!(targets, ["shop/cart.py: defines `total_price`"]);

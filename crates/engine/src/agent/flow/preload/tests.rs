@@ -55,3 +55,13 @@ fn files_are_shown_in_fences_that_hold_them() {
     ```
     ");
 }
+
+#[test]
+fn files_that_only_mark_a_package_are_not_guessed() {
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let all =
+        names(&["setup.py", "shop/__init__.py", "shop/price.py", "tests/conftest.py", "tests/test_price.py"]);
+    assert_eq!(guessed(&all), ["shop/price.py"]);
+    let all = names(&["shop/__init__.py", "tests/test_shop.py"]);
+    assert_eq!(guessed(&all), ["shop/__init__.py"]);
+}

@@ -36,6 +36,30 @@ fn files_a_request_names_and_the_tests_beside_them_are_required() {
 }
 
 #[test]
+fn documents_that_say_what_to_do_are_not_files_to_change() {
+    let files = ["two_fer.py", "README.md", "docs/spec.md", "TASK.md", "tests/two_fer_test.py"];
+    let (folder, workspace) = workspace(&files);
+    let find = |request: &str| {
+        let found = RequestFiles::find(request, &workspace);
+        (found.named, found.references)
+    };
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    assert_eq!(find("Do what TASK.md says"), (names(&[]), names(&["TASK.md"])));
+    assert_eq!(find("Implement it as described in the file README.md."), (names(&[]), names(&["README.md"])));
+    assert_eq!(
+        find("read docs/spec.md and fix two_fer.py"),
+        (names(&["two_fer.py"]), names(&["docs/spec.md"]))
+    );
+    for request in ["fix the typos in README.md", "Update docs/spec.md", "Rewrite TASK.md"] {
+        assert!(find(request).1.is_empty() && find(request).0.len() == 1, "{request}");
+    }
+    std::fs::create_dir(folder.path().join(".docs")).unwrap();
+    std::fs::write(folder.path().join(".docs/instructions.md"), "# Two fer\n\nOne for you.\n").unwrap();
+    assert_eq!(find("Make the tests pass"), (names(&[]), names(&[".docs/instructions.md"])));
+    assert_eq!(find("One for you. Make the tests pass"), (names(&[]), names(&[])));
+}
+
+#[test]
 fn nothing_is_required_where_there_is_nothing() {
     let (_folder, workspace) = workspace(&[]);
     assert_eq!(RequestFiles::find("write a.py", &workspace).required(1), RequiredReads::default());

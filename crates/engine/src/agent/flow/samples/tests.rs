@@ -33,24 +33,57 @@ fn samples(count: u32, temperature: Option<f64>) -> NextAttempt {
 }
 
 #[test]
-fn samples_come_first_and_repairs_of_the_best_follow() {
+fn the_first_answer_is_repaired_and_then_the_best_of_the_others() {
     let mut candidates = Candidates::new(sampling());
     assert_eq!(candidates.next(1), samples(1, None));
     candidates.add(1, failed("1", score(1, 3)));
+    let repair = candidates.next(1);
+    assert_eq!(repair, NextAttempt::Repair { failure: "failure 1".to_owned() });
+    assert_eq!(candidates.rules(&repair).repaired.map(|repaired| repaired.n), Some(1));
+    // No progress: other answers.
+    candidates.add(2, failed("2", score(1, 3)));
     assert_eq!(candidates.next(1), samples(1, Some(0.7)));
-    candidates.add(2, failed("2", score(3, 1)));
+    candidates.add(3, failed("3", score(3, 1)));
+    assert_eq!(candidates.next(1), samples(1, Some(0.7)));
+    candidates.add(4, failed("4", score(2, 2)));
+    let repair = candidates.next(1);
+    assert_eq!(repair, NextAttempt::Repair { failure: "failure 3".to_owned() });
+    assert_eq!(candidates.rules(&repair).repaired.map(|repaired| repaired.n), Some(3));
+    candidates.add(5, failed("5", score(4, 0)));
+    assert_eq!(candidates.next(1), NextAttempt::Repair { failure: "failure 5".to_owned() });
+    candidates.add(6, failed("6", score(4, 0)));
+    assert_eq!(candidates.next(1), NextAttempt::Stop);
+    assert_eq!(candidates.winner().map(|(winner, _)| winner.n), Some(5));
+}
+
+#[test]
+fn an_answer_is_not_repaired_again_if_no_other_is_better() {
+    let mut candidates = Candidates::new(Sampling { samples: 2, ..sampling() });
+    candidates.next(1);
+    candidates.add(1, failed("1", score(3, 1)));
+    assert!(matches!(candidates.next(1), NextAttempt::Repair { .. }));
+    candidates.add(2, failed("2", score(0, 4)));
     assert_eq!(candidates.next(1), samples(1, Some(0.7)));
     candidates.add(3, failed("3", score(2, 2)));
-    assert_eq!(candidates.best().map(|best| best.n), Some(2));
-    let repair = candidates.next(1);
-    assert_eq!(repair, NextAttempt::Repair { failure: "failure 2".to_owned() });
-    assert_eq!(candidates.rules(&repair).repaired.map(|repaired| repaired.n), Some(2));
-    candidates.add(4, failed("4", score(4, 0)));
-    assert_eq!(candidates.next(1), NextAttempt::Repair { failure: "failure 4".to_owned() });
-    // No progress: no further repair.
-    candidates.add(5, failed("5", score(4, 0)));
     assert_eq!(candidates.next(1), NextAttempt::Stop);
-    assert_eq!(candidates.winner().map(|(winner, _)| winner.n), Some(4));
+    assert_eq!(candidates.winner().map(|(winner, _)| winner.n), Some(1));
+}
+
+#[test]
+fn tests_that_cannot_be_loaded_are_worse_than_any_that_fail() {
+    let failure =
+        |name: &str| fusee_text::test_report::TestFailure { name: name.to_owned(), ..Default::default() };
+    let loading = ["leap_test (unittest.loader._FailedTest.leap_test)", "tests/test_leap.py"];
+    for name in loading {
+        let report = TestReport { failed: 1, failures: vec![failure(name)], ..TestReport::default() };
+        assert!(score(0, 5) > Score::new(Some(&report)), "{name}");
+    }
+    let report = TestReport {
+        failed: 1,
+        failures: vec![failure("test_one (leap_test.One)")],
+        ..TestReport::default()
+    };
+    assert!(Score::new(Some(&report)) > score(0, 5));
 }
 
 #[test]
