@@ -127,7 +127,7 @@ pub(crate) async fn preview(
             let found = task.loaded.registry.find_template(&template.name);
             let found =
                 found.map_err(|_| CliError::usage(format!("unknown template `{}`", template.name)))?;
-            let (system, request) = template::first_request(&found, &template.inputs, project).await?;
+            let (system, request) = template::first_request(found, &template.inputs, project).await?;
             Ok(TaskPreview::Template(system, request))
         }
         RunKind::Workflow(workflow) => {
