@@ -160,7 +160,7 @@ fn word(value: &serde_json::Value) -> String {
     match value.as_bool() {
         Some(true) => "<span class=\"passed\">passed</span>".to_owned(),
         Some(false) => "<span class=\"failed\">failed</span>".to_owned(),
-        None => format!("{:.0} %", 100.0 * value.as_f64().unwrap_or_default()),
+        None => format!("{:.0}\u{a0}%", 100.0 * value.as_f64().unwrap_or_default()),
     }
 }
 
