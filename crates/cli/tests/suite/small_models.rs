@@ -241,7 +241,7 @@ fn the_choice_of_files_is_one_line_of_output() {
     let err = run.stderr.clone();
     assert!(err.contains("flow direct: the model is small"), "{err}");
     assert!(err.contains("files: shop/price.py (used by tests/test_price.py)"), "{err}");
-    assert!(err.contains("answer 1: passed, 1 tests pass, 0 fail"), "{err}");
+    assert!(err.contains("answer 1: passed, 1 test passes, 0 fail"), "{err}");
 }
 
 #[test]
