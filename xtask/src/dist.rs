@@ -79,8 +79,8 @@ impl Build {
         self.run("cargo install", step::cargo().as_ref(), &args, &root())?;
         let binary = self.target_dir.join("installed/bin/fusee");
         let name = format!("fusee-{}-{}", env!("CARGO_PKG_VERSION"), self.target);
-        // One place for both builds of a check: the manifest names it for cargo-deb.
-        let stage = target_dir().join("dist/stage");
+        // One place for both builds of a check, wherever the target directory is: the manifest names it for cargo-deb.
+        let stage = root().join("target/dist/stage");
         let _ = fs::remove_dir_all(&stage);
         self.fill(&stage, &binary)?;
         let tarball = format!("{name}.tar.gz");
