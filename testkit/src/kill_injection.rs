@@ -2,7 +2,9 @@
 //!
 //! A small C library (`kill_injection/preload.c`), built here with `cc` and loaded with `LD_PRELOAD`, counts the
 //! writes, syncs and truncations of `journal.db` and its log. [`KillInjector`] first counts them in an undisturbed
-//! run, then kills one run after another at each of them.
+//! run, then kills one run after another at each of them. [`file_changes`] does the same for changes of files.
+
+pub mod file_changes;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -4,8 +4,8 @@ use std::io::{BufRead, BufReader, IsTerminal};
 use std::process::{Command, Stdio};
 
 use crate::{
-    Outcome, attack, bench_tools, mcp_servers, prerequisites, protocol_peers, real_model, restate, root,
-    step, web,
+    Outcome, attack, bench_tools, language_servers, mcp_servers, prerequisites, protocol_peers, real_model,
+    restate, root, step, web,
 };
 
 /// Runs unit and integration tests, then the suites with a real model, real MCP servers and a real browser, and doc tests;
@@ -35,8 +35,9 @@ type Suite = fn() -> Outcome;
 
 /// Runs the suites of these names, or all of them: those with programs of others that `run` leaves out.
 pub(crate) fn suites(names: &[String]) -> Outcome {
-    let suites: [(&str, Suite); 5] = [
+    let suites: [(&str, Suite); 6] = [
         ("protocols", || protocol_peers::install().and_then(|()| protocol_peers::test())),
+        ("diagnostics", || language_servers::install().and_then(|()| language_servers::test())),
         ("bench", || bench_tools::install().and_then(|()| bench_tools::test())),
         ("browser", || web::install().and_then(|()| web::test())),
         ("restate", || restate::install().and_then(|()| restate::test())),

@@ -21,6 +21,7 @@ mod tables;
 pub(crate) mod trust;
 pub(crate) mod trust_report;
 mod value;
+mod web;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -50,6 +51,7 @@ pub(crate) use mcp::{McpEntry, McpTransport};
 pub(crate) use schema::json_schema;
 pub(crate) use tables::TABLES;
 pub(crate) use value::{Kind, Value, switch, word};
+pub(crate) use web::search_key;
 
 #[cfg(test)]
 mod tests;

@@ -20,6 +20,7 @@ use crate::project::project_list::ProjectList;
 
 pub(crate) mod file_mentions;
 pub(crate) mod find_run;
+pub(crate) mod fork_worktrees;
 pub(crate) mod journal_ownership;
 pub(crate) mod markdown_commands;
 pub(crate) mod mcp_servers;

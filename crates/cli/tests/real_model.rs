@@ -158,7 +158,7 @@ fn calls_what_it_is_told_to(served: &Served) {
     };
     let mut conversation =
         Conversation::new(model.dialect(), "You call tools.".to_owned(), vec![tool("weather"), tool("map")]);
-    conversation.push(Message::User { text: "Tell me a joke.".to_owned() });
+    conversation.push(Message::user("Tell me a joke.".to_owned()));
     let options = RequestOptions {
         temperature: Some(0.0),
         tool_choice: ToolChoice::Named("map".to_owned()),

@@ -216,7 +216,7 @@ fn answered(turn: usize, calls: &[(&str, String, String)]) -> Vec<Message> {
 
 /// A conversation of about 100 000 tokens, 400 000 bytes.
 fn conversation(turns: usize, calls: impl Fn(usize) -> Vec<(&'static str, String, String)>) -> Vec<Message> {
-    let goal = Message::User { text: "Port the parser. ".repeat(40) };
+    let goal = Message::user("Port the parser. ".repeat(40));
     [goal].into_iter().chain((0..turns).flat_map(|turn| answered(turn, &calls(turn)))).collect()
 }
 

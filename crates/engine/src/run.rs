@@ -21,6 +21,7 @@ mod renamed_model;
 mod review_setup;
 mod run_kind;
 mod spec;
+mod web_tools;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,6 +33,7 @@ use fusee_journal::{
     StepKind, StepMeta, StepRequest,
 };
 use fusee_model::{CancellationToken, Model, profile};
+use fusee_tools::diagnostics::Diagnostics;
 use fusee_tools::mcp::McpTool;
 use fusee_tools::tool::computer::Computer;
 use fusee_tools::{CommandSettings, Tool, Toolbox, Workspace};
@@ -61,6 +63,7 @@ pub use outcome::{ExitStatus, RunOutcome};
 pub use prompt_setup::{open_section, sections};
 pub use run_kind::{JsonOutput, RunKind, TemplateRun, WorkflowRun, callable};
 pub use spec::{CarryOver, PromptText, RunSpec, SandboxMode, SandboxOptions};
+pub use web_tools::{WebDeps, WebSettings};
 
 /// Dependencies that the process provides for a run.
 pub struct RunDeps {
@@ -86,6 +89,8 @@ pub struct RunDeps {
     pub trusts_project: bool,
     /// Called for every effect of a workflow, if set.
     pub trace: Option<EffectTrace>,
+    /// What the web tools need.
+    pub web: WebDeps,
 }
 
 /// Templates and the location of the file index.
@@ -445,6 +450,8 @@ async fn task(
         // missing.
         let _ = toolbox.insert(Arc::new(McpTool::disconnected(offered.clone())));
     }
+    let gate = host_gate::RunGate::new(&engine, &resources.approver, &settings, &cancel);
+    web_tools::add(&mut toolbox, &settings, resources.web, &gate);
     if let Some(display) = settings.traits.display {
         // A tool of this name that the user brings is preferred.
         let _ = toolbox.insert(Arc::new(Computer::new(display.number.into(), authority)));
@@ -457,9 +464,12 @@ async fn task(
         toolbox = review_setup::read_only_tools(&toolbox);
     }
     let hooks = hook_setup::runner(&settings, sqlite_run.run(), &commands, resources.trusts_project);
-    let _gate = host_gate::attach(&commands.sandbox, &engine, &resources.approver, &settings, &cancel);
+    let _attached = gate.attach(&commands.sandbox);
+    let diagnostics = settings.diagnostics.clone();
+    let diagnostics = diagnostics.map(|wanted| Arc::new(Diagnostics::new(wanted, commands.clone())));
     let session = Session {
         hooks: Arc::new(hooks),
+        diagnostics,
         model: resources.model,
         others: settings.at_recorded_prices(resources.others),
         options: settings.options.clone(),
@@ -543,6 +553,7 @@ async fn task(
         prompt::request_text(&settings.request, settings.background.as_deref()),
         if settings.review.is_some() { TurnType::Review } else { TurnType::User },
     )
+    .with_images(settings.images.clone())
     .with_cancel(cancel, progress)
     .with_direct_system(prompt::default_system(
         &environment,

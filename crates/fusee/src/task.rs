@@ -47,7 +47,7 @@ impl Task {
     /// A request at the end of a conversation: the last item is the user's message.
     pub fn conversation(mut items: Vec<Message>) -> Self {
         let request = match items.pop() {
-            Some(Message::User { text }) => text,
+            Some(Message::User { text, .. }) => text,
             other => {
                 items.extend(other);
                 String::new()

@@ -21,7 +21,7 @@ impl Submission {
     /// A request in plain words, with a new id.
     pub fn new(request: impl Into<String>) -> Result<Self, Error> {
         let id = new_run_id().map_err(Error::RunId)?;
-        let input = vec![ResponseItem::User { text: request.into() }];
+        let input = vec![ResponseItem::user(request)];
         Ok(Self { id, input, review_mode: false })
     }
 

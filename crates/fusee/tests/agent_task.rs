@@ -33,7 +33,7 @@ fn id(name: &str) -> RunId {
 }
 
 fn user(text: &str) -> ResponseItem {
-    ResponseItem::User { text: text.to_owned() }
+    ResponseItem::user(text)
 }
 
 fn task(session: &Session, name: &str, request: &str) -> AgentTask {

@@ -105,7 +105,7 @@ impl Conversation {
     /// be removed with [`take_back`](Self::take_back) before anything else happens. After a user message the
     /// text is added to that message, since some servers reject two user messages in a row.
     pub fn with_temporary_tail(&mut self, words: &str) -> TemporaryTail {
-        if let Some(Message::User { text }) = self.messages.last_mut() {
+        if let Some(Message::User { text, .. }) = self.messages.last_mut() {
             let kept = text.clone();
             text.push_str("\n\n");
             text.push_str(words);
@@ -119,7 +119,7 @@ impl Conversation {
             encoded_len: self.encoded_len,
             hash: self.hash.clone(),
         };
-        self.push(Message::User { text: words.to_owned() });
+        self.push(Message::user(words.to_owned()));
         TemporaryTail(TailRestore::Encoded(Box::new(before)))
     }
 
@@ -127,7 +127,7 @@ impl Conversation {
     pub fn take_back(&mut self, lent: TemporaryTail) {
         match lent.0 {
             TailRestore::Words(kept) => {
-                if let Some(Message::User { text }) = self.messages.last_mut() {
+                if let Some(Message::User { text, .. }) = self.messages.last_mut() {
                     *text = kept;
                 }
                 self.encode_again();

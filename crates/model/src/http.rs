@@ -39,6 +39,15 @@ pub fn http_client(url: &str, settings: &crate::Connection) -> Result<reqwest::C
     endpoint::client_for(url, settings)
 }
 
+/// Client with the same settings that connects to the host of `url` at these addresses only.
+pub fn http_client_at(
+    url: &reqwest::Url,
+    addresses: &[std::net::SocketAddr],
+    settings: &crate::Connection,
+) -> Result<reqwest::Client, crate::OpenError> {
+    endpoint::client_at(url, addresses, settings)
+}
+
 /// A model on an HTTP server.
 pub struct HttpModel {
     name: String,

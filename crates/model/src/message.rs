@@ -14,6 +14,9 @@ pub enum Message {
     User {
         /// Complete text of the message.
         text: String,
+        /// Images sent along with the text, if the model accepts images.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        images: Vec<Image>,
     },
     /// A reply of the model.
     Assistant {
@@ -44,10 +47,15 @@ pub enum Message {
 }
 
 impl Message {
+    /// A message from the user without images.
+    pub fn user(text: impl Into<String>) -> Self {
+        Self::User { text: text.into(), images: Vec::new() }
+    }
+
     /// Text of this message, regardless of its role.
     pub fn text(&self) -> &str {
         match self {
-            Message::User { text } | Message::Assistant { text, .. } => text,
+            Message::User { text, .. } | Message::Assistant { text, .. } => text,
             Message::Tool { content, .. } => content,
         }
     }
@@ -55,13 +63,13 @@ impl Message {
     /// Images that accompany the text.
     pub fn images(&self) -> &[Image] {
         match self {
-            Message::Tool { images, .. } => images,
-            Message::User { .. } | Message::Assistant { .. } => &[],
+            Message::User { images, .. } | Message::Tool { images, .. } => images,
+            Message::Assistant { .. } => &[],
         }
     }
 }
 
-/// An image in the result of a tool call.
+/// An image in a message of the user or in the result of a tool call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
     /// Media type, such as `image/png`.

@@ -267,7 +267,7 @@ fn more_in_call(call: &Value, ours: &[&str]) -> Map<String, Value> {
     others.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// Text of a tool result for a model that does not accept images.
+/// Text of a message for a model that does not accept images.
 pub(crate) fn without_images<'a>(content: &'a str, images: &[Image]) -> std::borrow::Cow<'a, str> {
     match images {
         [] => content.into(),

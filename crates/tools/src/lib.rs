@@ -5,6 +5,7 @@
 //! journals the calls, and decides whether an interrupted call is repeated.
 #![cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "what only the sandbox of Linux uses"))]
 
+pub mod diagnostics;
 pub mod host_proxy;
 pub mod mcp;
 pub mod redact;
@@ -13,6 +14,7 @@ mod suggestions;
 pub mod test_command;
 pub mod tool;
 pub mod toolbox;
+pub mod web;
 pub mod workspace;
 pub mod workspace_copy;
 pub mod worktree;

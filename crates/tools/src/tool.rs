@@ -10,6 +10,7 @@ pub mod arguments;
 pub(crate) mod closest_match;
 pub mod computer;
 pub(crate) mod edit_file;
+pub mod fetch_url;
 pub(crate) mod find_files;
 pub mod image;
 pub(crate) mod line_numbers;
@@ -19,6 +20,7 @@ pub(crate) mod read_file;
 pub(crate) mod read_tool;
 pub(crate) mod search_text;
 pub(crate) mod shell;
+pub mod web_search;
 pub(crate) mod write_file;
 pub(crate) mod write_tool;
 

@@ -13,6 +13,35 @@ fn log_length(project: &Project) -> u64 {
 }
 
 #[test]
+fn changes_of_files_are_listed_and_a_kill_falls_before_the_chosen_one() {
+    use super::file_changes::{FileKillInjector, KILLED};
+    let killer = FileKillInjector::build();
+    let script = "mkdir d; echo a > d/a; chmod 600 d/a; mv d/a b; ln -s b c; ln b e; rm b; mkdir -p .fusee; echo x > .fusee/x";
+    let run = |n: usize| {
+        let project = Project::new();
+        let (command, trace) = killer.command(&project, "sh", n);
+        let outcome = command.args(["-c", script]).run();
+        let left: Vec<bool> =
+            ["d", "d/a", "b", "c"].map(|name| project.dir().join(name).symlink_metadata().is_ok()).into();
+        (outcome, trace.changes(), left)
+    };
+    let (outcome, changes, _) = run(0);
+    outcome.exits(0);
+    assert_eq!(
+        changes,
+        ["mkdir d", "create d/a", "chmod d/a", "rename b", "symlink c", "link e", "unlink b"]
+    );
+    let (outcome, seen, left) = run(4);
+    // The command in the shell was killed, not the shell: the rest of the script went on.
+    outcome.exits(0);
+    assert_eq!(seen[..4], changes[..4]);
+    assert!(left[1] && !left[2], "{left:?}");
+    let (outcome, seen, left) = run(2);
+    outcome.exits(KILLED);
+    assert_eq!((seen, left), (changes[..2].to_vec(), vec![true, false, false, false]));
+}
+
+#[test]
 fn writes_to_the_journal_are_counted_and_others_are_not() {
     let project = Project::new();
     let killer = KillInjector::build();

@@ -44,6 +44,11 @@ pub(crate) const TABLE: &[SlashEntry] = &[
     entry("/compact", "", "compact the conversation from the next message on"),
     entry("/diff", "", "show the file changes of this conversation"),
     entry("/undo", "[RUN]", "undo the file changes of the last task, or of RUN"),
+    entry(
+        "/rewind",
+        "",
+        "go back to an earlier turn of this conversation: its files, the conversation, or both (esc esc)",
+    ),
     entry("/runs", "", "list the runs of this project"),
     entry("/background", "", "let the running task go on without this terminal (ctrl-b)"),
     entry("/sessions", "", "choose an earlier conversation to continue"),
@@ -72,6 +77,8 @@ pub(crate) enum SlashCommand {
     Undo(Option<String>),
     /// Undoes the run; the user has confirmed.
     UndoNow(String),
+    /// Chooses a turn to go back to, or shows what going back to it would change.
+    Rewind(Option<TurnTarget>),
     Model(Option<String>),
     Approve(Option<ApprovalMode>),
     Plan,
@@ -91,6 +98,15 @@ pub(crate) enum SlashCommand {
     Export(Option<String>),
     Help,
     Quit,
+}
+
+/// A turn of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TurnTarget {
+    /// Id of the run.
+    pub(crate) run: String,
+    /// Number of completed turns.
+    pub(crate) turn: u32,
 }
 
 /// The work that a new run of the chat is started for.
@@ -210,6 +226,7 @@ fn command(word: &str, rest: &str) -> Result<SlashCommand, String> {
         "/context" => none(SlashCommand::Context),
         "/compact" => none(SlashCommand::Compact),
         "/undo" => Ok(SlashCommand::Undo(one())),
+        "/rewind" => none(SlashCommand::Rewind(None)),
         "/model" => Ok(SlashCommand::Model(one())),
         "/approve" => match rest {
             "" => Ok(SlashCommand::Approve(None)),
@@ -273,14 +290,13 @@ pub(crate) fn help(columns: usize, of_project: &[MarkdownCommand]) -> Vec<Styled
             rows.push(lead.and(Style::Plain, text));
         }
     }
-    let words =
-        "Anything else is sent to the model. @path attaches a file. !command runs a command of yours.";
+    let words = "Anything else is sent to the model. @path attaches a file or an image. !command runs a command of yours.";
     let keys = match columns {
         PLAIN => {
             "A backslash at the end of a line continues it on the next. ctrl-c stops a task, ctrl-d exits."
         }
         _ => {
-            "ctrl-j inserts a line break, ctrl-g opens your editor, up and down browse the history, ctrl-r searches it, esc stops a task, ctrl-b moves it to the background, ctrl-z suspends fusee."
+            "ctrl-j inserts a line break, ctrl-g opens your editor, ctrl-v inserts the image in the clipboard, up and down browse the history, ctrl-r searches it, esc stops a task, esc esc goes back to an earlier turn, ctrl-b moves it to the background, ctrl-z suspends fusee."
         }
     };
     rows.extend([words, keys].map(|text| StyledLine::styled(Style::Dim, text)));

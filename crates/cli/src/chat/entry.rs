@@ -24,7 +24,8 @@ pub(crate) struct ChatArgs {
     /// Use plain lines instead of the terminal UI, for pipes and screen readers
     #[arg(long)]
     pub(crate) plain: bool,
-    /// Continue the conversation of an earlier run [default: the newest finished run in this directory]
+    /// Continue the conversation of an earlier run [default: the one you choose from a list of those in this directory, or
+    /// the newest finished one with `--plain`]
     #[arg(long = "continue", value_name = "RUN", num_args = 0..=1, default_missing_value = "")]
     pub(crate) continues: Option<String>,
     /// Prompt file for the tasks: sections, some closed until the model or `/sections` opens them
@@ -59,7 +60,7 @@ pub(crate) async fn chat(args: ChatArgs, help: String, process: &Process) -> Res
     if args.plain || dumb || !terminals.stdin || !terminals.stdout {
         plain::chat(&mut session, terminals).await
     } else {
-        terminal::chat(&mut session, &process.environment).await
+        Box::pin(terminal::chat(&mut session, &process.environment)).await
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::commands::TABLE;
 use super::history_search::HistorySearch;
 use super::question_queue::FreeTextPurpose;
-use super::session_picker::SessionPicker;
+use super::session_picker::{PickerSubject, SessionPicker};
 use super::state::{AnswerStage, ChatState, OpenQuestion, QuestionSubject};
 use crate::ui::approval_prompt;
 use crate::ui::format;
@@ -79,9 +79,13 @@ pub(crate) fn draw(state: &ChatState, columns: usize, rows: usize, now: Duration
     Frame { rows: all.split_off(skipped), cursor: (cursor.0.saturating_sub(skipped), cursor.1) }
 }
 
-/// The list of conversations; the cursor is at the chosen one.
+/// The list of conversations or turns; the cursor is at the chosen one.
 fn choose_session(picker: &SessionPicker, columns: usize) -> (Vec<StyledLine>, (usize, usize)) {
-    let mut rows = vec![StyledLine::styled(Style::Bold, "continue a conversation")];
+    let (title, enter) = match picker.subject {
+        PickerSubject::Conversation => ("continue a conversation", "continues"),
+        PickerSubject::Turn => ("go back to an earlier point", "shows what would change"),
+    };
+    let mut rows = vec![StyledLine::styled(Style::Bold, title)];
     let window = picker.window();
     let chosen = 1 + picker.selected - window.start;
     let below = picker.entries.len() - window.end;
@@ -93,7 +97,8 @@ fn choose_session(picker: &SessionPicker, columns: usize) -> (Vec<StyledLine>, (
     if below > 0 {
         rows.push(StyledLine::styled(Style::Dim, &format!("  and {below} more: ↓")));
     }
-    rows.push(StyledLine::styled(Style::Dim, "  ↑ and ↓ choose · enter continues · esc closes").cut(columns));
+    let keys = format!("  ↑ and ↓ choose · enter {enter} · esc closes");
+    rows.push(StyledLine::styled(Style::Dim, &keys).cut(columns));
     (rows, (chosen, 0))
 }
 
@@ -154,6 +159,7 @@ fn input(state: &ChatState, columns: usize) -> (Vec<StyledLine>, (usize, usize))
         }
         (Some(FreeTextPurpose::Answer(_)), ..) => "  enter sends · esc stops the turn",
         (None, Some(_), false) => "  ctrl-c again exits",
+        (None, None, false) if state.going_back.is_some() => "  esc again goes back to an earlier point",
         (None, _, true) => "",
         (None, None, false) => state.run_facts.as_str(),
     };
@@ -186,6 +192,7 @@ fn question(
     let (head, reason) = match &asked.matter {
         QuestionSubject::Call(question) => (format!(" {}", question.name), question.reason.as_str()),
         QuestionSubject::Undo(_) => (" undo these changes?".to_owned(), ""),
+        QuestionSubject::Rewind(_) => (" go back to this point?".to_owned(), ""),
         QuestionSubject::Plan => (" carry out this plan?".to_owned(), "n keeps planning"),
         QuestionSubject::Return(_) => (" this run was interrupted: resume it?".to_owned(), ""),
     };
@@ -232,6 +239,9 @@ fn choices(asked: &OpenQuestion, size: (usize, usize)) -> Vec<StyledLine> {
         _ if !asked.is_read(size) => vec![plain("  scroll to the end to answer yes · n no")],
         QuestionSubject::Return(_) | QuestionSubject::Undo(_) | QuestionSubject::Plan => {
             vec![plain("  y yes · n no")]
+        }
+        QuestionSubject::Rewind(_) => {
+            vec![plain("  b files and conversation · f files only · c conversation only · n no")]
         }
         QuestionSubject::Call(question) => {
             let covers = |extent| approval_prompt::covers(question, extent);

@@ -6,6 +6,7 @@ mod context_view;
 mod open;
 mod overview;
 mod plan_view;
+mod rewind;
 mod slash_replies;
 mod start_run;
 #[cfg(feature = "serve")]
@@ -22,6 +23,7 @@ use fusee::engine::lang::Callable;
 use fusee::engine::run::{self, CarryOver, PromptText, RunOutcome, RunSpec};
 
 use super::complete::TaskCandidate;
+use super::session_picker::PickerEntry;
 use crate::command::run_setup::{RunSetup, StartedRun};
 use crate::config::{Config, FlagValue, Value};
 use crate::model_selection;
@@ -47,6 +49,8 @@ pub(crate) struct Chat<'p> {
     approver: Arc<dyn Approver>,
     /// The run that the next message continues.
     continues: Option<RunId>,
+    /// Whether the user wants to continue an earlier conversation without having said which.
+    pick: bool,
     /// How much of that run's conversation the next message takes over.
     carry: CarryOver,
     prompt: Option<PromptText>,
@@ -139,6 +143,16 @@ impl Chat<'_> {
     /// Whether the next message continues an earlier run.
     pub(crate) fn is_continued(&self) -> bool {
         self.continues.is_some()
+    }
+
+    /// The conversations to choose from, if the user has to: then the next message continues none of them yet.
+    pub(crate) fn take_choice(&mut self) -> Option<Vec<PickerEntry>> {
+        let entries = std::mem::take(&mut self.pick).then(|| self.sessions().ok()).flatten()?;
+        if entries.len() < 2 {
+            return None;
+        }
+        self.continues = None;
+        Some(entries)
     }
 
     /// Whether messages only look and plan.

@@ -1,15 +1,27 @@
-//! `/sessions`: a list of the conversations in this directory, chosen with the arrow keys and enter.
+//! Lists from which the user chooses with the arrow keys and enter: the conversations in this directory (`/sessions`), and
+//! the turns of this conversation (`/rewind`, esc esc).
 
 use crossterm::event::{KeyCode, KeyEvent};
 
 /// Entries that are visible at once.
 const VISIBLE: usize = 10;
 
-/// A conversation that can be continued.
+/// What is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PickerSubject {
+    /// A conversation to continue.
+    Conversation,
+    /// A turn to go back to.
+    Turn,
+}
+
+/// A conversation that can be continued, or a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PickerEntry {
-    /// Its newest run.
+    /// The newest run of the conversation, or the run of the turn.
     pub(crate) run: String,
+    /// Number of completed turns to go back to.
+    pub(crate) turn: u32,
     /// Its row in the list.
     pub(crate) text: String,
 }
@@ -17,6 +29,7 @@ pub(crate) struct PickerEntry {
 /// The list and the chosen entry.
 #[derive(Debug)]
 pub(crate) struct SessionPicker {
+    pub(crate) subject: PickerSubject,
     pub(crate) entries: Vec<PickerEntry>,
     pub(crate) selected: usize,
 }
@@ -26,16 +39,16 @@ pub(crate) struct SessionPicker {
 pub(crate) enum PickerEnd {
     /// It stays open.
     GoesOn,
-    /// The conversation of this run is continued.
-    Take(String),
+    /// This entry is chosen.
+    Take(PickerEntry),
     /// Nothing is chosen.
     Abandon,
 }
 
 impl SessionPicker {
     /// A list whose first entry is chosen.
-    pub(crate) fn new(entries: Vec<PickerEntry>) -> Self {
-        Self { entries, selected: 0 }
+    pub(crate) fn new(subject: PickerSubject, entries: Vec<PickerEntry>) -> Self {
+        Self { subject, entries, selected: 0 }
     }
 
     /// Handles a key.
@@ -50,7 +63,7 @@ impl SessionPicker {
             KeyCode::End => self.selected = last,
             KeyCode::Enter => {
                 let chosen = self.entries.get(self.selected);
-                return chosen.map_or(PickerEnd::Abandon, |entry| PickerEnd::Take(entry.run.clone()));
+                return chosen.map_or(PickerEnd::Abandon, |entry| PickerEnd::Take(entry.clone()));
             }
             KeyCode::Esc | KeyCode::Char('q') => return PickerEnd::Abandon,
             _ => {}

@@ -11,14 +11,15 @@ use std::time::Duration;
 use fusee::engine::approval::rules::{ApprovalRule, ApprovalRules};
 use fusee::engine::approval::{ApprovalAnswer, ApprovalQuestion};
 use fusee::engine::journal::{Event, EventRecord};
+use fusee::engine::rewind::RewindParts;
 
-use super::commands::{InputLine, RunRequest, SlashCommand, parse_line_in};
+use super::commands::{InputLine, RunRequest, SlashCommand, TurnTarget, parse_line_in};
 use super::complete::{self, Completion, TaskCandidate};
 use super::editor::Editor;
 use super::history_search::HistorySearch;
 use super::input_history::InputHistory;
 use super::question_queue::FreeTextPurpose;
-use super::session_picker::{PickerEntry, SessionPicker};
+use super::session_picker::{PickerEntry, PickerSubject, SessionPicker};
 use crate::ui::RunHeader;
 use crate::ui::line::{Style, StyledLine};
 use crate::ui::terminal::{Glyphs, View};
@@ -65,6 +66,10 @@ pub(crate) enum ChatAction {
     StopShell,
     /// Leave plan mode and carry out the plan.
     CarryOutPlan,
+    /// Go back to a turn; the user has confirmed.
+    Rewind(TurnTarget, RewindParts),
+    /// Insert a mention of the image in the clipboard.
+    PasteImage,
     /// Stop the process, as ctrl-z does in a shell.
     Suspend,
     /// Exit the chat.
@@ -95,6 +100,8 @@ pub(crate) struct ChatState {
     pub(super) cancelled: Option<Duration>,
     /// When the user first pressed ctrl-c to exit.
     pub(super) leaving: Option<Duration>,
+    /// When the user first pressed esc to go back to an earlier turn.
+    pub(super) going_back: Option<Duration>,
     pub(super) completion: Completion,
     /// The search of earlier messages.
     pub(super) search: Option<HistorySearch>,
@@ -130,6 +137,7 @@ impl ChatState {
             stopped: None,
             cancelled: None,
             leaving: None,
+            going_back: None,
             completion: Completion::default(),
             search: None,
             picker: None,
@@ -278,6 +286,11 @@ impl ChatState {
         self.question = Some(OpenQuestion::about_undo(run, rows, now));
     }
 
+    /// Asks what goes back to a turn, after what would change.
+    pub(crate) fn ask_rewind(&mut self, target: TurnTarget, rows: Vec<StyledLine>, now: Duration) {
+        self.question = Some(OpenQuestion::about_rewind(target, rows, now));
+    }
+
     /// Asks whether to carry out the plan that was made in plan mode.
     pub(crate) fn ask_plan(&mut self, now: Duration) {
         self.question = Some(OpenQuestion::about_plan(now));
@@ -285,7 +298,12 @@ impl ChatState {
 
     /// Shows the list of conversations.
     pub(crate) fn choose_session(&mut self, entries: Vec<PickerEntry>) {
-        self.picker = Some(SessionPicker::new(entries));
+        self.picker = Some(SessionPicker::new(PickerSubject::Conversation, entries));
+    }
+
+    /// Shows the list of turns.
+    pub(crate) fn choose_turn(&mut self, entries: Vec<PickerEntry>) {
+        self.picker = Some(SessionPicker::new(PickerSubject::Turn, entries));
     }
 
     /// Sets the command of the user's that is running.
@@ -345,6 +363,7 @@ impl ChatState {
                     | SlashCommand::Clear
                     | SlashCommand::New
                     | SlashCommand::Undo(_)
+                    | SlashCommand::Rewind(_)
                     | SlashCommand::PlanEdit(_)
                         if self.is_working() =>
                     {
@@ -421,14 +440,25 @@ impl ChatState {
         Vec::new()
     }
 
+    /// Esc with an empty input and no task: the second one opens the list of turns.
+    fn go_back(&mut self, now: Duration) -> Vec<ChatAction> {
+        let is_second = self.going_back.take().is_some_and(|at| now.saturating_sub(at) < DOUBLE_PRESS_WINDOW);
+        if is_second {
+            return vec![ChatAction::Command(SlashCommand::Rewind(None))];
+        }
+        self.going_back = Some(now);
+        Vec::new()
+    }
+
     /// Whether a temporary hint is shown.
     pub(crate) fn is_hinting(&self) -> bool {
-        self.leaving.is_some()
+        self.leaving.is_some() || self.going_back.is_some()
     }
 
     /// Removes the hint after it was shown for `hint`.
     pub(crate) fn rest(&mut self, now: Duration, hint: Duration) {
         self.leaving = self.leaving.filter(|at| now.saturating_sub(*at) < hint);
+        self.going_back = self.going_back.filter(|at| now.saturating_sub(*at) < hint);
     }
 
     fn look_for_completions(&mut self) {

@@ -3,6 +3,8 @@
 
 mod external_editor;
 mod keys;
+mod pasted_image;
+mod rewind;
 mod task_move;
 
 use std::future::Future;
@@ -132,7 +134,10 @@ impl TerminalLoop<'_, '_> {
         self.state.print(vec![title]);
         self.show_status();
         if self.session.is_continued() {
-            self.show_earlier();
+            match self.session.take_choice() {
+                Some(entries) => return self.state.choose_session(entries),
+                None => self.show_earlier(),
+            }
         }
         let Some(left) = self.session.resumable_run() else { return };
         if left.open {
@@ -251,6 +256,7 @@ impl TerminalLoop<'_, '_> {
         let effects = match input {
             Input::Key(key) if key.kind != KeyEventKind::Release => self.state.key(key, now),
             Input::Paste(text) => {
+                let text = pasted_image::mention(&text, self.environment).unwrap_or(text);
                 self.state.paste(&text);
                 Vec::new()
             }
@@ -290,6 +296,11 @@ impl TerminalLoop<'_, '_> {
                     self.show_status();
                     left.push_back(ChatAction::Begin(RunRequest::Words("Carry out the plan.".to_owned())));
                 }
+                ChatAction::Rewind(target, parts) => self.rewind(&target, parts).await,
+                ChatAction::PasteImage => match pasted_image::from_clipboard(self.environment) {
+                    Ok(mention) => self.state.paste(&mention),
+                    Err(problem) => self.state.tell(Style::Warning, &problem),
+                },
                 ChatAction::Suspend => self.suspend()?,
                 ChatAction::Command(slash) => self.command(&slash),
                 ChatAction::StopTurn => {
@@ -354,6 +365,9 @@ impl TerminalLoop<'_, '_> {
                 Err(failure) => self.failed(&failure),
             }
             return;
+        }
+        if let SlashCommand::Rewind(target) = slash {
+            return self.show_rewind(target.as_ref());
         }
         if let SlashCommand::Sessions = slash {
             match self.session.sessions() {

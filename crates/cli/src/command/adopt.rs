@@ -11,6 +11,7 @@ use crate::process::error::CliError;
 use crate::process::stdio;
 use crate::project::Project;
 use crate::project::find_run;
+use crate::project::fork_worktrees;
 use crate::ui::format;
 
 /// Bring the changes of a fork back from its worktree.
@@ -18,7 +19,7 @@ use crate::ui::format;
 /// Every file that the fork changed is changed in the same way in the directory that it was forked from. A file that was
 /// changed there as well since is listed as a conflict; the version there is copied beside the journal before that of the
 /// fork takes its place. Changes are confirmed on the terminal; without one, `--yes` is required. The fork and its
-/// worktree stay as they are.
+/// worktree stay as they are, unless `--remove` removes the worktree afterwards.
 #[derive(Args)]
 pub(crate) struct AdoptArgs {
     /// Run id, a unique prefix of it, `last` or `last~N`
@@ -30,6 +31,9 @@ pub(crate) struct AdoptArgs {
     /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
+    /// Remove the worktree of the fork once its changes are here
+    #[arg(long, conflicts_with = "dry_run")]
+    remove: bool,
     #[command(flatten)]
     place: DirectoryFlag,
 }
@@ -42,9 +46,17 @@ pub(crate) fn adopt(args: &AdoptArgs, process: &Process) -> Result<ExitStatus, C
     let row = find_run::named(&journal, &args.run)?;
     let adoption = Adoption::plan(&journal, &row.id)?;
     stdio::print(&describe(&adoption, if args.dry_run { "would be" } else { "will be" }))?;
-    if args.dry_run || adoption.is_empty() {
+    if args.dry_run {
         return Ok(ExitStatus::Completed);
     }
+    let remove = || match args.remove {
+        true => fork_worktrees::remove(&project, &journal, &row.id, &process.environment),
+        false => Ok(()),
+    };
+    if adoption.is_empty() {
+        return remove().map(|()| ExitStatus::Completed);
+    }
+    let is_complete = adoption.left.is_empty();
     if !args.yes {
         let terminals = process.environment.terminals();
         if !(terminals.stdin && terminals.stderr) {
@@ -64,7 +76,11 @@ pub(crate) fn adopt(args: &AdoptArgs, process: &Process) -> Result<ExitStatus, C
         stdio::error(&format!("the versions of files with conflicts are in {}\n", aside.display()));
     }
     stdio::print(&format!("adopted {}\n", format::count(report.files as u64, "file")))?;
-    Ok(ExitStatus::Completed)
+    if !is_complete {
+        stdio::error("not every change could be adopted, as listed above; the worktree stays\n");
+        return Ok(ExitStatus::Failed);
+    }
+    remove().map(|()| ExitStatus::Completed)
 }
 
 fn describe(adoption: &Adoption, will_be: &str) -> String {

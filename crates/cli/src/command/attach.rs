@@ -73,7 +73,7 @@ pub(crate) async fn attach(args: AttachArgs, process: &Process) -> Result<ExitSt
     let settings = run::settings_of(&journal, &row.id)?;
     if row.status != RunStatus::Open {
         let show = UiOptions::new(args.json, &config, environment);
-        return finished_run::repeat(&journal, &row.id, settings, &show, false).await;
+        return Box::pin(finished_run::repeat(&journal, &row.id, settings, &show, false)).await;
     }
     if !journal.is_worked_on(&row.id) {
         return Err(interrupted(&row.id));

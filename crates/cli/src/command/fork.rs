@@ -1,6 +1,5 @@
 //! `fusee fork`.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
@@ -17,11 +16,11 @@ use super::{resume, run_session};
 use crate::config::Config;
 use crate::config::flags::{ApprovalFlags, DirectoryFlag, FlowFlags, LimitFlags, ModelFlags, RunIdFlag};
 use crate::process::Process;
-use crate::process::environment::Environment;
 use crate::process::error::CliError;
 use crate::process::stdio;
 use crate::project::Project;
 use crate::project::find_run;
+use crate::project::fork_worktrees;
 use crate::ui::UiOptions;
 use crate::ui::format;
 
@@ -189,14 +188,6 @@ async fn continue_with(
     Ok((exit, (!json).then_some(id)))
 }
 
-/// The folder for the worktrees of forks of a project.
-pub(super) fn worktrees(project: &Project, environment: &Environment) -> Result<PathBuf, CliError> {
-    let states = environment.state_folder().ok_or_else(|| {
-        CliError::usage("no location for the worktree: HOME is not set").help("set HOME or XDG_STATE_HOME")
-    })?;
-    Ok(states.join("worktrees").join(project.state_name()))
-}
-
 /// A fork that is ready to begin.
 struct NewFork {
     planned: Rewind,
@@ -212,7 +203,7 @@ impl NewFork {
         project: &Project,
         process: &Process,
     ) -> Result<Self, CliError> {
-        let root = worktrees(project, &process.environment)?.join(id.as_str());
+        let root = fork_worktrees::folder(project, &process.environment)?.join(id.as_str());
         if journal.run(id.as_str()).is_ok() || root.exists() {
             return Err(CliError::usage(format!("run {id} exists already")).help("choose another id"));
         }

@@ -20,7 +20,6 @@ use fusee::launch::{
 };
 use serde_json::{Map, Value, json};
 
-use super::fork;
 use super::resume;
 use super::run::{ContinuedRun, Presentation, RunArgs, prepare};
 use super::run_export::{self, cassette};
@@ -31,7 +30,7 @@ use crate::config::{self, Config, McpEntry, McpTransport, ValueOrigin};
 use crate::process::Process;
 use crate::process::error::CliError;
 use crate::project::saved_rules::SavedRules;
-use crate::project::{Project, template_source, workflow_registry};
+use crate::project::{Project, fork_worktrees, template_source, workflow_registry};
 
 /// Time limit of a server that a request brings along, as for a configured one.
 const MCP_TIMEOUT_S: u64 = 60;
@@ -198,7 +197,7 @@ impl Launcher for CommandLauncher {
     }
 
     fn worktrees(&self, directory: &Path) -> Result<PathBuf, LaunchError> {
-        Ok(fork::worktrees(&self.project(directory)?, &self.process.environment)?)
+        Ok(fork_worktrees::folder(&self.project(directory)?, &self.process.environment)?)
     }
 
     fn save_rules(&self, directory: &Path, rules: Vec<ApprovalRule>) -> Result<(), LaunchError> {

@@ -80,7 +80,7 @@ pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<ExitSt
     let show = show.for_benchmark(began_with.flow.benchmark);
     show.warn(&config);
     if row.status != RunStatus::Open {
-        return finished_run::repeat(&journal, &row.id, began_with, &show, wants_result).await;
+        return Box::pin(finished_run::repeat(&journal, &row.id, began_with, &show, wants_result)).await;
     }
     let show = show.in_background(args.background_run.detached);
     show.warn_if_nobody_can_be_asked(began_with.approve);

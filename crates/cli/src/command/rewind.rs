@@ -28,7 +28,7 @@ const SHOWN_COMMANDS: usize = 10;
 ///
 /// What cannot be restored is listed first, then every change. A file that you changed since is copied beside the
 /// journal before it is replaced. Changes are confirmed on the terminal; without one, `--yes` is required. The id of
-/// the new run is the last line on stdout.
+/// the new run is the last line on stdout. The exit code is 1 if a file could not be restored; the others are.
 #[derive(Args)]
 pub(crate) struct RewindArgs {
     /// The run (an id, a unique prefix of it, `last` or `last~N`) [default: the newest run], and the number of completed
@@ -104,12 +104,18 @@ pub(crate) async fn rewind(args: RewindArgs, process: &Process) -> Result<ExitSt
         }
     }
     let run = args.name.run_id.map_or_else(system::new_run_id, Ok).map_err(CliError::failed)?;
+    let left = planned.left.len() as u64;
     let report = planned.apply(&journal, &run).await.map_err(|error| {
         let help = format!("fix the problem, then run `fusee resume {run}` or `fusee rewind` again");
         CliError::from(error).help(help)
     })?;
     stdio::error(&done(&report, &journal, &run));
+    stdio::error(&format!("`fusee resume {run}` goes on from there\n"));
     stdio::print(&format!("{run}\n"))?;
+    if left > 0 {
+        stdio::error(&format!("{} could not be restored, as listed above\n", format::count(left, "file")));
+        return Ok(ExitStatus::Failed);
+    }
     Ok(ExitStatus::Completed)
 }
 
@@ -126,7 +132,7 @@ pub(crate) async fn finish_interrupted(journal: &Journal) {
 }
 
 /// Describes the planned changes, after what cannot be restored.
-fn describe(rewind: &Rewind, will_be: &str) -> String {
+pub(crate) fn describe(rewind: &Rewind, will_be: &str) -> String {
     let mut text = format!("run {} after {}\n", rewind.run, format::count(rewind.turn.into(), "turn"));
     for (path, why) in &rewind.left {
         text.push_str(&format!("not restored   {path}: {why}\n"));
@@ -167,7 +173,7 @@ fn describe(rewind: &Rewind, will_be: &str) -> String {
 }
 
 /// Says what was done.
-fn done(report: &RestoreReport, journal: &Journal, run: &RunId) -> String {
+pub(crate) fn done(report: &RestoreReport, journal: &Journal, run: &RunId) -> String {
     let mut text = String::new();
     if report.files > 0 {
         text.push_str(&format!("rewound {}\n", format::count(report.files as u64, "file")));
@@ -177,7 +183,6 @@ fn done(report: &RestoreReport, journal: &Journal, run: &RunId) -> String {
         text.push_str(&format!("set aside {files} in {}:\n", folder.display()));
         report.aside.iter().for_each(|path| text.push_str(&format!("  {path}\n")));
     }
-    text.push_str(&format!("`fusee resume {run}` goes on from there\n"));
     text
 }
 

@@ -9,7 +9,7 @@ use fusee::engine::journal::RunId;
 use fusee::engine::journal::event::TurnType;
 use fusee::engine::review::CodeReview;
 use fusee::engine::run::{self, ExitStatus, JsonOutput, PromptText, RunBuilder, RunSpec};
-use fusee::engine::tools::Workspace;
+use fusee::engine::tools::{CallLimits, Workspace};
 
 use super::run_setup::{RunSetup, RunTarget, StartedRun};
 use super::task;
@@ -336,8 +336,8 @@ fn background(
     piped: Option<String>,
     project: &Project,
 ) -> Option<String> {
-    let AttachedFiles { background, problems } = match Workspace::open(&project.directory) {
-        Ok(workspace) => file_mentions::gather(request, &workspace),
+    let AttachedFiles { background, problems, .. } = match Workspace::open(&project.directory) {
+        Ok(workspace) => file_mentions::gather(request, &workspace, CallLimits::IMAGE_BYTES),
         Err(_) => AttachedFiles::default(),
     };
     problems.iter().for_each(|problem| stdio::error(&format!("warning: {problem}\n")));
@@ -427,6 +427,11 @@ pub(super) async fn prepare<'p>(
     spec.prompt = prompt;
     spec.output_schema = output_schema;
     spec.background = args.background;
+    if setup.resolved.connection.traits.images
+        && let Ok(workspace) = Workspace::open(&setup.project.directory)
+    {
+        spec.images = file_mentions::gather(&spec.request, &workspace, CallLimits::IMAGE_BYTES).images;
+    }
     spec.continues = earlier.map(|earlier| earlier.run);
     spec.flow.benchmark = benchmark;
     if let Presentation::Command(json_form) = presentation {

@@ -15,15 +15,16 @@ use fusee::engine::journal::{Journal, RunId};
 use fusee::engine::model::{Model, ResolvedModel};
 use fusee::engine::review::CodeReview;
 use fusee::engine::run::{
-    ActiveSandbox, RunBuilder, RunHandle, RunKind, RunSpec, SandboxMode, SandboxOptions,
+    ActiveSandbox, RunBuilder, RunHandle, RunKind, RunSpec, SandboxMode, SandboxOptions, WebSettings,
 };
 use fusee::engine::tools::tool::computer::DisplayNumber;
+use fusee::engine::tools::web::SearchSettings;
 use fusee::engine::tools::{CommandSettings, Secrets, sandbox};
 use fusee::system;
 
 use super::rewind;
 use super::task::ReadyTask;
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::model_selection;
 use crate::process::Process;
 use crate::process::error::CliError;
@@ -212,6 +213,8 @@ impl<'p> RunSetup<'p> {
         spec.approve = self.config.approve();
         spec.rules = self.rules();
         spec.hooks = self.config.hooks(directory, self.project.home());
+        spec.web = self.web()?;
+        spec.diagnostics = self.config.diagnostics();
         match target {
             RunTarget::Request(request) => {
                 spec.request = request;
@@ -369,7 +372,29 @@ impl<'p> RunSetup<'p> {
         builder.deps.approver = self.show.approver(self.saved_rules());
         builder.deps.jitter = system::jitter;
         builder.deps.trusts_project = self.config.trusts_project();
+        let environment = &self.process.environment;
+        builder.deps.web.connection.ca_file = environment.variable("SSL_CERT_FILE").map(Into::into);
+        if let Some(search) = &builder.spec.web.search {
+            let key = config::search_key(search, environment);
+            builder.deps.commands.secrets = builder.deps.commands.secrets.and(key.as_slice());
+            builder.deps.web.search_key = key;
+        }
         builder
+    }
+
+    /// The web tools of a new run.
+    fn web(&self) -> Result<WebSettings, CliError> {
+        let mut web = self.config.web(self.sandbox.options.network)?;
+        let has_key = |search: &SearchSettings| {
+            search.key_variable.is_none() || config::search_key(search, &self.process.environment).is_some()
+        };
+        if let Some(search) = web.search.take_if(|search| !has_key(search))
+            && !self.show.is_silent()
+        {
+            let variable = search.key_variable.unwrap_or_default();
+            stdio::error(&format!("warning: web_search is not offered, because {variable} is not set\n"));
+        }
+        Ok(web)
     }
 
     /// Adds what depends on the complete settings: the models of the stages, and templates to delegate to.

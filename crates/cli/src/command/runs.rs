@@ -31,7 +31,8 @@ mod tests;
 /// List and manage the runs of this project.
 ///
 /// Without a subcommand, lists the runs that wait for you, then those that a process works on, each with what it is doing,
-/// then the others, newest first. `interrupted` marks a run whose process ended before it did. `unverified` marks a run that completed and changed files, but
+/// then the others, newest first. `ready` marks a rewind or a fork that nobody has worked on yet.
+/// `interrupted` marks a run whose process ended before it did. `unverified` marks a run that completed and changed files, but
 /// whose result no command verified (`--verify`). A run is named by its id, by the
 /// start of it that is listed, or by `last` (the newest) and `last~1` (the one before).
 #[derive(Args)]
@@ -140,6 +141,7 @@ impl ListedRun {
         match (self.state, self.verified) {
             (RunState::NeedsYou, _) => "needs you",
             (RunState::Running, _) => "running",
+            (RunState::Ready, _) => "ready",
             (RunState::Interrupted, _) => "interrupted",
             (RunState::Done, Some(false)) => "unverified",
             (RunState::Done | RunState::Failed | RunState::Cancelled, _) => self.row.status.as_str(),

@@ -223,7 +223,7 @@ impl Config {
         }
     }
 
-    fn texts(&self, key: &str) -> std::collections::BTreeMap<String, String> {
+    pub(super) fn texts(&self, key: &str) -> std::collections::BTreeMap<String, String> {
         match self.value(key) {
             Some((Value::Texts(texts), _)) => texts.clone(),
             _ => Default::default(),

@@ -103,14 +103,63 @@ const BASE: &[Key] = &[
         "network.allow",
         Kind::Hosts,
         None,
-        "Hosts that sandboxed commands can reach by name; `*.example.org` stands for everything below example.org.",
+        "Hosts that sandboxed commands and fetch_url can reach by name; `*.example.org` stands for everything below example.org.",
     )
     .outside(),
     key(
         "network.ask",
         Kind::Switch,
         Some("false"),
-        "Whether to ask about each other host that a sandboxed command wants to reach; otherwise it is refused.",
+        "Whether to ask about each other host that a sandboxed command or fetch_url wants to reach; otherwise it is refused.",
+    )
+    .outside(),
+    key(
+        "diagnostics",
+        Kind::Word(&["off", "on"]),
+        Some("off"),
+        "Whether a checker examines each file that the model edits; errors that were not there before are shown to it.",
+    )
+    .outside(),
+    key(
+        "diagnostics.commands",
+        Kind::Texts,
+        None,
+        "Commands that check a file, by its extension, such as { py = \"ruff check --output-format concise {file}\" }; for \
+         other files an installed language server (rust-analyzer, pyright, gopls, typescript-language-server).",
+    )
+    .outside(),
+    key(
+        "diagnostics.timeout_s",
+        Kind::Number { least: 0.1, most: 60.0 },
+        Some("2"),
+        "Maximum time of a check in seconds; without a result by then, nothing is shown.",
+    ),
+    key(
+        "web.robots",
+        Kind::Word(&["obey", "ignore"]),
+        Some("obey"),
+        "Whether fetch_url obeys the robots.txt of a site.",
+    )
+    .outside(),
+    key(
+        "web_search.service",
+        Kind::Word(&["searxng", "brave", "tavily"]),
+        None,
+        "Search service for the tool web_search; no tool without it.",
+    )
+    .outside(),
+    key(
+        "web_search.url",
+        Kind::Url,
+        None,
+        "Address of the search service; the public one if not set, which searxng does not have.",
+    )
+    .outside(),
+    key(
+        "web_search.api_key_env",
+        Kind::Text,
+        None,
+        "Environment variable that holds the key of the search service; BRAVE_API_KEY or TAVILY_API_KEY if not set.",
     )
     .outside(),
     key("sandbox.read", Kind::Paths, None, "Additional paths that sandboxed commands can read.").outside(),
@@ -264,6 +313,7 @@ pub(crate) const MODEL_KEYS: &[Key] = &[
 /// Names from the agent specification that are accepted as well.
 pub(crate) const ALIASES: &[Alias] = &[
     alias("sandbox.mode", "sandbox"),
+    alias("diagnostics.mode", "diagnostics"),
     alias("maxTurns", "max_turns"),
     alias("maxTokens", "max_tokens"),
     alias("compactionSummary", "compaction_summary"),

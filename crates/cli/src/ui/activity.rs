@@ -26,6 +26,8 @@ pub(crate) enum RunState {
     NeedsYou,
     /// A process works on it.
     Running,
+    /// A rewind or a fork that nobody has worked on; it can be resumed or continued.
+    Ready,
     /// Its process ended before it did; it can be resumed.
     Interrupted,
     /// It completed.
@@ -139,14 +141,24 @@ pub(crate) fn state_of(journal: &Journal, row: &RunRow) -> (RunState, String) {
         RunStatus::Completed => (RunState::Done, String::new()),
         RunStatus::Failed => (RunState::Failed, String::new()),
         RunStatus::Cancelled => (RunState::Cancelled, String::new()),
-        RunStatus::Open if !journal.is_worked_on(&row.id) => (RunState::Interrupted, String::new()),
-        RunStatus::Open => {
+        RunStatus::Open if journal.is_worked_on(&row.id) => {
             // Damage only leaves this out: `fusee doctor` finds it.
             let activity = RunActivity::read(journal, row).unwrap_or_default();
             let state = if activity.questions.is_empty() { RunState::Running } else { RunState::NeedsYou };
             (state, activity.describe())
         }
+        RunStatus::Open if is_ready(journal, row) => (RunState::Ready, String::new()),
+        RunStatus::Open => (RunState::Interrupted, String::new()),
     }
+}
+
+/// Whether nothing has happened in an open run since it was made from another one.
+pub(crate) fn is_ready(journal: &Journal, row: &RunRow) -> bool {
+    let last = || {
+        let last = journal.event_index(&row.id, u64::MAX).ok()?.last;
+        journal.events(&row.id, last.saturating_sub(1), u64::MAX, 1).ok()?.pop()
+    };
+    matches!(last().map(|record| record.event), Some(Event::Rewound { .. }))
 }
 
 fn call(name: &str, arguments: &serde_json::Value) -> String {

@@ -44,6 +44,8 @@ pub(crate) fn summarize_arguments(name: &str, arguments: &Value) -> String {
         "find_files" => found("", arguments),
         "search_text" => found("/", arguments),
         "shell" => text("command").unwrap_or_default().to_owned(),
+        "fetch_url" => text("url").unwrap_or_default().to_owned(),
+        "web_search" => text("query").unwrap_or_default().to_owned(),
         "shell_poll" | "shell_kill" => text("job").unwrap_or_default().to_owned(),
         "plan_tasks" => plan(arguments),
         "finish" => text("summary").or_else(|| text("status")).unwrap_or_default().to_owned(),

@@ -122,9 +122,83 @@ fn earlier_messages_are_searched_and_conversations_chosen() {
     assert!(after.contains("> about apples") && after.contains("First answer."), "{shown}");
     terminal.say("and now?");
     terminal.until("Third answer.");
+    let listed = runs(&project);
+    let started = of_type(&events(&project, &listed[0]), "task_started")[0].clone();
+    assert_eq!(started["continues"], listed[2]["run"]);
+    terminal.say("/quit");
+    // A new conversation begins with the choice.
+    let model = project.script(&[Line::text("Fourth answer.")]);
+    let terminal = Terminal::open(&project, &format!("--model {model} --sandbox off --continue"));
+    let list = terminal.until("continue a conversation");
+    assert!(list.contains("about pears") && list.contains("and now?"), "{list}");
+    terminal.keys(&["Down"]);
+    terminal.keys(&["Enter"]);
+    terminal.until("Second answer.");
+    terminal.say("and those?");
+    terminal.until("Fourth answer.");
+    let started = of_type(&events(&project, &runs(&project)[0]), "task_started")[0].clone();
+    assert_eq!(started["continues"], listed[1]["run"]);
+}
+
+#[test]
+fn esc_esc_goes_back_to_a_turn_of_the_conversation() {
+    let project = Project::new().with("a.txt", "zero\n");
+    let write = |text: &str| Line::call("write_file", json!({"path": "b.txt", "content": text}));
+    let terminal = chat(
+        &project,
+        &[
+            write("one\n"),
+            Line::text("First answer."),
+            write("two\n"),
+            Line::call("shell", json!({"command": "echo three > c.txt"})),
+            Line::text("Second answer."),
+            Line::text("Third answer."),
+        ],
+    );
+    terminal.say("write one");
+    terminal.until("First answer.");
+    terminal.say("write two");
+    terminal.until("Second answer.");
+    // The first one only says what the second one does.
+    terminal.keys(&["Escape"]);
+    terminal.until("esc again goes back to an earlier point");
+    terminal.keys(&["Escape"]);
+    let list = terminal.until("go back to an earlier point");
+    for row in [
+        "> \u{20}\u{20}after shell echo three > c.txt",
+        "after write_file b.txt (1 line)",
+        "before > write two",
+        "after the answer",
+        "before > write one",
+    ] {
+        assert!(list.contains(row.trim_start_matches("> ")), "{row}: {list}");
+    }
+    // After the first call of the second message: only the files.
+    terminal.keys(&["Down"]);
+    terminal.keys(&["Enter"]);
+    terminal.until("will be removed  c.txt");
+    std::thread::sleep(Duration::from_millis(500));
+    terminal.keys(&["f"]);
+    terminal.until("the conversation goes on as it is");
+    assert!(!project.dir().join("c.txt").exists());
+    assert_eq!(project.read("b.txt"), "two\n");
+    // Before the second message: files and conversation. The message is in the input again.
+    terminal.say("/rewind");
+    terminal.until("go back to an earlier point");
+    terminal.keys(&["Down", "Down"]);
+    terminal.keys(&["Enter"]);
+    terminal.until("go back to this point?");
+    std::thread::sleep(Duration::from_millis(500));
+    terminal.keys(&["b"]);
+    terminal.until("the next message continues from there");
+    terminal.until("> write two");
+    assert_eq!(project.read("b.txt"), "one\n");
+    terminal.keys(&["Enter"]);
+    terminal.until("Third answer.");
     let runs = runs(&project);
+    let first = runs.last().unwrap()["run"].clone();
     let started = of_type(&events(&project, &runs[0]), "task_started")[0].clone();
-    assert_eq!(started["continues"], runs[2]["run"]);
+    assert_eq!((&started["continues"], &started["request"]), (&first, &json!("write two")));
 }
 
 #[test]

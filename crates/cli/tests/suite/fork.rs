@@ -112,6 +112,31 @@ fn forks_of_the_start_try_the_same_request_side_by_side() {
 }
 
 #[test]
+fn worktrees_are_removed_after_adopting_and_by_gc() {
+    let project = worked(true);
+    let fork = |id: &str| {
+        let write = json!({"path": format!("{id}.txt"), "content": "x\n"});
+        let model = project.script(&[Line::call("write_file", write), Line::text("Done.")]);
+        let fork = fusee(&project).args(["fork", "r", "--worktree", "--run-id", id, "-m", &model]).run();
+        directory(&fork.exits(0))
+    };
+    let [one, two, three] = ["one", "two", "three"].map(fork);
+    let registered = || sh(&project, "git worktree list --porcelain | grep -c ^worktree || true");
+    assert_eq!(registered().trim(), "4");
+    fusee(&project).args(["adopt", "one", "--yes", "--remove"]).run().exits(0);
+    assert_eq!(project.read("one.txt"), "x\n");
+    assert!(!one.exists() && two.exists());
+    // Worktrees go with their runs: the newest finished one is kept.
+    let collected = fusee(&project).args(["runs", "gc", "--keep", "1"]).run().exits(0).stdout;
+    assert!(collected.contains("removed 1 worktree of forks\n"), "{collected}");
+    assert!(!two.exists() && three.exists());
+    let collected = fusee(&project).args(["runs", "gc", "--worktrees"]).run().exits(0).stdout;
+    assert!(collected.contains("removed 1 worktree of forks\n"), "{collected}");
+    assert!(!three.exists());
+    assert_eq!(registered().trim(), "1");
+}
+
+#[test]
 fn a_fork_goes_on_with_a_message_and_without_a_worktree() {
     let project = worked(false);
     let before = listing(&project);

@@ -125,3 +125,54 @@ fn a_users_profile_says_whether_a_model_sees() {
     on(&project, "openai:gpt-4o", "chat", &server).run().exits(0);
     assert!(server.requests().iter().all(|request| !request.arrived.body_text().contains("R0lGOD")));
 }
+
+#[test]
+fn an_image_in_a_message_is_sent_with_it_and_stays_in_the_conversation() {
+    for (model, blind, api, stream) in SEEING {
+        let (project, server) = (
+            project(),
+            Server::start(
+                [Message::text("A dot."), Message::text("Still a dot.")]
+                    .iter()
+                    .map(stream)
+                    .collect::<Script>(),
+            ),
+        );
+        let absolute = project.home().join("far.gif");
+        fs::write(&absolute, GIF).unwrap();
+        let chat = |model: &str, server: &Server, text: &str| {
+            let command = fusee(&project).args(["--plain", "-m", model, "--api", api]);
+            let command = command.args(["--base-url", &server.base_url()]).stdin(text);
+            with_keys(command).run().exits(0)
+        };
+        let text = format!("what is @dot.gif and @{}?\nand now?\n", absolute.display());
+        chat(model, &server, &text);
+        let sent = server.requests();
+        for request in &sent {
+            assert_eq!(request.arrived.body_text().matches(ENCODED).count(), 2, "{api}");
+        }
+        let list = if api == "responses" { "input" } else { "messages" };
+        let first: Vec<serde_json::Value> =
+            sent[0].arrived.elements(list).iter().map(|one| serde_json::from_str(one).unwrap()).collect();
+        let content = first.last().unwrap()["content"].as_array().unwrap();
+        let kinds: Vec<&str> = content.iter().map(|part| part["type"].as_str().unwrap()).collect();
+        let expected = match api {
+            "chat" => ["text", "image_url", "image_url"],
+            "responses" => ["input_text", "input_image", "input_image"],
+            _ => ["image", "image", "text"],
+        };
+        assert_eq!(kinds, expected, "{api}");
+        // The run needs neither the file nor the server any more.
+        fs::remove_file(project.dir().join("dot.gif")).unwrap();
+        fusee(&project).args(["replay", "last"]).run().exits(0);
+        fusee(&project).args(["replay", "last~1"]).run().exits(0);
+        if !blind.is_empty() {
+            fs::write(project.dir().join("dot.gif"), GIF).unwrap();
+            let server = Server::start([Message::text("No.")].iter().map(stream).collect::<Script>());
+            let said = chat(blind, &server, "what is @dot.gif?\n");
+            let all = format!("{}{}", said.stdout, said.stderr);
+            assert!(all.contains("@dot.gif not attached: this model takes no images"), "{all}");
+            assert!(!server.requests()[0].arrived.body_text().contains("R0lGOD"));
+        }
+    }
+}

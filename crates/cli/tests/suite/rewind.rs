@@ -3,13 +3,14 @@
 use std::process::Command;
 use std::time::Duration;
 
+use fusee_testkit::kill_injection::file_changes::{FileKillInjector, KILLED};
 use fusee_testkit::kill_injection::{KillInjector, KillTime};
 use fusee_testkit::project::Project;
 use fusee_testkit::script::Line;
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::support::{at_terminal, fusee, run, run_json};
+use crate::support::{at_terminal, binary, fusee, run, run_json};
 
 /// State of all files in the project: type, permissions, content, symlink targets.
 fn state(project: &Project) -> String {
@@ -123,6 +124,24 @@ fn the_conversation_goes_on_from_the_turn() {
 }
 
 #[test]
+fn a_rewind_that_nobody_worked_on_is_ready() {
+    let project = after(2);
+    let state_of = |run: &str| {
+        let runs = fusee(&project).args(["runs", "--json"]).run().exits(0).stdout;
+        let runs: Vec<serde_json::Value> = serde_json::from_str(&runs).unwrap();
+        runs.iter().find(|listed| listed["run"] == run).unwrap()["state"].clone()
+    };
+    let both = rewind(&project, "r", 1);
+    assert_eq!(state_of(&both), json!("ready"));
+    let listed = fusee(&project).args(["runs"]).run().exits(0).stdout;
+    assert!(listed.contains("  ready ") && !listed.contains("interrupted"), "{listed}");
+    fusee(&project).args(["resume", &both]).run().exits(0);
+    assert_eq!(state_of(&both), json!("done"));
+    let files = fusee(&project).args(["rewind", "r", "0", "--files", "--yes"]).run().exits(0).stdout;
+    assert_eq!(state_of(files.trim()), json!("done"));
+}
+
+#[test]
 fn files_and_conversation_go_back_separately() {
     let project = after(3);
     let (end, start) = (state(&project), state(&fresh()));
@@ -200,7 +219,9 @@ fn what_cannot_be_restored_is_listed_and_everything_else_is_restored() {
         Line::text("Done."),
     ]);
     run(&project, &model).args(["--run-id", "r"]).run().exits(0);
-    let done = fusee(&project).args(["rewind", "r", "0", "--yes"]).run().exits(0);
+    let done = fusee(&project).args(["rewind", "r", "0", "--yes"]).run().exits(1);
+    assert!(done.stderr.ends_with("1 file could not be restored, as listed above\n"), "{}", done.stderr);
+    assert_eq!(done.stdout.lines().count(), 1, "the id of the new run");
     let lines: Vec<&str> = done.stderr.lines().filter(|line| line.starts_with("not restored")).collect();
     assert_eq!(lines.len(), 2, "{}", done.stderr);
     assert!(lines[0].starts_with("not restored   large.bin: its content"), "{}", lines[0]);
@@ -274,16 +295,46 @@ fn a_rewind_that_is_killed_is_completed_or_has_not_begun() {
         completed += usize::from(resumed.stderr.contains("was completed"));
     }
     assert!(completed > 0, "no kill fell between the plan and its end");
-    // And in between, while the files change.
-    for delay in 0..10 {
-        forward(&project);
-        let started = fusee(&project).args(["rewind", "r", "0", "--yes"]).start();
-        std::thread::sleep(Duration::from_millis(5 * delay));
-        started.signal(Signal::KILL);
-        started.wait();
-        // Any command that works on the project completes it.
-        fusee(&project).args(["rewind", "r", "0", "--conversation", "--yes"]).run().exits(0);
-        let found = state(&project);
-        assert!(found == new || found == old, "killed after {} ms: a mixture", 5 * delay);
+}
+
+#[test]
+fn a_rewind_that_is_killed_at_any_change_of_a_file_is_completed_by_the_next_command() {
+    let (project, injector) = (after(turns().len()), FileKillInjector::build());
+    let new = state(&project);
+    let mine = "changed by the user\n";
+    project.write("last.txt", mine);
+    let (watched, trace) = injector.command(&project, binary(), 0);
+    watched.args(["rewind", "r", "0", "--yes"]).run().exits(0);
+    let changes = trace.changes();
+    let old = state(&project);
+    assert_eq!(old, state(&fresh()));
+    for kind in ["create ", "rename ", "unlink ", "symlink ", "mkdir ", "rmdir ", "chmod "] {
+        assert!(changes.iter().any(|change| change.starts_with(kind)), "no {kind}in {changes:#?}");
     }
+    let mut mixtures = 0;
+    for n in 1..=changes.len() {
+        rewind(&project, "r", turns().len());
+        assert_eq!(state(&project), new);
+        project.write("last.txt", mine);
+        let started = state(&project);
+        let (command, trace) = injector.command(&project, binary(), n);
+        let id = format!("k{n}");
+        command.args(["rewind", "r", "0", "--yes", "--run-id", &id]).run().exits(KILLED);
+        // This is where it fell: before the n-th change.
+        assert_eq!(trace.changes(), changes[..n]);
+        let between = state(&project);
+        mixtures += usize::from(between != started && between != old);
+        // Any command that works on the project completes it.
+        let next = fusee(&project).args(["rewind", "r", "0", "--conversation", "--yes"]).run().exits(0);
+        assert!(
+            next.stderr.contains(&format!("the interrupted rewind {id} was completed")),
+            "{}",
+            next.stderr
+        );
+        assert_eq!(state(&project), old, "killed before `{}`", changes[n - 1]);
+        let aside = project.dir().join(".fusee/aside").join(&id).join("last.txt");
+        assert_eq!(std::fs::read_to_string(aside).unwrap(), mine, "killed before `{}`", changes[n - 1]);
+    }
+    // Most kills left a mixture behind; this is what is repaired.
+    assert!(mixtures > changes.len() / 2, "{mixtures} of {}", changes.len());
 }

@@ -88,7 +88,7 @@ impl<'t> Conversation<'t> {
     /// Sends a message of the user's side with the next request.
     pub(crate) fn say(&mut self, run: &Execution<'_>, text: &str) {
         run.emit(Event::Message { role: Role::User, text: text.to_owned() });
-        self.history.push(Message::User { text: text.to_owned() });
+        self.history.push(Message::user(text.to_owned()));
     }
 
     /// Marks all messages as sent.
@@ -135,7 +135,7 @@ impl<'t> Conversation<'t> {
     /// Inserts text before the request, because small models follow best what comes last.
     pub(crate) fn insert_before_request(&mut self, mut pieces: Vec<String>) {
         let mut messages = self.history.messages().to_vec();
-        if let Some(Message::User { text }) = messages.last_mut() {
+        if let Some(Message::User { text, .. }) = messages.last_mut() {
             pieces.push(std::mem::take(text));
             *text = pieces.join("\n\n");
         }

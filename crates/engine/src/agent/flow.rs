@@ -45,11 +45,13 @@ pub use settings::{
 };
 pub use stage::{Stage, ToolsMode};
 
-/// Names and aliases of all tools available in every run, for validating settings.
+/// Names and aliases of all tools that a run can have by itself, for validating settings.
 pub fn tool_names() -> Vec<String> {
+    use fusee_tools::tool::{fetch_url, web_search};
     let toolbox = fusee_tools::Toolbox::standard(fusee_tools::CommandSettings::default());
-    let aliases =
-        toolbox.definitions().flat_map(|definition| definition.aliases.iter().map(|name| (*name).to_owned()));
-    let names = toolbox.definitions().map(|definition| definition.name.to_string());
+    let web = [fetch_url::definition(), web_search::definition()];
+    let all = || toolbox.definitions().chain(&web);
+    let aliases = all().flat_map(|definition| definition.aliases.iter().map(|name| (*name).to_owned()));
+    let names = all().map(|definition| definition.name.to_string());
     names.chain(aliases).chain(crate::agent::control_names()).collect()
 }

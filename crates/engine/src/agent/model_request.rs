@@ -62,7 +62,7 @@ pub(crate) async fn ask(
         run.emit(Event::Message { role: Role::User, text: preface.clone() });
         // Sending has already added it to the conversation.
         if recorded.replayed {
-            conversation.history.push(Message::User { text: preface });
+            conversation.history.push(Message::user(preface));
         }
     }
     conversation.mark_sent();

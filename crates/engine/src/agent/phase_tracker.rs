@@ -86,7 +86,7 @@ impl PhaseTracker<'_, '_> {
         let (model, cancel) = (&session.model, self.run.cancel().clone());
         let body = async move {
             let mut alone = fusee_model::Conversation::new(model.dialect(), system, Vec::new());
-            alone.push(Message::User { text: question });
+            alone.push(Message::user(question));
             let mut unseen = |_: fusee_model::ReplyDelta<'_>| {};
             let reply = model.send(&alone, &options, &mut unseen, &cancel);
             Attempt::new(within(u64::try_from(left.as_millis()).ok(), reply).await)

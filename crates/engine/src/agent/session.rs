@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fusee_journal::{Branch, RunId};
 use fusee_model::{Model, Price, RequestOptions, ToolSpec};
+use fusee_tools::diagnostics::Diagnostics;
 use fusee_tools::tool::computer;
 use fusee_tools::{CommandSettings, Secrets, ToolDefinition, Toolbox, Workspace};
 
@@ -49,6 +50,8 @@ pub struct Session {
     pub approval: ApprovalPolicy,
     /// Hooks of the user and of the project.
     pub(crate) hooks: Arc<HookRunner>,
+    /// Checks the files that the model edits, if that is wanted.
+    pub(crate) diagnostics: Option<Arc<Diagnostics>>,
     /// Changes of limits and approval made on resume, in order.
     pub policy_changes: Vec<PolicyChange>,
     /// Set in review mode.
@@ -79,6 +82,7 @@ impl Session {
             turn_stop: self.turn_stop.clone(),
             approval: self.approval.clone(),
             hooks: Arc::clone(&self.hooks),
+            diagnostics: self.diagnostics.clone(),
             // Limit changes apply to the parent task only; the child keeps what it was granted.
             policy_changes: self
                 .policy_changes

@@ -8,7 +8,7 @@ use fusee_journal::event::{
     ErrorCode, ErrorDetail, Event, TaskComplete, TaskReport, TaskStarted, TaskStatus, TurnType,
 };
 use fusee_journal::{Branch, DurableRun, RunAborted};
-use fusee_model::{CancellationToken, Message, Usage};
+use fusee_model::{CancellationToken, Image, Message, Usage};
 use parking_lot::Mutex;
 
 use super::facts::{Facts, ReportedEnd};
@@ -195,7 +195,7 @@ impl AgentTask {
         request: String,
         turn_type: TurnType,
     ) -> Self {
-        let input = vec![Message::User { text: request.clone() }];
+        let input = vec![Message::user(request.clone())];
         let (cancel, progress, earlier) =
             (CancellationToken::new(), Arc::default(), PriorConversation::default());
         Self {
@@ -261,10 +261,19 @@ impl AgentTask {
         Self { answer_form: Some(form), ..task }
     }
 
+    /// Sends images along with the request.
+    #[must_use]
+    pub(crate) fn with_images(mut self, sent: Vec<Image>) -> Self {
+        if let Some(Message::User { images, .. }) = self.input.last_mut() {
+            *images = sent;
+        }
+        self
+    }
+
     /// Appends text to the request.
     #[must_use]
     pub fn append_request(mut self, words: &str) -> Self {
-        if let Some(Message::User { text }) = self.input.last_mut() {
+        if let Some(Message::User { text, .. }) = self.input.last_mut() {
             text.push_str("\n\n");
             text.push_str(words);
         }

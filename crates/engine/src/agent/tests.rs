@@ -41,7 +41,7 @@ impl Model for Judge {
         let messages = conversation.messages();
         let mut problems = self.problems.lock();
         problems.extend(check_conversation(messages).err());
-        if !matches!(messages.first(), Some(Message::User { text }) if text == "the goal") {
+        if !matches!(messages.first(), Some(Message::User { text, .. }) if text == "the goal") {
             problems.push("the goal is not first".to_owned());
         }
         drop(problems);

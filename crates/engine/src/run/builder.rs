@@ -10,7 +10,9 @@ use fusee_model::{Model, RequestOptions, ResolvedModel};
 use fusee_tools::mcp::OfferedTool;
 use fusee_tools::{CommandSettings, Tool};
 
-use super::{ActiveSandbox, RunDeps, RunHandle, RunOutcome, RunSpec, StartError, TemplateSource, no_model};
+use super::{
+    ActiveSandbox, RunDeps, RunHandle, RunOutcome, RunSpec, StartError, TemplateSource, WebDeps, no_model,
+};
 use crate::agent::{Limits, PricedModel};
 use crate::approval::NonInteractive;
 
@@ -38,6 +40,7 @@ impl RunBuilder {
             templates: TemplateSource::default(),
             trusts_project: false,
             trace: None,
+            web: WebDeps::default(),
         };
         Self { spec, deps }
     }

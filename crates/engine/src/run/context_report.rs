@@ -128,10 +128,10 @@ impl ContextShares {
 
     fn message(&mut self, message: &Message) {
         match message {
-            Message::User { text } if agent::is_summary(text) => {
+            Message::User { text, .. } if agent::is_summary(text) => {
                 self.add("summary of older turns", text.len())
             }
-            Message::User { text } => self.add("your messages", text.len()),
+            Message::User { text, .. } => self.add("your messages", text.len()),
             Message::Tool { name, .. } => {
                 self.add(&format!("results of {name}"), agent::size(message) - name.len())
             }

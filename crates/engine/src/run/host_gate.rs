@@ -1,5 +1,5 @@
-//! What a run says about the hosts that its commands want to reach: asks the user about those that no rule allows, once
-//! per host, and reports every host in the events.
+//! What a run says about the hosts that its commands and web tools want to reach: asks the user about those that no rule
+//! allows, once per host, and reports every host in the events.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -27,8 +27,16 @@ const NETWORK: &str = "network";
 /// The answer about a host: why it is refused.
 type HostAnswer = Arc<OnceCell<Result<(), String>>>;
 
-/// Asks and reports for one run.
-struct RunGate {
+/// Asks and reports for one run, on behalf of its commands or of a tool.
+#[derive(Clone)]
+pub(super) struct RunGate {
+    /// Who wants to reach a host, as questions name it.
+    subject: &'static str,
+    shared: Arc<GateState>,
+}
+
+/// What the gates of a run share.
+struct GateState {
     engine: Arc<dyn DurableRun>,
     approver: Arc<dyn Approver>,
     approve: ApprovalMode,
@@ -39,25 +47,36 @@ struct RunGate {
     reported: Mutex<HashSet<(String, u16, &'static str)>>,
 }
 
-/// Connects the proxy of a sandbox to a run, if there is one.
-pub(super) fn attach(
-    sandbox: &Sandbox,
-    engine: &Arc<dyn DurableRun>,
-    approver: &Arc<dyn Approver>,
-    settings: &RunSpec,
-    cancel: &CancellationToken,
-) -> Option<AttachedGate> {
-    let gate = RunGate {
-        engine: Arc::clone(engine),
-        approver: Arc::clone(approver),
-        approve: settings.approve,
-        rules: settings.rules.clone(),
-        limit: Duration::from_secs(settings.limits.approval_timeout_s),
-        cancel: cancel.clone(),
-        answers: Mutex::default(),
-        reported: Mutex::default(),
-    };
-    sandbox.proxy().map(|proxy| proxy.attach(Arc::new(gate)))
+impl RunGate {
+    /// The gate of a run, for its commands.
+    pub(super) fn new(
+        engine: &Arc<dyn DurableRun>,
+        approver: &Arc<dyn Approver>,
+        settings: &RunSpec,
+        cancel: &CancellationToken,
+    ) -> Self {
+        let shared = GateState {
+            engine: Arc::clone(engine),
+            approver: Arc::clone(approver),
+            approve: settings.approve,
+            rules: settings.rules.clone(),
+            limit: Duration::from_secs(settings.limits.approval_timeout_s),
+            cancel: cancel.clone(),
+            answers: Mutex::default(),
+            reported: Mutex::default(),
+        };
+        Self { subject: "a command", shared: Arc::new(shared) }
+    }
+
+    /// The same gate for a tool.
+    pub(super) fn for_tool(&self, subject: &'static str) -> Self {
+        Self { subject, ..self.clone() }
+    }
+
+    /// Connects the proxy of a sandbox to the run, if there is one.
+    pub(super) fn attach(&self, sandbox: &Sandbox) -> Option<AttachedGate> {
+        sandbox.proxy().map(|proxy| proxy.attach(Arc::new(self.clone())))
+    }
 }
 
 impl HostGate for RunGate {
@@ -67,7 +86,7 @@ impl HostGate for RunGate {
             HostRules::check(host).map_err(|error| error.to_string())?;
             let name = host.to_ascii_lowercase();
             let answer = {
-                let mut answers = self.answers.lock();
+                let mut answers = self.shared.answers.lock();
                 if answers.len() >= MAX_HOSTS && !answers.contains_key(&name) {
                     return Err(format!("more than {MAX_HOSTS} hosts were asked about"));
                 }
@@ -83,13 +102,13 @@ impl HostGate for RunGate {
             Err(ProxyError::Refused(reason)) => (NetworkVerdict::Refused, Some(reason.clone())),
             Err(ProxyError::Failed(reason)) => (NetworkVerdict::Failed, Some(reason.clone())),
         };
-        let mut reported = self.reported.lock();
+        let mut reported = self.shared.reported.lock();
         if reported.len() >= MAX_HOSTS || !reported.insert((host.to_owned(), port, verdict.as_str())) {
             return;
         }
         drop(reported);
         let access = NetworkAccess { host: host.to_owned(), port, verdict, reason };
-        self.engine.note(&Branch::main(), Event::Network(access));
+        self.shared.engine.note(&Branch::main(), Event::Network(access));
     }
 }
 
@@ -98,12 +117,12 @@ impl RunGate {
     async fn ask(&self, host: &str, port: u16) -> Result<(), String> {
         // A rule or a lasting answer is about the host, whatever the port.
         let arguments = json!({ "host": host });
-        match self.rules.decide(NETWORK, &arguments) {
+        match self.shared.rules.decide(NETWORK, &arguments) {
             Some(RuleDecision::Allow) => return Ok(()),
             Some(RuleDecision::Deny) => return Err(format!("a user rule denies {host}")),
             Some(RuleDecision::Ask) | None => {}
         }
-        if self.approve == ApprovalMode::Never {
+        if self.shared.approve == ApprovalMode::Never {
             return Err(format!("{host} is not one of the allowed hosts, and this run may not ask"));
         }
         let (task, call_id) = (Branch::main(), format!("{NETWORK}:{host}"));
@@ -112,10 +131,12 @@ impl RunGate {
             name: NETWORK.to_owned(),
             arguments,
             reason: format!(
-                "a command wants to reach {host} (port {port}), which is not one of the allowed hosts"
+                "{} wants to reach {host} (port {port}), which is not one of the allowed hosts",
+                self.subject
             ),
         };
-        self.engine.note(
+        let GateState { engine, approver, limit, cancel, .. } = &*self.shared;
+        engine.note(
             &task,
             Event::ApprovalRequested {
                 call_id: call_id.clone(),
@@ -129,16 +150,16 @@ impl RunGate {
             .with_args(serde_json::to_value(&question).unwrap_or_default());
         let late = ApprovalAnswer::no("nobody answered in time");
         let ask = async {
-            match self.cancel.run_until_cancelled(self.approver.ask(&question)).await {
+            match cancel.run_until_cancelled(approver.ask(&question)).await {
                 Some(answer) => answer,
                 None => ApprovalAnswer::no("cancelled"),
             }
         };
-        let waited = self.engine.wait(step, signal_name(&task, &call_id), (self.limit, late), ask).await;
+        let waited = engine.wait(step, signal_name(&task, &call_id), (*limit, late), ask).await;
         let ApprovalAnswer { approved, reason, .. } =
             waited.map_or_else(|stop| ApprovalAnswer::no(stop.to_string()), |waited| waited.value);
         let resolved = Event::ApprovalResolved { call_id, approved, reason: reason.clone() };
-        self.engine.note(&task, resolved);
+        engine.note(&task, resolved);
         match approved {
             true => Ok(()),
             false => {

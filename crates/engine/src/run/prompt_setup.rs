@@ -21,7 +21,7 @@ use crate::review::ReviewContext;
 /// Checks that the prompt renders with this task and that the answer check and the input are valid; reports all
 /// problems at once.
 pub(super) fn check(settings: &RunSpec) -> Result<(), StartError> {
-    let request = Message::User { text: settings.request.clone() };
+    let request = Message::user(settings.request.clone());
     let input: Vec<Message> = settings.input.iter().cloned().chain([request]).collect();
     check_conversation(&input).map_err(|problem| StartError::Prompt(format!("invalid input: {problem}")))?;
     if answer_check(settings).map_err(StartError::Prompt)?.is_some() && settings.flow.is_direct() {

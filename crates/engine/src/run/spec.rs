@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use fusee_journal::RunId;
-use fusee_model::{Message, ModelTraits, Price, RequestOptions, ResolvedModel, Wire};
+use fusee_model::{Image, Message, ModelTraits, Price, RequestOptions, ResolvedModel, Wire};
+use fusee_tools::diagnostics::DiagnosticSettings;
 use fusee_tools::host_proxy::HostRules;
 use fusee_tools::mcp::OfferedTool;
 use fusee_tools::sandbox::{MovedFolder, Network, ResourceLimits};
@@ -14,6 +15,7 @@ use serde_json::{Map, Value};
 
 use super::origin::RunOrigin;
 use super::run_kind::{JsonOutput, RunKind};
+use super::web_tools::WebSettings;
 use crate::agent::flow::FlowSettings;
 use crate::agent::{Limits, Plan, PricedModel, ReviewPolicy, RunPolicy};
 use crate::approval::ApprovalMode;
@@ -41,6 +43,9 @@ pub struct RunSpec {
     /// Additional context for the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background: Option<String>,
+    /// Images that the user sends along with the request.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
     /// Messages that precede the request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub input: Vec<Message>,
@@ -101,6 +106,12 @@ pub struct RunSpec {
     #[serde(default)]
     #[serde(rename = "confine")]
     pub sandbox_options: SandboxOptions,
+    /// How edited files are checked, if they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diagnostics: Option<DiagnosticSettings>,
+    /// Web tools.
+    #[serde(default, skip_serializing_if = "WebSettings::is_off")]
+    pub web: WebSettings,
     /// Description of the active sandbox when the run started.
     pub sandbox_state: String,
     /// Whether commands may run without approval because of it.
@@ -230,6 +241,7 @@ impl RunSpec {
             work: RunKind::Request,
             json_form: JsonOutput::Events,
             background: None,
+            images: Vec::new(),
             input: Vec::new(),
             continues: None,
             origin: None,
@@ -252,6 +264,8 @@ impl RunSpec {
             mcp: Vec::new(),
             sandbox: SandboxMode::default(),
             sandbox_options: SandboxOptions::default(),
+            diagnostics: None,
+            web: WebSettings::default(),
             sandbox_state: "none".to_owned(),
             commands_preapproved: false,
             review: None,

@@ -81,7 +81,7 @@ impl Handler {
         ];
         HandlerPayload {
             system_prompt: composed.system,
-            messages: vec![Message::User { text: composed.request }],
+            messages: vec![Message::user(composed.request)],
             context,
             tools: tools.chain(spawns).collect(),
             metadata: facts.into_iter().map(|(key, value)| (key.to_owned(), value.into())).collect(),
@@ -91,7 +91,7 @@ impl Handler {
     /// Opens the session in which the model works on the task.
     pub(super) fn session(&self, payload: &HandlerPayload) -> HandlerSession {
         let request = payload.messages.iter().find_map(|message| match message {
-            Message::User { text } => Some(text.clone()),
+            Message::User { text, .. } => Some(text.clone()),
             _ => None,
         });
         let task = self.task(payload.system_prompt.text().to_owned(), request.unwrap_or_default());

@@ -57,7 +57,7 @@ fn turns(messages: &[Message]) -> Vec<&[Message]> {
 
 fn one(message: &Message) -> String {
     match message {
-        Message::User { text } => format!("user: {}", cut(text)),
+        Message::User { text, .. } => format!("user: {}", cut(text)),
         Message::Assistant { text, tool_calls, .. } => {
             let calls =
                 tool_calls.iter().map(|call| format!("\ncall {}: {}", call.name, cut(&call.arguments)));

@@ -115,7 +115,7 @@ impl RankedSearch<'_> {
             (self.cancel.clone(), u64::try_from(session.limits.silence().as_millis()).unwrap_or(u64::MAX));
         let send = async move {
             let mut conversation = Conversation::new(session.model.dialect(), SYSTEM.to_owned(), Vec::new());
-            conversation.push(Message::User { text: request });
+            conversation.push(Message::user(request));
             let mut unseen = |_: fusee_model::ReplyDelta<'_>| {};
             let reply = session.model.send(&conversation, &session.options, &mut unseen, &cancel);
             Attempt::new(within(Some(silence_ms), reply).await)

@@ -144,7 +144,7 @@ async fn a_payload_has_its_five_parts() {
     let composed = compose(&template, &context, &EnvironmentSnapshot::look(directory.path(), 0)).unwrap();
     let payload = handler.construct_payload(&template, composed, context.clone());
     assert_eq!(payload.system_prompt.text(), "You count.");
-    let request = Message::User { text: "How many?\n\n## File a.txt\n\n1\tone".to_owned() };
+    let request = Message::user("How many?\n\n## File a.txt\n\n1\tone");
     assert_eq!(payload.messages, [request]);
     assert_eq!(payload.context, context);
     let has = |name: &str| payload.tools.iter().any(|tool| tool == name);

@@ -17,7 +17,7 @@ const SCRIPT: &str = r#"{"reasoning":"hm","text":"one","tool_calls":[{"id":"c9",
 fn conversation(texts: &[&str]) -> Conversation {
     let mut conversation = Conversation::new(Wire::Chat, "system".into(), vec![]);
     for text in texts {
-        conversation.push(Message::User { text: (*text).into() });
+        conversation.push(Message::user(*text));
     }
     conversation
 }

@@ -11,7 +11,7 @@ fn tool() -> ToolSpec {
 }
 
 fn user(text: impl Into<String>) -> Message {
-    Message::User { text: text.into() }
+    Message::user(text)
 }
 
 fn any_message() -> impl Strategy<Value = Message> {

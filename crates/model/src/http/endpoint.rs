@@ -1,5 +1,6 @@
 //! Connection to a server: address, headers, TLS, proxy, and the connection pool shared by all models on it.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use reqwest::header::{
     ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
 };
 use reqwest::redirect::Policy;
-use reqwest::{Client, NoProxy, Proxy, RequestBuilder, Url};
+use reqwest::{Client, ClientBuilder, NoProxy, Proxy, RequestBuilder, Url};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 
@@ -233,10 +234,22 @@ pub(crate) fn client_for(url: &str, settings: &Connection) -> Result<Client, Ope
     client(&parse_base(url, Wire::default())?, settings)
 }
 
+/// Client that connects to the host of `url` at these addresses only, whatever its name resolves to.
+pub(crate) fn client_at(
+    url: &Url,
+    addresses: &[SocketAddr],
+    settings: &Connection,
+) -> Result<Client, OpenError> {
+    let host = url.host_str().unwrap_or_default();
+    build(builder().resolve_to_addrs(host, addresses), url, settings)
+}
+
 fn client(base: &Url, settings: &Connection) -> Result<Client, OpenError> {
-    let wrong =
-        |what: &str, error: &reqwest::Error| OpenError::Settings(format!("{what}: {}", root_cause(error)));
-    let mut builder = Client::builder()
+    build(builder(), base, settings)
+}
+
+fn builder() -> ClientBuilder {
+    Client::builder()
         .user_agent(concat!("fusee/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT_TIME)
         .tcp_nodelay(true)
@@ -245,7 +258,12 @@ fn client(base: &Url, settings: &Connection) -> Result<Client, OpenError> {
         // A redirected POST loses its body or its key; report the new address as an error instead.
         .redirect(Policy::none())
         // Proxy environment variables are read by the app.
-        .no_proxy();
+        .no_proxy()
+}
+
+fn build(mut builder: ClientBuilder, base: &Url, settings: &Connection) -> Result<Client, OpenError> {
+    let wrong =
+        |what: &str, error: &reqwest::Error| OpenError::Settings(format!("{what}: {}", root_cause(error)));
     let mut encrypted = base.scheme() == "https";
     if let Some(address) = &settings.proxy {
         let proxy = Proxy::all(address).map_err(|error| wrong("invalid proxy address", &error))?;

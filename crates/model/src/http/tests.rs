@@ -34,7 +34,7 @@ fn open(settings: &Connection) -> std::sync::Arc<dyn Model> {
 
 fn conversation() -> Conversation {
     let mut conversation = Conversation::new(Wire::Chat, "system".into(), vec![]);
-    conversation.push(Message::User { text: "hi".into() });
+    conversation.push(Message::user("hi"));
     conversation
 }
 
@@ -105,7 +105,7 @@ async fn a_large_conversation_arrives_whole() {
     let server = Server::start(vec![streamed(&[HELLO, STOP, DONE])]).await;
     let mut conversation = conversation();
     for n in 0..60 {
-        conversation.push(Message::User { text: format!("{n} {}", "lorem ipsum ".repeat(3_000)) });
+        conversation.push(Message::user(format!("{n} {}", "lorem ipsum ".repeat(3_000))));
     }
     let options = RequestOptions { model: "other".into(), ..RequestOptions::default() };
     let model = open(&settings(&server));

@@ -54,7 +54,7 @@ fn ask(file: &std::path::Path) -> ModelError {
     let models = Models::new(|| SystemTime::UNIX_EPOCH);
     let model = models.open(&format!("local:{}", file.display()), &Connection::default()).unwrap();
     let mut conversation = Conversation::new(model.dialect(), String::new(), Vec::new());
-    conversation.push(Message::User { text: "Hello".to_owned() });
+    conversation.push(Message::user("Hello".to_owned()));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (options, cancel) = (RequestOptions::default(), CancellationToken::new());
     runtime.block_on(model.send(&conversation, &options, &mut |_| {}, &cancel)).unwrap_err()

@@ -7,7 +7,7 @@ use super::*;
 #[test]
 fn messages_are_compact_and_read_back() {
     let messages = vec![
-        Message::User { text: "fix it".into() },
+        Message::user("fix it"),
         Message::Assistant { text: "done".into(), reasoning: None, tool_calls: Vec::new() },
         Message::Assistant {
             text: String::new(),

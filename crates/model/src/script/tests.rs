@@ -17,7 +17,7 @@ fn faults(text: &str) -> String {
 
 fn asking(text: &str) -> Conversation {
     let mut conversation = Conversation::new(Wire::Chat, "system".into(), vec![]);
-    conversation.push(Message::User { text: text.into() });
+    conversation.push(Message::user(text));
     conversation
 }
 

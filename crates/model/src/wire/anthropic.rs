@@ -53,7 +53,14 @@ pub(crate) fn message(out: &mut BytesMut, message: &Message, before: MessagePref
         MessagePrefix::Nothing | MessagePrefix::System => head(out, role),
     }
     match message {
-        Message::User { text } => block(out, &Part::Text { text: filled(text) }),
+        Message::User { text, images } => {
+            for image in images.iter().filter(|_| traits.images) {
+                block(out, &Part::Image { source: Source { kind: "base64", image } });
+                out.put_slice(b"},");
+            }
+            let left_out = if traits.images { &[] } else { images.as_slice() };
+            block(out, &Part::Text { text: filled(&without_images(text, left_out)) });
+        }
         Message::Tool { call_id, content, ok, images, .. } => {
             result(out, call_id, content, images, *ok, traits)
         }

@@ -38,10 +38,12 @@ pub(crate) fn message(
     }
     match message {
         // Some servers reject two user messages in a row, so the text is joined to the images.
-        Message::User { text } if settled => {
+        Message::User { text, images } if settled => {
             out.truncate(out.len() - IMAGES_END.len());
-            out.put_u8(b',');
-            json(out, &Part::Text { text });
+            for part in user_parts(text, images, traits) {
+                out.put_u8(b',');
+                json(out, &part);
+            }
             out.put_slice(IMAGES_END);
             return;
         }
@@ -49,7 +51,10 @@ pub(crate) fn message(
         _ => {}
     }
     match message {
-        Message::User { text } => json(out, &Wired::User { content: text }),
+        Message::User { text, images } if traits.images && !images.is_empty() => {
+            json(out, &Wired::UserParts { content: user_parts(text, images, traits) });
+        }
+        Message::User { text, images } => json(out, &Wired::User { content: &without_images(text, images) }),
         Message::Assistant { text, reasoning, tool_calls } => json(
             out,
             &Wired::Assistant {
@@ -71,6 +76,13 @@ pub(crate) fn message(
             }
         }
     }
+}
+
+/// The parts of a message of the user.
+fn user_parts<'a>(text: &'a str, images: &'a [Image], traits: ModelTraits) -> Vec<Part<'a>> {
+    let images = images.iter().filter(|_| traits.images);
+    let images = images.map(|image| Part::ImageUrl { image_url: ImageUrl { url: DataUrl(image) } });
+    std::iter::once(Part::Text { text }).chain(images).collect()
 }
 
 /// Tool results contain only text in this format and must be adjacent; their images follow the last of them.
@@ -161,6 +173,10 @@ enum Wired<'a> {
     },
     User {
         content: &'a str,
+    },
+    #[serde(rename = "user")]
+    UserParts {
+        content: Vec<Part<'a>>,
     },
     Assistant {
         content: Option<&'a str>,

@@ -37,8 +37,8 @@ pub(crate) fn message(out: &mut BytesMut, message: &Message, before: MessagePref
         json(out, &value);
     };
     match message {
-        Message::User { text } => {
-            item(Item::Message { role: "user", content: Content::Text(text.into()) });
+        Message::User { text, images } => {
+            item(Item::Message { role: "user", content: output(text, images, traits) });
         }
         Message::Tool { call_id, content, images, .. } => {
             item(Item::FunctionCallOutput { call_id, output: output(content, images, traits) });

@@ -71,7 +71,7 @@ fn what_came_back_from_a_server_goes_to_it_unchanged() {
     for (wire, text) in FIXTURES {
         let reply = whole(*wire, text);
         let mut conversation = Conversation::new(*wire, "s".into(), vec![]);
-        conversation.push(Message::User { text: "go".into() });
+        conversation.push(Message::user("go"));
         conversation.push(reply.clone().into_message());
         let body = String::from_utf8(conversation.body(&RequestOptions::default()).to_vec()).unwrap();
         for call in &reply.tool_calls {

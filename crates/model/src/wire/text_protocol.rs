@@ -62,7 +62,7 @@ pub(crate) enum Role {
 
 pub(crate) fn message(out: &mut BytesMut, message: &Message, before: MessagePrefix<'_>, traits: ModelTraits) {
     match message {
-        Message::User { text } => raw(out, Role::User, text, before),
+        Message::User { text, images } => raw(out, Role::User, &without_images(text, images), before),
         Message::Tool { name, content, images, .. } => {
             let content = without_images(content, images);
             raw(out, Role::User, &format!("Result of {name}:\n{content}"), before);

@@ -28,7 +28,7 @@ pub(crate) fn requests(wire: Wire, turns: Range<usize>) -> Vec<Cost> {
         parameters: json!({"type": "object", "properties": {"command": {"type": "string"}}}),
     };
     let mut conversation = Conversation::new(wire, "You are careful. ".repeat(200), vec![tool]);
-    conversation.push(Message::User { text: "Do the work.".into() });
+    conversation.push(Message::user("Do the work."));
     for turn in 1..turns.start {
         turn_of(turn).into_iter().for_each(|message| conversation.push(message));
     }

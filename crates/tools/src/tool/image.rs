@@ -21,6 +21,15 @@ pub struct ToolImage {
 }
 
 impl ToolImage {
+    /// The image in a file of at most `most` bytes; an error says why it cannot be sent.
+    pub fn of_file(content: &[u8], most: usize) -> Result<Self, String> {
+        let info = ImageInfo::parse(content).ok_or("not a complete PNG, JPEG, GIF or WebP file")?;
+        match info.encode(content, most) {
+            ImageDisplay::Yes(image) => Ok(image),
+            ImageDisplay::No(reason) => Err(reason),
+        }
+    }
+
     /// A PNG file.
     pub(crate) fn png(file: &[u8]) -> Self {
         Self { media_type: "image/png".to_owned(), data: STANDARD.encode(file).into() }

@@ -18,7 +18,7 @@ use crate::process::error::CliError;
 use crate::project::Project;
 use crate::project::find_run;
 use crate::project::template_source::ReloadingTemplates;
-use crate::ui::UiOptions;
+use crate::ui::{UiOptions, activity};
 
 /// Maximum number of runs that are searched for one in this directory.
 const MAX_RUNS: usize = 200;
@@ -76,6 +76,7 @@ impl<'p> Chat<'p> {
             setup,
             approver: Arc::new(NonInteractive),
             continues,
+            pick: beginning.continues == Some(""),
             carry: CarryOver::Whole,
             prompt: beginning.prompt.clone().or(prompt.flatten()),
             given_prompt: beginning.prompt,
@@ -95,7 +96,8 @@ impl<'p> Chat<'p> {
         // An unreadable journal is reported when the first run starts.
         let row = newest(&self.setup.journal, &self.setup.project.directory).ok().flatten()?;
         let age_ms = self.setup.journal.now_ms() - row.ended_ms.unwrap_or(row.started_ms);
-        Some(InterruptedRun { open: row.status == RunStatus::Open, run: row.id, title: row.title, age_ms })
+        let open = row.status == RunStatus::Open && !activity::is_ready(&self.setup.journal, &row);
+        Some(InterruptedRun { open, run: row.id, title: row.title, age_ms })
     }
 }
 

@@ -11,7 +11,7 @@ use super::Chat;
 use crate::chat::session_picker::PickerEntry;
 use crate::process::error::CliError;
 use crate::ui::line::{Style, StyledLine};
-use crate::ui::{event_pages, format, markdown};
+use crate::ui::{activity, event_pages, format, markdown};
 
 /// Maximum number of conversations in the list.
 const MAX_LISTED: usize = 100;
@@ -152,12 +152,14 @@ impl Chat<'_> {
         let age = format::age(self.setup.journal.now_ms() - row.ended_ms.unwrap_or(row.started_ms));
         let state = match row.status {
             RunStatus::Completed => "",
+            RunStatus::Open if activity::is_ready(&self.setup.journal, row) => "rewound: ",
             RunStatus::Open => "interrupted: ",
             RunStatus::Failed => "failed: ",
             RunStatus::Cancelled => "cancelled: ",
         };
         let more = if continues { "… " } else { "" };
-        PickerEntry { run: row.id.to_string(), text: format!("{age:>5}  {state}{more}{}", row.title) }
+        let text = format!("{age:>5}  {state}{more}{}", row.title);
+        PickerEntry { run: row.id.to_string(), turn: 0, text }
     }
 
     /// The conversations as rows, for plain output.

@@ -66,6 +66,7 @@ impl Chat<'_> {
             SlashCommand::Status => self.status(),
             SlashCommand::Cost => self.cost()?,
             SlashCommand::Sessions => self.session_rows()?,
+            SlashCommand::Rewind(_) => self.turn_rows()?,
             SlashCommand::Diff => self.diff()?,
             SlashCommand::Runs => runs::newest(&self.setup.journal, LISTED, columns)?
                 .lines()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fusee::engine::agent::ReviewPolicy;
 use fusee::engine::run::{CarryOver, RunBuilder};
-use fusee::engine::tools::Workspace;
+use fusee::engine::tools::{CallLimits, Workspace};
 
 use super::{Chat, ChatRun};
 use crate::chat::commands::RunRequest;
@@ -42,8 +42,12 @@ impl Chat<'_> {
 
     async fn start_text(&mut self, message: String) -> Result<ChatRun, CliError> {
         let workspace = Workspace::open(&self.setup.project.directory);
-        let AttachedFiles { background, problems } = match &workspace {
-            Ok(workspace) => file_mentions::gather(&message, workspace),
+        let image_bytes = match self.setup.resolved.connection.traits.images {
+            true => CallLimits::IMAGE_BYTES,
+            false => 0,
+        };
+        let AttachedFiles { background, images, problems } = match &workspace {
+            Ok(workspace) => file_mentions::gather(&message, workspace, image_bytes),
             Err(_) => AttachedFiles::default(),
         };
         let mut builder = self.next_run(message)?;
@@ -51,6 +55,7 @@ impl Chat<'_> {
         let planning = self.plan_mode.then(|| PLANNING.to_owned());
         let background: Vec<String> = planning.into_iter().chain(commands).chain(background).collect();
         builder.spec.background = (!background.is_empty()).then(|| background.join("\n\n"));
+        builder.spec.images = images;
         if self.plan_mode {
             let restrictions = self.setup.config.restrictions();
             builder.spec.review = Some(ReviewPolicy { require_approval: false, ..restrictions });

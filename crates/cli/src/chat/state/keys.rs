@@ -5,12 +5,13 @@ use std::time::Duration;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use fusee::engine::approval::ApprovalAnswer;
 use fusee::engine::approval::rules::ApprovalRule;
+use fusee::engine::rewind::RewindParts;
 
 use super::{AnswerStage, ChatAction, ChatState, OpenQuestion, QuestionSubject};
-use crate::chat::commands::SlashCommand;
+use crate::chat::commands::{SlashCommand, TurnTarget};
 use crate::chat::editor::{CursorMove, Editor};
 use crate::chat::history_search::{HistorySearch, SearchEnd};
-use crate::chat::session_picker::PickerEnd;
+use crate::chat::session_picker::{PickerEnd, PickerEntry, PickerSubject};
 use crate::ui::approval_prompt;
 use crate::ui::line::Style;
 
@@ -51,11 +52,15 @@ impl ChatState {
         }
         let picker = self.picker.as_mut()?;
         let end = picker.key(key);
+        let subject = picker.subject;
         if end != PickerEnd::GoesOn {
             self.picker = None;
         }
         Some(match end {
-            PickerEnd::Take(run) => vec![ChatAction::Command(SlashCommand::Resume(Some(run)))],
+            PickerEnd::Take(PickerEntry { run, turn, .. }) => vec![ChatAction::Command(match subject {
+                PickerSubject::Conversation => SlashCommand::Resume(Some(run)),
+                PickerSubject::Turn => SlashCommand::Rewind(Some(TurnTarget { run, turn })),
+            })],
             PickerEnd::GoesOn | PickerEnd::Abandon => Vec::new(),
         })
     }
@@ -79,6 +84,7 @@ impl ChatState {
             KeyCode::Enter if self.completion.selected.is_some() => self.complete(),
             KeyCode::Enter => return self.submit(),
             KeyCode::Esc if self.is_working() || self.shell.is_some() => return self.interrupt(now),
+            KeyCode::Esc if self.editor.is_empty() && self.wanted.is_none() => return self.go_back(now),
             KeyCode::Esc => {}
             KeyCode::Tab => self.complete(),
             KeyCode::Up if self.completion.step(false) => return Vec::new(),
@@ -120,6 +126,7 @@ impl ChatState {
             KeyCode::Char('p') => self.upwards(),
             KeyCode::Char('n') => self.move_down(),
             KeyCode::Char('g') => return vec![ChatAction::Edit],
+            KeyCode::Char('v') => return vec![ChatAction::PasteImage],
             KeyCode::Char('b') if self.is_working() => return self.move_to_background(),
             KeyCode::Char('r') => {
                 self.search = Some(HistorySearch::default());
@@ -167,7 +174,9 @@ impl ChatState {
                 KeyCode::PageUp => -page,
                 _ => 0,
             };
-            let allows = matches!(key.code, KeyCode::Char('y' | 's' | 'a'));
+            let is_rewind = matches!(asked.matter, QuestionSubject::Rewind(_));
+            let allows = matches!(key.code, KeyCode::Char('y' | 's' | 'a'))
+                || (is_rewind && matches!(key.code, KeyCode::Char('b' | 'f' | 'c')));
             asked.scroll(by, size);
             if by != 0 || (allows && !asked.is_read(size)) {
                 self.question = Some(asked);
@@ -187,6 +196,18 @@ impl ChatState {
             }
             (AnswerStage::Choosing, QuestionSubject::Undo(_), KeyCode::Char('n') | KeyCode::Esc) => {
                 self.tell(Style::Dim, "nothing was undone");
+                Some(Vec::new())
+            }
+            (
+                AnswerStage::Choosing,
+                QuestionSubject::Rewind(to),
+                KeyCode::Char(letter @ ('b' | 'f' | 'c')),
+            ) => {
+                let parts = RewindParts { files: letter != 'c', conversation: letter != 'f' };
+                Some(vec![ChatAction::Rewind(to.clone(), parts)])
+            }
+            (AnswerStage::Choosing, QuestionSubject::Rewind(_), KeyCode::Char('n') | KeyCode::Esc) => {
+                self.tell(Style::Dim, "nothing was rewound");
                 Some(Vec::new())
             }
             (AnswerStage::Choosing, QuestionSubject::Plan, KeyCode::Char('y')) => {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use fusee::engine::approval::{ApprovalExtent, ApprovalQuestion};
 
+use crate::chat::commands::TurnTarget;
 use crate::chat::editor::Editor;
 use crate::ui::approval_prompt;
 use crate::ui::line::{Style, StyledLine};
@@ -54,6 +55,8 @@ pub(crate) enum QuestionSubject {
     Return(String),
     /// Whether to undo the changes of a run.
     Undo(String),
+    /// Whether to go back to a turn of a run.
+    Rewind(TurnTarget),
     /// Whether to carry out the plan.
     Plan,
 }
@@ -83,6 +86,10 @@ impl OpenQuestion {
 
     pub(crate) fn about_undo(run: String, rows: Vec<StyledLine>, now: Duration) -> Self {
         Self::new(QuestionSubject::Undo(run), rows, now)
+    }
+
+    pub(crate) fn about_rewind(target: TurnTarget, rows: Vec<StyledLine>, now: Duration) -> Self {
+        Self::new(QuestionSubject::Rewind(target), rows, now)
     }
 
     pub(crate) fn about_plan(now: Duration) -> Self {

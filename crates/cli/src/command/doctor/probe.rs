@@ -96,7 +96,7 @@ pub(super) async fn call(model: &dyn Model) -> Result<Reply, ModelError> {
         parameters: json!({ "type": "object", "properties": { "word": { "type": "string" } }, "required": ["word"] }),
     };
     let mut conversation = Conversation::new(model.dialect(), "You call tools.".to_owned(), vec![tool]);
-    conversation.push(Message::User { text: "Call the tool `ping` with the word `pong`.".to_owned() });
+    conversation.push(Message::user("Call the tool `ping` with the word `pong`.".to_owned()));
     let options = RequestOptions {
         max_output_tokens: Some(TOKENS),
         temperature: Some(0.0),

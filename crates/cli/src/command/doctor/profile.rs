@@ -142,7 +142,7 @@ async fn answered(
 ) -> Option<(Reply, Duration)> {
     let mut conversation =
         Conversation::new(model.dialect(), "You are a careful software engineer.".to_owned(), Vec::new());
-    conversation.push(Message::User { text: request.to_owned() });
+    conversation.push(Message::user(request.to_owned()));
     let options = RequestOptions {
         max_output_tokens: Some(max_output_tokens),
         temperature: Some(0.0),

@@ -14,17 +14,22 @@ use crate::process::Process;
 use crate::process::error::CliError;
 use crate::process::stdio;
 use crate::project::Project;
+use crate::project::fork_worktrees;
 use crate::ui::format;
 
 /// Remove old runs from the journal.
 ///
 /// Keeps the newest finished runs and every open run. Data that only removed runs referred to is deleted as
-/// well, and so are the copies of files that `fusee runs undo` kept for them; the file shrinks.
+/// well, and so are the copies of files that `fusee runs undo` kept for them, and the worktrees of their forks; the file
+/// shrinks. A worktree of a run that stays is removed by `--worktrees`, or by `fusee adopt --remove`.
 #[derive(Args)]
 pub(crate) struct GcArgs {
     /// Number of finished runs to keep
     #[arg(long, value_name = "N", default_value_t = 50)]
     keep: usize,
+    /// Also remove the worktrees of all forks on which no process works; changes in them that were not adopted are lost
+    #[arg(long)]
+    worktrees: bool,
     #[command(flatten)]
     place: DirectoryFlag,
 }
@@ -56,6 +61,11 @@ pub(crate) async fn gc(args: &GcArgs, process: &Process) -> Result<ExitStatus, C
     if aside > 0 {
         let runs = format::count(aside, "rewind");
         stdio::print(&format!("removed the files that {runs} set aside\n"))?;
+    }
+    let removed = fork_worktrees::collect(&project, &journal, args.worktrees, environment)?;
+    if removed > 0 {
+        let worktrees = format::count(removed, "worktree");
+        stdio::print(&format!("removed {worktrees} of forks\n"))?;
     }
     Ok(ExitStatus::Completed)
 }

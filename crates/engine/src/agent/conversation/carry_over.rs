@@ -118,7 +118,7 @@ impl PriorConversation {
     /// Appends only a request and its answer, for a run whose work was done on other branches.
     pub(crate) fn with_exchange(mut self, request: &str, answer: &str) -> Self {
         let answer = if answer.trim().is_empty() { NO_REPLY } else { answer };
-        self.messages.push(Message::User { text: request.to_owned() });
+        self.messages.push(Message::user(request.to_owned()));
         let (text, tool_calls) = (answer.to_owned(), Vec::new());
         self.messages.push(Message::Assistant { text, reasoning: None, tool_calls });
         self
@@ -216,7 +216,7 @@ impl PriorConversationBuilder {
         let added = Vec::<Message>::deserialize(&args["messages"])?;
         messages.extend(added);
         let attempt = Attempt::deserialize(result)?;
-        messages.extend(attempt.preface.map(|text| Message::User { text }));
+        messages.extend(attempt.preface.map(Message::user));
         self.earlier.reported.extend(attempt.reported);
         if let AttemptResult::Reply(reply) = attempt.result {
             messages.push(to_message(&reply));

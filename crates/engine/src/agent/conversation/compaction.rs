@@ -194,7 +194,7 @@ fn cut(
     let lines = notify(draft.messages, outline, window);
     let attempt = |turns: usize, bytes: u64| {
         let text = lines.render(turns, usize::try_from(bytes).unwrap_or(usize::MAX));
-        let summary = text.map(|text| Message::User { text });
+        let summary = text.map(Message::user);
         let tokens = without[turns] + summary.as_ref().map_or(0, draft.count);
         RemovedTurns { turns, summary, tokens, remains: Vec::new() }
     };

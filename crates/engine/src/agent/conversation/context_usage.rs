@@ -61,7 +61,7 @@ impl ContextUsage {
 /// Approximate size of a message in bytes.
 pub(crate) fn size(message: &Message) -> usize {
     match message {
-        Message::User { text } => text.len(),
+        Message::User { text, .. } => text.len(),
         Message::Tool { content, name, images, .. } => {
             content.len() + name.len() + images.len() * Image::TEXT_BYTES
         }

@@ -105,6 +105,6 @@ pub(crate) fn preface(
         if session.continues.is_some() { "" } else { "The run was interrupted and goes on now. " },
         names.join(", ")
     );
-    conversation.push(Message::User { text: text.clone() });
+    conversation.push(Message::user(text.clone()));
     Some(ChangeNotice { text, reported: changed })
 }

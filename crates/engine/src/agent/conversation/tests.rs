@@ -21,7 +21,7 @@ fn conversation() -> Conversation<'static> {
         context_asked: false,
         accepted_tokens: None,
     };
-    conversation.history.push(Message::User { text: "Do it.".to_owned() });
+    conversation.history.push(Message::user("Do it.".to_owned()));
     conversation
 }
 
@@ -36,7 +36,7 @@ fn the_first_request_is_recorded_whole_and_later_ones_by_what_they_add() {
     let first = conversation.request_args(None);
     assert_eq!(first, json!({ "messages": [user("Do it.")], "system": "system", "tools": [] }));
     conversation.add_reply(&reply("Done.", None));
-    conversation.history.push(Message::User { text: "More.".to_owned() });
+    conversation.history.push(Message::user("More.".to_owned()));
     assert_eq!(
         conversation.request_args(Some("Now plan.")),
         json!({ "messages": [user("More.")], "tail": "Now plan." })
@@ -49,7 +49,7 @@ fn the_reported_size_counts_up_to_the_last_reply() {
     let usage = Usage { input_tokens: 5_000, output_tokens: 10, ..Usage::default() };
     conversation.add_reply(&reply("Done.", Some(usage)));
     assert_eq!(conversation.tokens(), 5_010);
-    conversation.history.push(Message::User { text: "More.".to_owned() });
+    conversation.history.push(Message::user("More.".to_owned()));
     assert!(conversation.tokens() > 5_010);
     assert_eq!(conversation.room_bytes(5_000), 0);
 }
@@ -86,5 +86,5 @@ fn a_call_is_explained_by_the_last_reply_and_not_at_length() {
 fn preparation_stands_before_the_request() {
     let mut conversation = conversation();
     conversation.insert_before_request(vec!["The files:".to_owned()]);
-    assert_eq!(conversation.history.messages(), [Message::User { text: "The files:\n\nDo it.".to_owned() }]);
+    assert_eq!(conversation.history.messages(), [Message::user("The files:\n\nDo it.".to_owned())]);
 }

@@ -42,7 +42,7 @@ pub(crate) async fn summarise(
         Ok(text) => {
             let words = summary_in_words(&text, summary.bytes);
             if let (Some(text), Some(message)) = (words, compacted.messages.get_mut(summary.at)) {
-                *message = Message::User { text };
+                *message = Message::user(text);
             }
         }
         Err(why) => run.emit(Event::Warning {
@@ -68,7 +68,7 @@ async fn ask_for_summary(
     let body = async move {
         let mut alone =
             fusee_model::Conversation::new(session.model.dialect(), SYSTEM.to_owned(), Vec::new());
-        alone.push(Message::User { text: request });
+        alone.push(Message::user(request));
         let mut unseen = |_: fusee_model::ReplyDelta<'_>| {};
         let reply = session.model.send(&alone, &session.options, &mut unseen, &cancel);
         Attempt::new(within(left_ms, reply).await)
@@ -115,7 +115,7 @@ fn material(messages: &[Message], room: usize) -> String {
 
 fn one(message: &Message) -> String {
     match message {
-        Message::User { text } => format!("user: {}", end(text)),
+        Message::User { text, .. } => format!("user: {}", end(text)),
         Message::Assistant { text, tool_calls, .. } => {
             let calls =
                 tool_calls.iter().map(|call| format!("\ncall {}: {}", call.name, end(&call.arguments)));

@@ -10,6 +10,7 @@ use fusee_journal::{
     step_body,
 };
 use fusee_model::CancellationToken;
+use fusee_tools::diagnostics::BeforeEdit;
 use fusee_tools::{CallContext, InterruptedOutcome, PreparedCall, RetrySafety, Secrets, Tool, ToolOutput};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -247,7 +248,11 @@ impl ToolExecutor<'_> {
         });
         let body = async move {
             let prepared = plan_now.lock().take();
-            let called = perform(&**tool, prepared, context_now, left, guarded).await;
+            let paths =
+                prepared.iter().flat_map(|call| changed_paths(&call.intent)).map(str::to_owned).collect();
+            let edit = self.before_edit(&**tool, paths, context_now).await;
+            let mut called = perform(&**tool, prepared, context_now, left, guarded).await;
+            self.add_diagnostics(&mut called.output, edit, context_now).await;
             CallRecord { output: clean(secrets, called.output), ..called }
         };
         match self.engine.once(step, intend, step_body(body)).await? {
@@ -269,9 +274,35 @@ impl ToolExecutor<'_> {
     /// The protected files that a prepared change would touch.
     fn protected_in(&self, intent: &Value) -> Vec<String> {
         let Some(protected) = &self.protected else { return Vec::new() };
-        let changes = intent.get("changes").and_then(Value::as_array);
-        let paths = changes.into_iter().flatten().filter_map(|change| change["path"].as_str());
-        paths.filter(|path| protected.covers(path)).map(str::to_owned).collect()
+        changed_paths(intent).filter(|path| protected.covers(path)).map(str::to_owned).collect()
+    }
+
+    /// Looks at the files that a call of the model is about to edit, if they are to be checked.
+    async fn before_edit(
+        &self,
+        tool: &dyn Tool,
+        paths: Vec<String>,
+        context: &CallContext,
+    ) -> Option<BeforeEdit> {
+        let is_edit = tool.repeat() == RetrySafety::Verifiable && self.kind == StepKind::Tool;
+        let diagnostics = self.session.diagnostics.as_ref().filter(|_| is_edit)?;
+        context.cancel.run_until_cancelled(diagnostics.before(&context.workspace, &paths)).await
+    }
+
+    /// Adds the errors that an edit brought to its result.
+    async fn add_diagnostics(
+        &self,
+        output: &mut ToolOutput,
+        edit: Option<BeforeEdit>,
+        context: &CallContext,
+    ) {
+        let (Some(diagnostics), Some(edit), true) = (&self.session.diagnostics, edit, output.ok) else {
+            return;
+        };
+        let check = diagnostics.after(&context.workspace, edit);
+        if let Some(Some(note)) = context.cancel.run_until_cancelled(check).await {
+            output.content.push_str(&note);
+        }
     }
 
     fn step(&self, kind: StepKind, callee: &str, args: Value) -> StepRequest {
@@ -301,6 +332,12 @@ impl ToolExecutor<'_> {
             },
         }
     }
+}
+
+/// The files that an intent changes.
+fn changed_paths(intent: &Value) -> impl Iterator<Item = &str> {
+    let changes = intent.get("changes").and_then(Value::as_array);
+    changes.into_iter().flatten().filter_map(|change| change["path"].as_str())
 }
 
 fn to_value(value: &impl Serialize) -> Value {

@@ -61,7 +61,7 @@ async fn ask(
     let server = Server::start(answers).await;
     let model = open(&Connection { traits, ..settings(&server) });
     let mut conversation = Conversation::new(model.dialect(), "Be brief.".into(), tools());
-    conversation.push(Message::User { text: "Go.".into() });
+    conversation.push(Message::user("Go."));
     for message in history {
         conversation.push(message);
     }

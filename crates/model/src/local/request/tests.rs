@@ -13,7 +13,7 @@ fn the_body_of_a_request_is_read_as_a_server_reads_it() {
     };
     let dialect = Dialect { traits, ..Dialect::default() };
     let mut conversation = Conversation::new(dialect, "Be brief.".to_owned(), Vec::new());
-    conversation.push(Message::User { text: "Hello".to_owned() });
+    conversation.push(Message::user("Hello".to_owned()));
     let mut options = RequestOptions {
         temperature: Some(0.0),
         top_p: Some(0.5),

@@ -35,7 +35,7 @@ fn opened(settings: &Connection) -> Arc<dyn Model> {
 
 fn start_conversation(model: &dyn Model, system: &str, user: &str) -> Conversation {
     let mut conversation = Conversation::new(model.dialect(), system.to_owned(), Vec::new());
-    conversation.push(Message::User { text: user.to_owned() });
+    conversation.push(Message::user(user.to_owned()));
     conversation
 }
 
@@ -77,7 +77,7 @@ fn a_second_turn_evaluates_only_what_is_new() {
     assert_eq!(again.text, first.text);
     assert_eq!(again.usage.unwrap().cached_tokens, before.input_tokens - 1);
     conversation.push(first.into_message());
-    conversation.push(Message::User { text: "And of Italy?".to_owned() });
+    conversation.push(Message::user("And of Italy?".to_owned()));
     let after = ask(&*model, &conversation, &options).unwrap().usage.unwrap();
     assert!(
         after.cached_tokens > before.input_tokens,
@@ -149,7 +149,7 @@ fn a_reply_is_held_to_a_schema_and_to_the_tool_that_is_open() {
     });
     let tools = vec![tool("map", city), tool("write_file", write)];
     let mut conversation = Conversation::new(model.dialect(), "You call tools.".to_owned(), tools);
-    conversation.push(Message::User { text: "Write hello into a.txt.".to_owned() });
+    conversation.push(Message::user("Write hello into a.txt.".to_owned()));
     let named =
         |name: &str| RequestOptions { tool_choice: ToolChoice::Named(name.to_owned()), ..at_most(200) };
     let reply = ask(&*model, &conversation, &named("map")).unwrap();

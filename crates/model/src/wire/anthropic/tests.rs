@@ -29,7 +29,7 @@ fn options() -> RequestOptions {
 #[test]
 fn a_whole_request() {
     let mut conversation = conversation();
-    conversation.push(Message::User { text: "Go.".into() });
+    conversation.push(Message::user("Go."));
     conversation.push(Message::Assistant {
         text: "I look.".into(),
         reasoning: Some(Reasoning {
@@ -61,7 +61,7 @@ fn a_whole_request() {
 fn speakers_take_turns_whatever_is_said_in_a_row() {
     let mut conversation = conversation();
     for text in ["one", "", "two"] {
-        conversation.push(Message::User { text: text.into() });
+        conversation.push(Message::user(text));
     }
     conversation.push(Message::Assistant { text: " ".into(), reasoning: None, tool_calls: vec![] });
     conversation.push(Message::Assistant {
@@ -70,7 +70,7 @@ fn speakers_take_turns_whatever_is_said_in_a_row() {
         tool_calls: vec![call("c", "[1]")],
     });
     conversation.push(result("c", true));
-    conversation.push(Message::User { text: "and".into() });
+    conversation.push(Message::user("and"));
     let body: Value = serde_json::from_slice(&conversation.body(&options()).to_vec()).unwrap();
     let text = |text: &str| json!({"type": "text", "text": text});
     let mark = json!({"type": "ephemeral"});

@@ -20,7 +20,7 @@ fn a_whole_request() {
         parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
     }];
     let mut conversation = Conversation::new(Wire::Chat, "Be brief.".into(), tools);
-    conversation.push(Message::User { text: "What is in \"ä.txt\"?\n".into() });
+    conversation.push(Message::user("What is in \"ä.txt\"?\n"));
     conversation.push(Message::Assistant {
         text: String::new(),
         reasoning: Some(Reasoning { text: "look".into(), opaque: vec![json!({"type": "x", "data": "q="})] }),
@@ -64,8 +64,8 @@ fn nothing_but_a_user_message() {
     let mut conversation = Conversation::new(Wire::Chat, String::new(), vec![]);
     let options = RequestOptions { model: "m".into(), stream: false, ..RequestOptions::default() };
     assert_eq!(body(&conversation, &options), r#"{"messages":[],"model":"m","stream":false}"#);
-    conversation.push(Message::User { text: "hi".into() });
-    conversation.push(Message::User { text: "ho".into() });
+    conversation.push(Message::user("hi"));
+    conversation.push(Message::user("ho"));
     assert_eq!(
         body(&conversation, &options),
         r#"{"messages":[{"role":"user","content":"hi"},{"role":"user","content":"ho"}],"model":"m","stream":false}"#

@@ -16,7 +16,7 @@ fn a_whole_request() {
     let tools =
         vec![ToolSpec { name: "t".into(), description: "d".into(), parameters: json!({"type": "object"}) }];
     let mut conversation = Conversation::new(Wire::Responses, "Be brief.".into(), tools);
-    conversation.push(Message::User { text: "Go.".into() });
+    conversation.push(Message::user("Go."));
     let kept = |after: u64, id: &str| json!({"after_calls": after, "item": {"type": "reasoning", "id": id, "new": 1}});
     conversation.push(Message::Assistant {
         text: "I look.".into(),

@@ -9,7 +9,7 @@ use crate::{Image, ModelTraits, ToolCall};
 fn conversation(wire: Wire, images: bool) -> Conversation {
     let dialect = Dialect { wire, traits: ModelTraits { images, ..ModelTraits::default() } };
     let mut conversation = Conversation::new(dialect, "s".into(), vec![]);
-    conversation.push(Message::User { text: "look".into() });
+    conversation.push(Message::user("look"));
     let call = |id: &str| ToolCall { id: id.into(), name: "read_file".into(), arguments: "{}".into() };
     let tool_calls = vec![call("a"), call("b")];
     conversation.push(Message::Assistant { text: String::new(), reasoning: None, tool_calls });
@@ -85,7 +85,7 @@ fn chat_completions_have_them_behind_the_last_result() {
     assert_eq!(sent(&conversation), joined);
     conversation.take_back(lent);
     assert_eq!(sent(&conversation), results);
-    conversation.push(Message::User { text: "and now?".into() });
+    conversation.push(Message::user("and now?"));
     assert_eq!(sent(&conversation), joined);
 }
 

@@ -1,5 +1,6 @@
 //! The tools page, generated from the tool definitions: the text sent to the model, and accepted aliases.
 
+use fusee::engine::tools::tool::{fetch_url, web_search};
 use fusee::engine::tools::{Access, CommandSettings, ToolDefinition, Toolbox};
 
 use super::{cell, heading};
@@ -12,6 +13,12 @@ pub(crate) fn page() -> String {
     );
     for definition in Toolbox::standard(CommandSettings::default()).definitions() {
         text.push_str(&section(definition));
+    }
+    text.push_str(
+        "\n# Web tools\n\n`fetch_url` is offered where commands can reach hosts, `web_search` where a service is configured.\n",
+    );
+    for definition in [fetch_url::definition(), web_search::definition()] {
+        text.push_str(&section(&definition));
     }
     text
 }

@@ -90,22 +90,22 @@ prop_compose! {
         turns in prop::collection::vec(spoken(), 0..24),
         pending in prop::option::of(words(400)),
     ) -> Vec<Message> {
-        let mut messages: Vec<Message> = goal.into_iter().map(|text| Message::User { text }).collect();
+        let mut messages: Vec<Message> = goal.into_iter().map(Message::user).collect();
         for (index, turn) in turns.into_iter().enumerate() {
             append(&mut messages, index, turn);
         }
-        messages.extend(pending.map(|text| Message::User { text }));
+        messages.extend(pending.map(Message::user));
         messages
     }
 }
 
 fn append(messages: &mut Vec<Message>, index: usize, turn: Spoken) {
     let Spoken { users, mut text, calls, backwards, same_ids } = turn;
-    messages.extend(users.into_iter().map(|text| Message::User { text }));
+    messages.extend(users.into_iter().map(Message::user));
     let without_calls =
         matches!(messages.last(), Some(Message::Assistant { tool_calls, .. }) if tool_calls.is_empty());
     if without_calls {
-        messages.push(Message::User { text: "Go on.".to_owned() });
+        messages.push(Message::user("Go on.".to_owned()));
     }
     if calls.is_empty() && text.is_empty() {
         text.push_str("Hm.");
@@ -235,7 +235,7 @@ proptest! {
 
 /// A coding session of about 100 000 tokens: reads, searches, edits and test runs of 400 bytes to 8 KB.
 fn large() -> Vec<Message> {
-    let mut messages = vec![Message::User { text: "Port the parser. ".repeat(40) }];
+    let mut messages = vec![Message::user("Port the parser. ".repeat(40))];
     let line = "    let value = self.next_token()?.expect_identifier(&mut diagnostics);\n";
     let mut size = 0;
     let mut turn = 0;

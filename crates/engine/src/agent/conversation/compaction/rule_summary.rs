@@ -74,10 +74,10 @@ impl SummaryLines {
     ) {
         for at in turn.messages.clone().filter(|at| untold(*at)) {
             match &messages[at] {
-                Message::User { text } if is_summary(text) => {
+                Message::User { text, .. } if is_summary(text) => {
                     text.lines().filter_map(SummaryLine::read_back).for_each(|line| self.push(line));
                 }
-                Message::User { text } => self.push(SummaryLine::of_user(text)),
+                Message::User { text, .. } => self.push(SummaryLine::of_user(text)),
                 Message::Assistant { text, .. } => {
                     if let Some(line) = SummaryLine::of_reply(text, exchanges) {
                         self.push(line);

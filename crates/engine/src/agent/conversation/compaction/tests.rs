@@ -16,7 +16,7 @@ const GOAL_ONLY: CompactionRetention =
 /// Counts one token per byte, so that sizes in these tests are easy to verify.
 fn bytes(message: &Message) -> u64 {
     let size = match message {
-        Message::User { text } => text.len(),
+        Message::User { text, .. } => text.len(),
         Message::Tool { content, images, .. } => content.len() + images.len() * Image::TEXT_BYTES,
         Message::Assistant { text, tool_calls, .. } => {
             text.len() + tool_calls.iter().map(|call| call.name.len() + call.arguments.len()).sum::<usize>()
@@ -42,7 +42,7 @@ impl Talk {
     }
 
     fn user(mut self, text: &str) -> Self {
-        self.messages.push(Message::User { text: text.to_owned() });
+        self.messages.push(Message::user(text.to_owned()));
         self
     }
 
@@ -118,7 +118,7 @@ fn shown(messages: &[Message]) -> String {
     let mut text = String::new();
     for message in messages {
         let _ = match message {
-            Message::User { text: said } => writeln!(text, "user: {}", brief(said)),
+            Message::User { text: said, .. } => writeln!(text, "user: {}", brief(said)),
             Message::Assistant { text: said, tool_calls, reasoning } => {
                 let thought = if reasoning.is_some() { " (thought)" } else { "" };
                 let _ = writeln!(text, "{}", format!("model:{thought} {}", brief(said)).trim_end());

@@ -76,8 +76,8 @@ impl<'a> ConversationOutline<'a> {
 fn goal(messages: &[Message], keep: &CompactionRetention<'_>) -> Vec<bool> {
     let mut left = keep.first_user_messages;
     let states_goal = |message: &Message| match message {
-        Message::User { text } if keep.request == Some(text) => true,
-        Message::User { text } if left > 0 && !rule_summary::is_summary(text) => {
+        Message::User { text, .. } if keep.request == Some(text) => true,
+        Message::User { text, .. } if left > 0 && !rule_summary::is_summary(text) => {
             left -= 1;
             true
         }

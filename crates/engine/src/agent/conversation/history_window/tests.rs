@@ -24,7 +24,7 @@ fn turn(sending: &mut HistoryWindow, n: usize, result: &str) {
 
 fn outline(sending: &HistoryWindow) -> String {
     let shape = |message: &Message| match message {
-        Message::User { text } => text.clone(),
+        Message::User { text, .. } => text.clone(),
         Message::Assistant { tool_calls, reasoning, .. } => {
             let thought = if reasoning.is_some() { "!" } else { "" };
             format!("{}{thought}?", tool_calls[0].id)
@@ -38,7 +38,7 @@ fn outline(sending: &HistoryWindow) -> String {
 
 fn started(settings: HistorySettings) -> HistoryWindow {
     let mut sending = sending(settings);
-    sending.push(Message::User { text: "do".to_owned() });
+    sending.push(Message::user("do".to_owned()));
     sending
 }
 

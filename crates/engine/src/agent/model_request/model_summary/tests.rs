@@ -3,7 +3,7 @@
 use super::*;
 
 fn said(text: &str) -> Message {
-    Message::User { text: text.to_owned() }
+    Message::user(text.to_owned())
 }
 
 #[test]

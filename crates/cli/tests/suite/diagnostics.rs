@@ -1,0 +1,103 @@
+//! Errors that an edit brought into a file are shown to the model, by a configured command.
+
+use fusee_testkit::events::of_type;
+use fusee_testkit::project::Project;
+use fusee_testkit::script::Line;
+use serde_json::{Value, json};
+
+use crate::support::{fusee, run_json};
+
+/// A checker that names every line with the word `bad`, and counts its runs.
+const CHECKER: &str = r#"#!/bin/sh
+echo run >> "$HOME/runs" 2>/dev/null || true
+grep -n bad "$1" | sed "s|^\([0-9]*\):\(.*\)|$1:\1:1: error: \2 is bad|"
+grep -n odd "$1" | sed "s|^\([0-9]*\):.*|$1:\1:1: warning: odd|"
+exit 1
+"#;
+
+fn project(settings: &str) -> Project {
+    let project = Project::new().with("a.txt", "bad one\ngood\n").with("check.sh", CHECKER);
+    let folder = project.home().join(".config/fusee");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("config.toml"), settings).unwrap();
+    project
+}
+
+fn results(project: &Project, lines: &[Line]) -> Vec<String> {
+    let model = project.script(lines);
+    let events = run_json(project, &model).args(["--run-id", "r"]).run().exits(0).events();
+    let text = |result: &&Value| result["content"].as_str().unwrap().to_owned();
+    let results = of_type(&events, "tool_result").iter().map(text).collect();
+    // What was shown is in the journal.
+    fusee(project).args(["replay", "r"]).run().exits(0);
+    results
+}
+
+const ON: &str =
+    "diagnostics = { mode = \"on\", commands = { txt = \"sh check.sh {file}\" }, timeout_s = 30 }\n";
+
+fn edits() -> Vec<Line> {
+    vec![
+        Line::call("read_file", json!({"path": "a.txt"})),
+        Line::call("edit_file", json!({"path": "a.txt", "old": "good", "new": "odd\nbad two"})),
+        Line::call("edit_file", json!({"path": "a.txt", "old": "bad one", "new": "first\nbad one"})),
+        Line::call("write_file", json!({"path": "new.txt", "content": "bad new\n"})),
+        Line::call("write_file", json!({"path": "new.rb", "content": "bad new\n"})),
+        Line::call("shell", json!({"command": "echo bad three >> a.txt"})),
+        Line::text("Done."),
+    ]
+}
+
+#[test]
+fn errors_that_were_not_there_before_are_shown_after_an_edit() {
+    let results = results(&project(ON), &edits());
+    let note = "[errors that were not there before this edit:\na.txt:3:1: bad two is bad]";
+    assert!(results[1].ends_with(note), "{}", results[1]);
+    // Moving a line is no new error.
+    assert!(!results[2].contains("errors that were not there"), "{}", results[2]);
+    assert!(results[3].ends_with("new.txt:1:1: bad new is bad]"), "{}", results[3]);
+    for other in [0, 4, 5] {
+        assert!(!results[other].contains("errors that were not there"), "{}", results[other]);
+    }
+}
+
+#[test]
+fn without_the_setting_nothing_is_checked() {
+    let results = results(&project(""), &edits());
+    assert!(results.iter().all(|result| !result.contains("errors that were not there")), "{results:#?}");
+}
+
+#[test]
+fn a_checker_that_is_too_slow_or_fails_to_start_says_nothing() {
+    for command in ["sleep 30; sh check.sh {file}", "no-such-checker {file}"] {
+        let settings = format!(
+            "diagnostics = {{ mode = \"on\", commands = {{ txt = \"{command}\" }}, timeout_s = 0.2 }}\n"
+        );
+        let results = results(&project(&settings), &edits());
+        assert!(
+            results[1].contains("bad two") && !results[1].contains("errors that were not"),
+            "{results:#?}"
+        );
+    }
+}
+
+#[test]
+fn at_most_ten_errors_are_shown() {
+    let content: String = (0..14).map(|n| format!("bad {n}\n")).collect();
+    let write = Line::call("write_file", json!({"path": "many.txt", "content": content}));
+    let results = results(&project(ON), &[write, Line::text("Done.")]);
+    assert!(results[0].ends_with("many.txt:10:1: bad 9 is bad\nand 4 more]"), "{}", results[0]);
+}
+
+#[test]
+fn a_project_cannot_turn_checks_on_before_it_is_trusted() {
+    let project = project("").with("fusee.toml", ON);
+    let model = project.script(&edits());
+    let refused = run_json(&project, &model).run();
+    assert!(
+        refused.stderr.contains("diagnostics") || refused.stdout.contains("diagnostics"),
+        "{}",
+        refused.stderr
+    );
+    assert!(!refused.stdout.contains("errors that were not there"), "{}", refused.stdout);
+}
