@@ -7,6 +7,7 @@ use clap::Args;
 use fusee::engine::dispatch;
 use fusee::engine::journal::RunId;
 use fusee::engine::journal::event::TurnType;
+use fusee::engine::model::Image;
 use fusee::engine::review::CodeReview;
 use fusee::engine::run::{self, ExitStatus, JsonOutput, PromptText, RunBuilder, RunSpec};
 use fusee::engine::tools::{CallLimits, Workspace};
@@ -50,6 +51,9 @@ pub(crate) struct RunArgs {
     /// MCP servers that another front end brings along.
     #[arg(skip)]
     pub(super) mcp: Vec<McpEntry>,
+    /// Images that the request names.
+    #[arg(skip)]
+    pub(super) images: Vec<Image>,
     /// The task, in one argument; `-` reads it from stdin. `@path` attaches a file, and text that is piped in
     /// becomes background of the task
     #[arg(value_name = "REQUEST")]
@@ -284,7 +288,7 @@ async fn perform(mut args: RunArgs, process: &Process) -> Result<ExitStatus, Cli
     let request = request(words, &process.environment)?;
     let request = markdown_commands::expand(&request, &project.directory).unwrap_or(request);
     let piped = if is_typed { piped_input::read(&process.environment)? } else { None };
-    args.background = background(args.background.take(), &request, piped, &project);
+    (args.background, args.images) = attachments(args.background.take(), &request, piped, &project);
     let target = RunTarget::Request(request);
     #[cfg(feature = "serve")]
     if args.serve {
@@ -328,21 +332,21 @@ async fn run_beside_page(
     Ok(exit)
 }
 
-/// The background of a request: what the user gave, the files that the request names with `@path`, and what was
-/// piped in.
-fn background(
+/// The background of a request (what the user gave, the files that the request names with `@path`, and what was
+/// piped in) and the images that it names.
+fn attachments(
     given: Option<String>,
     request: &str,
     piped: Option<String>,
     project: &Project,
-) -> Option<String> {
-    let AttachedFiles { background, problems, .. } = match Workspace::open(&project.directory) {
+) -> (Option<String>, Vec<Image>) {
+    let AttachedFiles { background, images, problems } = match Workspace::open(&project.directory) {
         Ok(workspace) => file_mentions::gather(request, &workspace, CallLimits::IMAGE_BYTES),
         Err(_) => AttachedFiles::default(),
     };
     problems.iter().for_each(|problem| stdio::error(&format!("warning: {problem}\n")));
     let parts: Vec<String> = [given, background, piped].into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| parts.join("\n\n"))
+    ((!parts.is_empty()).then(|| parts.join("\n\n")), images)
 }
 
 /// Reviews code.
@@ -406,6 +410,10 @@ pub(super) async fn prepare<'p>(
         None if needs_model(&target, &config) => model_selection::select(&config, environment).await?,
         None => model_selection::without_model(),
     };
+    let takes_images = resolved.connection.traits.images;
+    if !(takes_images || args.images.is_empty()) {
+        stdio::error("warning: images not attached: this model takes no images\n");
+    }
     let in_words = !matches!(target, RunTarget::Task(_));
     let prompt = match args.prompt {
         Some(file) => Some(prompt_text(&environment.directory().join(file))?),
@@ -427,11 +435,7 @@ pub(super) async fn prepare<'p>(
     spec.prompt = prompt;
     spec.output_schema = output_schema;
     spec.background = args.background;
-    if setup.resolved.connection.traits.images
-        && let Ok(workspace) = Workspace::open(&setup.project.directory)
-    {
-        spec.images = file_mentions::gather(&spec.request, &workspace, CallLimits::IMAGE_BYTES).images;
-    }
+    spec.images = if takes_images { args.images } else { Vec::new() };
     spec.continues = earlier.map(|earlier| earlier.run);
     spec.flow.benchmark = benchmark;
     if let Presentation::Command(json_form) = presentation {
