@@ -65,6 +65,7 @@ pub(crate) fn session(directory: &Path, replies: &[Value]) -> Arc<Session> {
         },
         hooks: Arc::new(HookRunner::new(&[], commands.clone(), place, Map::new())),
         commands,
+        diagnostics: None,
         policy_changes: Vec::new(),
         review: None,
         sandbox: "off".to_owned(),
