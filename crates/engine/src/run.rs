@@ -33,7 +33,7 @@ use fusee_journal::{
     StepKind, StepMeta, StepRequest,
 };
 use fusee_model::{CancellationToken, Model, profile};
-use fusee_tools::diagnostics::Diagnostics;
+use fusee_tools::diagnostics::EditChecker;
 use fusee_tools::mcp::McpTool;
 use fusee_tools::tool::computer::Computer;
 use fusee_tools::{CommandSettings, Tool, Toolbox, Workspace};
@@ -466,7 +466,7 @@ async fn task(
     let hooks = hook_setup::runner(&settings, sqlite_run.run(), &commands, resources.trusts_project);
     let _attached = gate.attach(&commands.sandbox);
     let diagnostics = settings.diagnostics.clone();
-    let diagnostics = diagnostics.map(|wanted| Arc::new(Diagnostics::new(wanted, commands.clone())));
+    let diagnostics = diagnostics.map(|wanted| Arc::new(EditChecker::new(wanted, commands.clone())));
     let session = Session {
         hooks: Arc::new(hooks),
         diagnostics,

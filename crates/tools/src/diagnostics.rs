@@ -52,7 +52,7 @@ pub(crate) struct FoundError {
 }
 
 /// Checks the files that a run edits.
-pub struct Diagnostics {
+pub struct EditChecker {
     settings: DiagnosticSettings,
     commands: CommandSettings,
     /// Language servers that were started; `None` if one cannot be used.
@@ -72,7 +72,7 @@ struct CheckedFile {
     errors: Option<Vec<FoundError>>,
 }
 
-impl Diagnostics {
+impl EditChecker {
     /// Checkers with these settings; `commands` says how programs run.
     #[must_use]
     pub fn new(settings: DiagnosticSettings, commands: CommandSettings) -> Self {

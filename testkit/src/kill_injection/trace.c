@@ -108,10 +108,19 @@ static const char *change(pid_t pid, const struct call_info *info, char *path, s
     }
 }
 
+/* Whether a path is a directory of this name, or below one. */
+static int is_in(const char *path, const char *name) {
+    for (const char *at = path; (at = strstr(at, name)); at++) {
+        char next = at[strlen(name)];
+        if (!next || next == '/') return 1;
+    }
+    return 0;
+}
+
 static int is_counted(const char *path) {
     size_t length = strlen(directory);
-    return !strncmp(path, directory, length) && path[length] == '/' && !strstr(path + length, "/.fusee")
-        && !strstr(path + length, "/.git");
+    return !strncmp(path, directory, length) && path[length] == '/' && !is_in(path + length, "/.fusee")
+        && !is_in(path + length, "/.git");
 }
 
 static void entered(pid_t pid, const struct call_info *info) {

@@ -219,6 +219,7 @@ const COMMANDS_IN_LIBRARIES: &[(&str, &str)] = &[
     ("crates/engine/src/template/xsd.rs", "the comment in the generated schema of templates"),
     ("crates/journal/src/event/schema.rs", "the description in the generated schema of events"),
     ("crates/model/src/open.rs", "how to build the binary with in-process models"),
+    ("crates/tools/src/diagnostics/server.rs", "flags of language servers"),
     ("crates/tools/src/tool/apply_patch/unified.rs", "the header of a diff by git"),
 ];
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fusee_journal::{Branch, RunId};
 use fusee_model::{Model, Price, RequestOptions, ToolSpec};
-use fusee_tools::diagnostics::Diagnostics;
+use fusee_tools::diagnostics::EditChecker;
 use fusee_tools::tool::computer;
 use fusee_tools::{CommandSettings, Secrets, ToolDefinition, Toolbox, Workspace};
 
@@ -51,7 +51,7 @@ pub struct Session {
     /// Hooks of the user and of the project.
     pub(crate) hooks: Arc<HookRunner>,
     /// Checks the files that the model edits, if that is wanted.
-    pub(crate) diagnostics: Option<Arc<Diagnostics>>,
+    pub(crate) diagnostics: Option<Arc<EditChecker>>,
     /// Changes of limits and approval made on resume, in order.
     pub policy_changes: Vec<PolicyChange>,
     /// Set in review mode.

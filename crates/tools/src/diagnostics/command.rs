@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn the_path_is_quoted() {
-        assert_eq!(command_line("check {file} --strict", "a b's.py"), r"check 'a b'\''s.py' --strict");
+        assert_eq!(command_line("check {file} strict", "a b's.py"), r"check 'a b'\''s.py' strict");
         assert_eq!(command_line("check", "a.py"), "check 'a.py'");
     }
 }

@@ -293,7 +293,29 @@ mod tests {
             <script>if (1 < 2) { alert('<p>no</p>') }</script><a href='javascript:x()'>plain</a></body></html>";
         let (title, text) = to_markdown(html, &Url::parse("https://a.org/docs/page").unwrap());
         assert_eq!(title.as_deref(), Some("A & B page"));
-        insta::assert_snapshot!(text, @"");
+        insta::assert_snapshot!(text, @r"
+        # Head*ing*
+
+        One **bold** \<word> and [a link](https://a.org/x?y=1).
+
+        Two\
+        lines
+
+        - first
+        - second
+          - inner
+
+        ```
+        fn main() {}
+          x
+        ```
+
+        | k | v |
+        | - | - |
+        | 1 | 2 |
+
+        plain
+        ");
     }
 
     #[test]

@@ -69,6 +69,9 @@ fn arguments_are_kept_whole() {
 fn a_unique_beginning_names_a_command() {
     assert_eq!(parse_line("/he"), InputLine::Command(SlashCommand::Help));
     assert_eq!(parse_line("/rev src"), InputLine::Errand(RunRequest::Review("src".to_owned())));
-    assert_eq!(parse_line("/re"), InputLine::Unknown("/re is ambiguous: /review, /resume".to_owned()));
+    assert_eq!(
+        parse_line("/re"),
+        InputLine::Unknown("/re is ambiguous: /review, /rewind, /resume".to_owned())
+    );
     assert_eq!(parse_line("/exit"), InputLine::Command(SlashCommand::Quit));
 }

@@ -58,9 +58,13 @@ fn the_file_of_all_keys_names_each_once_and_its_defaults_are_valid() {
     let environment = Environment::from_variables(&[("TRACKER_TOKEN", "t")], place.path());
     let config = Config::gather(Some(&file), &environment, Vec::new());
     assert!(config.is_ok(), "{tables}\n{config:?}");
-    // `sandbox` is a word here and a table in `sandbox.network`: a file has one or the other.
-    let with_default: Vec<&str> =
-        entries.into_iter().filter(|line| !line.contains('…') && !line.starts_with("sandbox = ")).collect();
+    // `sandbox` is a word here and a table in `sandbox.network`, and so is `diagnostics`: a file has one or the other.
+    let with_default: Vec<&str> = entries
+        .into_iter()
+        .filter(|line| {
+            !line.contains('…') && !line.starts_with("sandbox = ") && !line.starts_with("diagnostics = ")
+        })
+        .collect();
     std::fs::write(&file, with_default.join("\n")).unwrap();
     let environment = Environment::from_variables(&[], place.path());
     let config = Config::gather(Some(&file), &environment, Vec::new());
