@@ -9,9 +9,9 @@ use fusee::engine::run::RunControl;
 use fusee::journal::RunStatus;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
+use crate::event_hub::{EventHub, Following, encode};
 use crate::journal_watch::JournalWatch;
 use crate::problem::Problem;
-use crate::shared_feed::{Following, SharedFeed, encode};
 use crate::site::{FoundRun, Site};
 
 /// Events read from the journal at a time.
@@ -39,7 +39,7 @@ pub(crate) struct EventFeed {
 /// A run that this process works on.
 struct LiveFeed {
     control: Arc<RunControl>,
-    shared: Arc<SharedFeed>,
+    shared: Arc<EventHub>,
     newest: watch::Receiver<u64>,
 }
 
@@ -84,7 +84,7 @@ impl EventFeed {
             && let Some(control) = self.site.live.get(self.run.journal.path(), self.run.id())
         {
             let (run, source) = (self.run.clone(), Arc::clone(&control));
-            let shared = self.site.read(move |site| site.shared_feed(&run, &source)).await?;
+            let shared = self.site.read(move |site| site.event_hub(&run, &source)).await?;
             let newest = shared.subscribe();
             self.live = Some(LiveFeed { control, shared, newest });
         }

@@ -13,6 +13,7 @@ mod bench_job;
 mod connection;
 mod event_feed;
 mod event_filter;
+mod event_hub;
 mod journal_watch;
 mod live_runs;
 mod outline;
@@ -21,7 +22,6 @@ mod problem;
 mod question;
 mod request_key;
 mod server;
-mod shared_feed;
 mod site;
 mod span;
 

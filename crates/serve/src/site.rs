@@ -14,12 +14,12 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use crate::access::Access;
+use crate::event_hub::EventHub;
 use crate::journal_watch::JournalWatch;
 use crate::live_runs::LiveRuns;
 use crate::outline::Outline;
 use crate::problem::Problem;
 use crate::request_key::RequestKeys;
-use crate::shared_feed::SharedFeed;
 
 /// Maximum number of event streams.
 const STREAMS: usize = 256;
@@ -54,7 +54,7 @@ pub(crate) struct SiteState {
 /// The feed of a run of this process, as long as somebody watches it.
 struct LiveSource {
     control: Arc<RunControl>,
-    feed: Weak<SharedFeed>,
+    feed: Weak<EventHub>,
 }
 
 /// An outline that several requests may extend.
@@ -185,11 +185,11 @@ impl SiteState {
     }
 
     /// The live events of a run that this process works on. All its watchers share them.
-    pub(crate) fn shared_feed(
+    pub(crate) fn event_hub(
         &self,
         run: &FoundRun,
         control: &Arc<RunControl>,
-    ) -> Result<Arc<SharedFeed>, Problem> {
+    ) -> Result<Arc<EventHub>, Problem> {
         let mut feeds = self.feeds.lock();
         let key = (run.journal.path().to_owned(), run.id().clone());
         // A run that was resumed meanwhile has another handle, and a feed of its own.
@@ -199,7 +199,7 @@ impl SiteState {
         }
         feeds.retain(|_, source| source.feed.strong_count() > 0);
         let cursor = run.journal.event_index(run.id(), u64::MAX)?.last;
-        let feed = SharedFeed::start(control.events_after(cursor), cursor);
+        let feed = EventHub::start(control.events_after(cursor), cursor);
         feeds.insert(key, LiveSource { control: Arc::clone(control), feed: Arc::downgrade(&feed) });
         Ok(feed)
     }

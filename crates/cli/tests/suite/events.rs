@@ -30,7 +30,8 @@ fn the_schema_refuses_what_is_no_event() {
         for key in event.as_object().unwrap().keys() {
             let mut without = event.clone();
             without.as_object_mut().unwrap().remove(key);
-            let optional = ["exit_code", "fate", "parent", "error", "max_turns", "max_input_tokens"];
+            let optional =
+                ["exit_code", "fate", "parent", "error", "max_turns", "max_input_tokens", "wait_ms"];
             let optional = optional.contains(&key.as_str());
             assert!(optional || !schema.is_valid(&without), "{key} can be left out of {event}");
         }

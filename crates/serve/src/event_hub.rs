@@ -43,7 +43,7 @@ pub(crate) struct Chunk {
 }
 
 /// The newest live events of a run.
-pub(crate) struct SharedFeed {
+pub(crate) struct EventHub {
     chunks: Mutex<Chunks>,
     /// Number of the last event of the newest chunk.
     newest: watch::Sender<u64>,
@@ -68,7 +68,7 @@ pub(crate) enum Following {
     Ended,
 }
 
-impl SharedFeed {
+impl EventHub {
     /// Starts to read a subscription that begins after number `cursor`. Stops when the last watcher is gone.
     pub(crate) fn start(events: EventStream, cursor: u64) -> Arc<Self> {
         let feed = Arc::new(Self { chunks: Mutex::default(), newest: watch::Sender::new(cursor) });
@@ -122,7 +122,7 @@ impl SharedFeed {
     }
 }
 
-async fn pump(feed: Weak<SharedFeed>, mut events: EventStream, mut cursor: u64) {
+async fn pump(feed: Weak<EventHub>, mut events: EventStream, mut cursor: u64) {
     let mut sent = Instant::now();
     let mut text = String::new();
     loop {
