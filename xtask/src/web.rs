@@ -85,7 +85,7 @@ pub(crate) fn test() -> Outcome {
     let path = prerequisites::node_path()?;
     step::timed("tests in Chromium", || {
         let status = Command::new("node")
-            .args(["--test", "--test-concurrency=1"])
+            .args(["--test", "--test-concurrency=2"])
             .args(TESTS.map(|file| root().join("crates/serve/page/test").join(file)))
             .env("PATH", &path)
             .env("FUSEE", fusee)
