@@ -1,4 +1,4 @@
-//! Access to the web on behalf of a model: pages ([`WebClient::get`]) and search services ([`SearchService`]).
+//! Access to the web on behalf of a model: pages ([`WebClient`]) and search services ([`SearchService`]).
 //!
 //! Hosts are allowed by the same rules as those of commands (`crate::host_proxy`). A name is resolved once and the
 //! connection goes to the addresses that were checked; redirects are followed here, so that each is checked like a first
