@@ -176,3 +176,21 @@ fn an_image_in_a_message_is_sent_with_it_and_stays_in_the_conversation() {
         }
     }
 }
+
+#[test]
+fn an_image_in_the_request_of_a_run_is_sent_with_it() {
+    for (model, blind, api, stream) in SEEING {
+        let request = |model: &str| {
+            let (project, server) = (project(), Server::start([stream(&Message::text("A dot."))]));
+            let command = fusee(&project).args(["run", "what is @dot.gif?", "-m", model, "--api", api]);
+            let done = with_keys(command.args(["--base-url", &server.base_url()])).run().exits(0);
+            (server.requests()[0].arrived.body_text().matches(ENCODED).count(), done.stderr)
+        };
+        assert_eq!(request(model).0, 1, "{api}");
+        if !blind.is_empty() {
+            let (images, stderr) = request(blind);
+            assert_eq!(images, 0, "{api}");
+            assert!(stderr.contains("images not attached: this model takes no images"), "{stderr}");
+        }
+    }
+}
