@@ -54,7 +54,13 @@ fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
     let command = args.next();
     let rest: Vec<String> = args.collect();
+    let wants_help = rest.iter().any(|arg| matches!(arg.as_str(), "--help" | "-h"));
     let outcome = match command.as_deref() {
+        // `test` and `eval` hand their arguments on to programs with a help of their own.
+        Some(name) if wants_help && !matches!(name, "test" | "eval") => {
+            println!("{USAGE}");
+            Ok(())
+        }
         Some("test") => test::run(&rest),
         Some("suites") => test::suites(&rest),
         Some("lint") => lint::run(),

@@ -143,7 +143,7 @@ pub(crate) enum InputLine {
     /// An empty line.
     Nothing,
     /// Work that starts a run.
-    Errand(RunRequest),
+    Request(RunRequest),
     /// A slash command.
     Command(SlashCommand),
     /// A command for the user's shell: the text after `!`.
@@ -159,7 +159,7 @@ pub(crate) fn parse_line_in(typed: &str, directory: &Path) -> InputLine {
     let word = line.split_whitespace().next().unwrap_or_default();
     let is_own = TABLE.iter().any(|entry| entry.name == word) || word == "/exit";
     match markdown_commands::expand(line, directory).filter(|_| !is_own) {
-        Some(message) => InputLine::Errand(RunRequest::Command { line: line.to_owned(), message }),
+        Some(message) => InputLine::Request(RunRequest::Command { line: line.to_owned(), message }),
         None => parse_line(typed),
     }
 }
@@ -172,27 +172,27 @@ pub(crate) fn parse_line(typed: &str) -> InputLine {
         return InputLine::Nothing;
     }
     if let Some(words) = typed.strip_prefix("//") {
-        return InputLine::Errand(RunRequest::Words(format!("/{words}")));
+        return InputLine::Request(RunRequest::Words(format!("/{words}")));
     }
     if let Some(line) = typed.strip_prefix('!').map(str::trim).filter(|line| !line.is_empty()) {
         return InputLine::Shell(line.to_owned());
     }
     if typed.starts_with('(') {
-        return InputLine::Errand(RunRequest::Task(typed.to_owned()));
+        return InputLine::Request(RunRequest::Task(typed.to_owned()));
     }
     let (word, rest) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
     let is_command = word.starts_with('/') && !word[1..].contains('/');
     if !is_command {
-        return InputLine::Errand(RunRequest::Words(typed.to_owned()));
+        return InputLine::Request(RunRequest::Words(typed.to_owned()));
     }
     let word = match spelled_out(word) {
         Ok(word) => word,
         Err(problem) => return InputLine::Unknown(problem),
     };
     match word {
-        "/task" => return InputLine::Errand(RunRequest::Task(rest.trim().to_owned())),
-        "/review" => return InputLine::Errand(RunRequest::Review(rest.trim().to_owned())),
-        "/init" if rest.trim().is_empty() => return InputLine::Errand(RunRequest::Init),
+        "/task" => return InputLine::Request(RunRequest::Task(rest.trim().to_owned())),
+        "/review" => return InputLine::Request(RunRequest::Review(rest.trim().to_owned())),
+        "/init" if rest.trim().is_empty() => return InputLine::Request(RunRequest::Init),
         "/init" => return InputLine::Unknown("/init takes no arguments".to_owned()),
         _ => {}
     }

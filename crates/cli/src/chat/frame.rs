@@ -55,8 +55,8 @@ pub(crate) fn draw(state: &ChatState, columns: usize, rows: usize, now: Duration
         above.push(StyledLine::styled(Style::Dim, &text).cut(columns));
     }
     let waiting = state.queue.iter().take(QUEUED_ROWS);
-    above.extend(waiting.map(|errand| {
-        let text = format!("  queued: {}", format::one_line(&errand.shown(), 400));
+    above.extend(waiting.map(|request| {
+        let text = format!("  queued: {}", format::one_line(&request.shown(), 400));
         StyledLine::styled(Style::Dim, &text).cut(columns)
     }));
     let more = state.queue.len().saturating_sub(QUEUED_ROWS);

@@ -94,7 +94,7 @@ impl PlainChat<'_, '_> {
             let Some(line) = line else { return Ok(()) };
             let next = match parse_line_in(&line, self.session.directory()) {
                 InputLine::Nothing => ChatFlow::Line,
-                InputLine::Errand(errand) => match self.session.begin(errand).await {
+                InputLine::Request(request) => match self.session.begin(request).await {
                     Ok(begun) => self.watch_run(begun).await?,
                     Err(failure) => self.failed(failure),
                 },

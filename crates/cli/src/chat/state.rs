@@ -244,9 +244,9 @@ impl ChatState {
     /// Starts the next queued message, unless a task is running.
     pub(crate) fn next(&mut self) -> Vec<ChatAction> {
         match self.queue.pop_front() {
-            Some(errand) if self.view.is_none() => vec![ChatAction::Begin(errand)],
-            Some(errand) => {
-                self.queue.push_front(errand);
+            Some(request) if self.view.is_none() => vec![ChatAction::Begin(request)],
+            Some(request) => {
+                self.queue.push_front(request);
                 Vec::new()
             }
             None => Vec::new(),
@@ -324,18 +324,18 @@ impl ChatState {
                 vec![ChatAction::Say(String::new())]
             }
             InputLine::Nothing => Vec::new(),
-            InputLine::Errand(RunRequest::Words(words)) if self.wanted.is_some() => {
+            InputLine::Request(RunRequest::Words(words)) if self.wanted.is_some() => {
                 self.accept();
                 self.wanted = None;
                 vec![ChatAction::Say(words)]
             }
-            InputLine::Errand(_) if self.queue.len() >= QUEUE => {
+            InputLine::Request(_) if self.queue.len() >= QUEUE => {
                 self.tell(Style::Warning, "too many queued messages; this one stays in the input");
                 Vec::new()
             }
-            InputLine::Errand(errand) => {
+            InputLine::Request(request) => {
                 self.accept();
-                self.queue.push_back(errand);
+                self.queue.push_back(request);
                 self.next()
             }
             InputLine::Shell(_) if self.shell.is_some() => {

@@ -50,7 +50,7 @@ const FRAME: Duration = Duration::from_millis(50);
 const TICK: Duration = Duration::from_millis(100);
 
 /// Maximum number of events processed before the screen is drawn again.
-const AT_ONCE: usize = 256;
+const MAX_EVENTS_PER_FRAME: usize = 256;
 
 /// Minimum room for the model's name in the status line, in characters.
 const MODEL: usize = 28;
@@ -88,8 +88,8 @@ struct TerminalLoop<'s, 'p> {
 
 /// Runs the chat until the user exits.
 pub(crate) async fn chat(session: &mut Chat<'_>, environment: &Environment) -> Result<ExitStatus, CliError> {
-    let (desk, mut questions) = QuestionQueue::new();
-    session.ask(Arc::new(desk));
+    let (queue, mut questions) = QuestionQueue::new();
+    session.ask(Arc::new(queue));
     let (colour, glyphs) = session.appearance();
     let past = InputHistory::open(environment.state_folder().as_deref());
     let state = ChatState::new(glyphs, session.directory().to_owned(), past);
@@ -272,7 +272,7 @@ impl TerminalLoop<'_, '_> {
         let mut left: std::collections::VecDeque<ChatAction> = effects.into();
         while let Some(effect) = left.pop_front() {
             match effect {
-                ChatAction::Begin(errand) => match self.session.begin(errand).await {
+                ChatAction::Begin(request) => match self.session.begin(request).await {
                     Ok(begun) => self.began(begun),
                     Err(failure) => {
                         self.failed(&failure);
@@ -566,7 +566,7 @@ async fn poll_events(
             Err(error) => return Err(error.to_string()),
         }
         taken += 1;
-        next = if taken < AT_ONCE { live.events.next().now_or_never() } else { None };
+        next = if taken < MAX_EVENTS_PER_FRAME { live.events.next().now_or_never() } else { None };
     }
     Ok(true)
 }

@@ -9,7 +9,7 @@ fn every_entry_of_the_table_is_understood_and_nothing_else() {
             matches!(
                 parse_line(entry.name),
                 InputLine::Command(_)
-                    | InputLine::Errand(RunRequest::Task(_) | RunRequest::Review(_) | RunRequest::Init)
+                    | InputLine::Request(RunRequest::Task(_) | RunRequest::Review(_) | RunRequest::Init)
             ),
             "{}",
             entry.name
@@ -27,7 +27,7 @@ fn every_entry_of_the_table_is_understood_and_nothing_else() {
 #[test]
 fn words_and_paths_are_for_the_model() {
     let words = |typed: &str| match parse_line(typed) {
-        InputLine::Errand(RunRequest::Words(words)) => words,
+        InputLine::Request(RunRequest::Words(words)) => words,
         other => panic!("{other:?}"),
     };
     assert_eq!(words("  fix it\nand test it \n"), "fix it\nand test it");
@@ -41,12 +41,12 @@ fn words_and_paths_are_for_the_model() {
 
 #[test]
 fn tasks_and_reviews_are_errands_and_a_parenthesis_begins_a_workflow() {
-    let task = |line: &str| InputLine::Errand(RunRequest::Task(line.to_owned()));
+    let task = |line: &str| InputLine::Request(RunRequest::Task(line.to_owned()));
     assert_eq!(parse_line("/task fix-tests command='make test'"), task("fix-tests command='make test'"));
     assert_eq!(parse_line(" (+ 1\n2)"), task("(+ 1\n2)"));
     let review = RunRequest::Review("--base main src".to_owned());
     assert_eq!(review.shown(), "/review --base main src");
-    assert_eq!(parse_line("/review --base main src"), InputLine::Errand(review));
+    assert_eq!(parse_line("/review --base main src"), InputLine::Request(review));
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn arguments_are_kept_whole() {
 #[test]
 fn a_unique_beginning_names_a_command() {
     assert_eq!(parse_line("/he"), InputLine::Command(SlashCommand::Help));
-    assert_eq!(parse_line("/rev src"), InputLine::Errand(RunRequest::Review("src".to_owned())));
+    assert_eq!(parse_line("/rev src"), InputLine::Request(RunRequest::Review("src".to_owned())));
     assert_eq!(
         parse_line("/re"),
         InputLine::Unknown("/re is ambiguous: /review, /rewind, /resume".to_owned())

@@ -30,8 +30,8 @@ afterwards whether it is carried out.";
 
 impl Chat<'_> {
     /// Starts a run.
-    pub(crate) async fn begin(&mut self, errand: RunRequest) -> Result<ChatRun, CliError> {
-        match errand {
+    pub(crate) async fn begin(&mut self, request: RunRequest) -> Result<ChatRun, CliError> {
+        match request {
             RunRequest::Words(words) => self.start_text(words).await,
             RunRequest::Task(line) => self.begin_task(&line).await,
             RunRequest::Review(line) => self.begin_review(&line).await,
