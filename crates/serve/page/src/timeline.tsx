@@ -30,6 +30,7 @@ export function Timeline({ data, open }: { data: Data; open: (seq: number) => vo
     <section class="timeline" aria-label="Timeline">
       <div class="legend">
         {used.map((kind) => <span key={kind}><i class={kind} />{NAMES[kind]} <span class="dim">{kind === "compaction" || kind === "network" ? "" : busy(kind)}</span></span>)}
+        {data.spans.some((span) => span.failed) && <span><i class="failed" />failed</span>}
         <span class="grow" />
         {range && <button class="link" onClick={() => setRange(undefined)}>whole run</button>}
         <span class="dim">{duration(width)}</span>
