@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::log_entry::{EntryContent, LogEntry, RunEnd};
+use crate::question::fetch_answers;
 use crate::scratch::{RunFolder, WorkerParts};
 use crate::workspace::{FileTree, Scan, restore};
 use crate::{BlobHash, EngineError, RunOrder, WorkerLaunch};
@@ -75,6 +76,7 @@ struct Work {
     control: RunControl,
     outcome: JoinHandle<RunOutcome>,
     cancellation: JoinHandle<()>,
+    answers: JoinHandle<()>,
     folder: RunFolder,
 }
 
@@ -84,6 +86,7 @@ impl Drop for Work {
         self.batches.close();
         self.control.cancel();
         self.cancellation.abort();
+        self.answers.abort();
     }
 }
 
@@ -200,9 +203,21 @@ impl Attempt {
         let control = handle.control();
         let cancellation =
             tokio::spawn(cancelled(Arc::clone(&self.worker), self.run.clone(), control.clone()));
+        let answers =
+            tokio::spawn(fetch_answers(self.worker.engine.clone(), journal.clone(), control.clone()));
         let outcome = tokio::spawn(handle.outcome());
         let pending = None;
-        Ok(Ok(Box::new(Work { journal, batches, pending, scan, control, outcome, cancellation, folder })))
+        Ok(Ok(Box::new(Work {
+            journal,
+            batches,
+            pending,
+            scan,
+            control,
+            outcome,
+            cancellation,
+            answers,
+            folder,
+        })))
     }
 }
 

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::log_entry::{LogEntry, PAGE, ReadEntries};
+use crate::question::GivenAnswer;
 use crate::run_order::{RunAbout, SERVICE};
 use crate::{BlobHash, EngineError, RunOrder};
 
@@ -203,6 +204,21 @@ impl Engine {
     /// Waits until a run is cancelled; false if it ends, or the engine is away for too long.
     pub(crate) async fn cancelled(&self, run: &RunId) -> bool {
         self.wait(&self.handler(run, "cancelled"), None).await.unwrap_or(false)
+    }
+
+    /// Answers a question; whether this answer is the one that counts.
+    pub(crate) async fn answer(&self, run: &RunId, answer: &GivenAnswer) -> Result<bool, EngineError> {
+        let body = serde_json::to_value(answer).unwrap_or_default();
+        match self.send(Method::POST, &self.handler(run, "answer"), Some(&body), Some(TIMEOUT)).await {
+            // Two answers at the same moment: the engine keeps the first.
+            Err(EngineError::Refused { status: 409, .. }) => Ok(false),
+            answered => answered,
+        }
+    }
+
+    /// Waits for the answer to a question; `None` if it is over without one.
+    pub(crate) async fn answered(&self, run: &RunId, promise: &str) -> Result<Option<Value>, EngineError> {
+        self.wait(&self.handler(run, "answered"), Some(&Value::from(promise))).await
     }
 
     /// The runs that the engine knows, newest first.

@@ -9,6 +9,7 @@ use tokio::sync::Mutex;
 
 use crate::attempt::{Attempt, AttemptError};
 use crate::log_entry::{EntryContent, LogEntry, PAGE, ReadEntries, promise_of};
+use crate::question::GivenAnswer;
 use crate::run_order::RunAbout;
 use crate::scratch::WorkerParts;
 use crate::{BlobHash, RunOrder};
@@ -121,6 +122,33 @@ impl FuseeRun {
     async fn cancel(&self, ctx: SharedWorkflowContext<'_>) -> Result<(), HandlerError> {
         ctx.resolve_promise(CANCEL, true);
         Ok(())
+    }
+
+    /// Answers a question of the run; whether this answer is the one that counts.
+    #[handler]
+    async fn answer(
+        &self,
+        ctx: SharedWorkflowContext<'_>,
+        given: Json<GivenAnswer>,
+    ) -> Result<bool, HandlerError> {
+        let Json(given) = given;
+        if ctx.peek_promise::<Json<GivenAnswer>>(&given.promise).await?.is_none() {
+            ctx.resolve_promise(&given.promise, Json(given.clone()));
+        }
+        let Json(first) = ctx.promise::<Json<GivenAnswer>>(&given.promise).await?;
+        Ok(first.id == given.id)
+    }
+
+    /// Waits for the answer to a question; nothing if it is over without one.
+    #[handler]
+    async fn answered(
+        &self,
+        ctx: SharedWorkflowContext<'_>,
+        promise: Json<String>,
+    ) -> Result<Json<Option<serde_json::Value>>, HandlerError> {
+        let Json(promise) = promise;
+        let Json(given) = ctx.promise::<Json<GivenAnswer>>(&promise).await?;
+        Ok(Json(given.value))
     }
 
     /// Waits until the run is cancelled or has ended; whether it was cancelled.

@@ -1,6 +1,7 @@
 //! Runs on an engine: `--engine URL` of the commands, and the commands that only make sense with one. The work is
 //! done by the crate `fusee-restate`.
 
+pub(crate) mod answer;
 pub(crate) mod attach;
 pub(crate) mod dev_engine;
 pub(crate) mod pull;
@@ -92,7 +93,9 @@ impl OpenEngine {
         let (title, directory) = (spec.title(), spec.workspace.clone());
         let log = setup.log_file()?;
         fusee_restate::submit(&remote, &RunOrder { spec, directory, files }).await?;
-        let (running, copy) = self.follow(remote, &title).await?;
+        let (running, copy) = self.follow(remote.clone(), &title).await?;
+        let approver = setup.show.can_ask().then(|| setup.show.approver(setup.saved_rules()));
+        answer::converse(remote, running.events(), approver);
         let readers = setup.readers(&running, log, phases)?;
         Ok(StartedRun { running, header, readers, copy: Some(copy) })
     }

@@ -404,7 +404,13 @@ pub(super) async fn prepare<'p>(
     };
     let show = show.for_benchmark(benchmark).in_background(args.background_run.detached);
     show.warn(&config);
-    show.warn_if_nobody_can_be_asked(config.approve());
+    #[cfg(feature = "restate")]
+    let can_wait = engine.is_some();
+    #[cfg(not(feature = "restate"))]
+    let can_wait = false;
+    if !can_wait {
+        show.warn_if_nobody_can_be_asked(config.approve());
+    }
     let resolved = match &earlier {
         Some(earlier) => model_selection::continued(&earlier.settings, &config, environment)?,
         None if needs_model(&target, &config) => model_selection::select(&config, environment).await?,

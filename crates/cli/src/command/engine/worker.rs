@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use fusee::engine::approval::{Approver, NonInteractive};
+use fusee::engine::approval::{AnsweredOutside, Approver};
 use fusee::engine::journal::BoxFuture;
 use fusee::engine::run::{ExitStatus, RunHandle};
 use fusee::launch::LaunchError;
@@ -113,7 +113,7 @@ impl ProcessHost {
             true => model_selection::open(&setup.resolved, None)?,
             false => Arc::clone(&setup.model),
         };
-        let approver: Arc<dyn Approver> = Arc::new(NonInteractive);
+        let approver: Arc<dyn Approver> = Arc::new(AnsweredOutside);
         let started = match resumes {
             true => setup.resume(&run, spec, model, &setup.servers, Some(&approver))?,
             false => setup.start_with(&run, spec, model, Some(&approver)).await?,
