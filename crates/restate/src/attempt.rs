@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 use crate::log_entry::{EntryContent, LogEntry, RunEnd};
 use crate::question::fetch_answers;
 use crate::scratch::{RunFolder, WorkerParts};
+use crate::tenant::TenantPlace;
 use crate::workspace::{FileTree, Scan, restore};
 use crate::{BlobHash, EngineError, RunOrder, WorkerLaunch};
 
@@ -78,6 +79,8 @@ struct Work {
     cancellation: JoinHandle<()>,
     answers: JoinHandle<()>,
     folder: RunFolder,
+    /// Counts the run among those of its tenant.
+    place: Option<TenantPlace>,
 }
 
 impl Drop for Work {
@@ -107,6 +110,10 @@ impl Attempt {
     }
 
     async fn produce(&mut self) -> Result<LogEntry, AttemptError> {
+        let place = if let AttemptState::Working(_) = self.state { None } else { self.admitted().await };
+        if !matches!(self.state, AttemptState::Working(_)) && place.is_none() {
+            return Ok(cancelled_before(&self.run));
+        }
         let work = match std::mem::replace(&mut self.state, AttemptState::Empty) {
             AttemptState::Working(work) => Ok(work),
             AttemptState::Applying(copy) => {
@@ -125,6 +132,9 @@ impl Attempt {
             Ok(work) => work,
             Err(error) => return Ok(not_started(&self.run, error)),
         };
+        if place.is_some() {
+            work.place = place;
+        }
         let entry = tokio::select! {
             biased;
             Some(batch) = work.batches.recv() => {
@@ -143,6 +153,19 @@ impl Attempt {
         };
         self.state = AttemptState::Working(work);
         Ok(entry)
+    }
+
+    /// Waits until this worker may work on a run of the tenant; `None` if the run is cancelled first.
+    async fn admitted(&self) -> Option<TenantPlace> {
+        let place = self.worker.tenants.enter(self.order.tenant.as_deref());
+        let mut place = std::pin::pin!(place);
+        tokio::select! {
+            biased;
+            place = &mut place => Some(place),
+            is_cancelled = self.worker.engine.cancelled(&self.run) => {
+                if is_cancelled { None } else { Some(place.await) }
+            }
+        }
     }
 
     /// Commits an entry that the engine has recorded.
@@ -217,6 +240,7 @@ impl Attempt {
             cancellation,
             answers,
             folder,
+            place: None,
         })))
     }
 }
@@ -243,6 +267,12 @@ fn end_of_open(run: &RunId, outcome: RunOutcome) -> RunEnd {
 
 fn failed(message: String) -> Option<ErrorDetail> {
     Some(ErrorDetail { code: ErrorCode::TurnFailed, reason: "unexpected_error".to_owned(), message })
+}
+
+/// The end of a run that was cancelled while it waited for its tenant's limit.
+fn cancelled_before(run: &RunId) -> LogEntry {
+    let last = Some(last_event(run, TaskStatus::Cancelled, None, String::new()));
+    LogEntry { content: EntryContent::End(Box::new(RunEnd { last, unreachable: false })), files: None }
 }
 
 /// The end of a run that this worker cannot start.

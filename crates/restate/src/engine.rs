@@ -53,6 +53,9 @@ pub struct ListedRun {
     /// The request, on one line; empty before a worker has begun with it.
     #[serde(default)]
     pub title: String,
+    /// Whose run it is, if it was started for a tenant.
+    #[serde(default)]
+    pub tenant: Option<String>,
 }
 
 /// An invocation that has begun on a worker.
@@ -239,7 +242,8 @@ impl Engine {
         for listed in &mut runs {
             let about = about.iter().find(|row| row.run == listed.run);
             let about = about.and_then(|row| serde_json::from_str::<RunAbout>(&row.about).ok());
-            listed.title = about.map(|about| about.title).unwrap_or_default();
+            let Some(RunAbout { title, tenant, .. }) = about else { continue };
+            (listed.title, listed.tenant) = (title, tenant);
         }
         Ok(runs)
     }

@@ -22,6 +22,7 @@ mod run_order;
 mod scratch;
 mod service;
 mod takeover;
+mod tenant;
 mod worker;
 mod workspace;
 

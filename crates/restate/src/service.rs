@@ -12,7 +12,7 @@ use crate::log_entry::{EntryContent, LogEntry, PAGE, ReadEntries, promise_of};
 use crate::question::GivenAnswer;
 use crate::run_order::RunAbout;
 use crate::scratch::WorkerParts;
-use crate::{BlobHash, RunOrder};
+use crate::{BlobHash, EngineError, RunOrder};
 
 /// Name of the promise that cancels a run.
 const CANCEL: &str = "cancel";
@@ -47,7 +47,7 @@ impl FuseeRun {
     #[handler]
     async fn run(&self, ctx: WorkflowContext<'_>, order: Json<RunOrder>) -> Result<(), HandlerError> {
         let Json(order) = order;
-        let about = RunAbout { title: order.spec.title(), files: order.files.clone() };
+        let about = RunAbout { title: order.spec.title(), files: order.files.clone(), tenant: order.tenant.clone() };
         ctx.set(ABOUT, Json(about));
         ctx.set(SETTINGS, Json(order.spec.clone()));
         let attempt = Attempt::new(Arc::clone(&self.worker), ctx.key(), order)?;
@@ -159,7 +159,7 @@ impl FuseeRun {
 }
 
 /// The endpoint that the engine calls.
-pub(crate) fn endpoint(worker: Arc<WorkerParts>) -> Endpoint {
+pub(crate) fn endpoint(worker: Arc<WorkerParts>, keys: &[String]) -> Result<Endpoint, EngineError> {
     let options = ServiceOptions::new()
         .inactivity_timeout(INACTIVITY)
         .abort_timeout(ABORT)
@@ -170,7 +170,13 @@ pub(crate) fn endpoint(worker: Arc<WorkerParts>) -> Endpoint {
         .retry_policy_max_attempts(u64::from(u32::MAX))
         .retry_policy_pause_on_max_attempts()
         .handler("run", HandlerOptions::new().workflow_retention(RETENTION));
-    Endpoint::builder().bind(FuseeRun { worker }.into_service_definition().options(options)).build()
+    let mut endpoint =
+        Endpoint::builder().bind(FuseeRun { worker }.into_service_definition().options(options));
+    for key in keys {
+        let invalid = |error: &dyn std::fmt::Display| EngineError::Key { key: key.clone(), cause: error.to_string() };
+        endpoint = endpoint.identity_key(key).map_err(|error| invalid(&error))?;
+    }
+    Ok(endpoint.build())
 }
 
 impl From<AttemptError> for HandlerError {

@@ -18,7 +18,7 @@ use serde_json::json;
 
 use super::run::RunArgs;
 use super::run_setup::{RunSetup, StartedRun};
-use crate::config::flags::EngineFlags;
+use crate::config::flags::{EngineFlags, NewRunEngineFlags};
 use crate::process::Process;
 use crate::process::environment::Environment;
 use crate::process::error::CliError;
@@ -29,6 +29,8 @@ use crate::ui::{PhaseLogTarget, RunHeader};
 pub(crate) struct OpenEngine {
     engine: Engine,
     blobs: BlobStore,
+    /// Whose runs are started.
+    tenant: Option<String>,
     /// Where copies of journals are kept while a command shows them.
     copies: PathBuf,
 }
@@ -50,7 +52,7 @@ impl OpenEngine {
         let environment = &process.environment;
         let blobs = blob_store(flags, environment)?;
         let copies = environment.cache_folder().ok_or_else(no_home)?.join("engine");
-        Ok(Some(Self { engine: Engine::connect(url).await?, blobs, copies }))
+        Ok(Some(Self { engine: Engine::connect(url).await?, blobs, tenant: None, copies }))
     }
 
     /// The engine of a new run. Rejects flags that a worker cannot honour.
@@ -59,7 +61,9 @@ impl OpenEngine {
         continues: bool,
         process: &Process,
     ) -> Result<Option<Self>, CliError> {
-        let Some(engine) = Self::open(&args.engine, process).await? else { return Ok(None) };
+        let NewRunEngineFlags { place, tenant } = &args.engine;
+        let Some(engine) = Self::open(place, process).await? else { return Ok(None) };
+        let engine = Self { tenant: tenant.clone(), ..engine };
         let mut wrong = vec![
             ("--continue", continues, "the earlier run is in the journal of this machine"),
             ("--record", args.record.is_some(), "the file would be written on the worker"),
@@ -90,9 +94,9 @@ impl OpenEngine {
         let remote = self.remote(&run);
         let files = remote.store(&spec.workspace).await?;
         let (header, phases) = (RunHeader::from_spec(&spec), PhaseLogTarget::from_flow(&spec.flow));
-        let (title, directory) = (spec.title(), spec.workspace.clone());
+        let (title, directory, tenant) = (spec.title(), spec.workspace.clone(), self.tenant.clone());
         let log = setup.log_file()?;
-        fusee_restate::submit(&remote, &RunOrder { spec, directory, files }).await?;
+        fusee_restate::submit(&remote, &RunOrder { spec, directory, files, tenant }).await?;
         let (running, copy) = self.follow(remote.clone(), &title).await?;
         let approver = setup.show.can_ask().then(|| setup.show.approver(setup.saved_rules()));
         answer::converse(remote, running.events(), approver);
@@ -179,7 +183,8 @@ pub(crate) async fn list(url: &str, json: bool) -> Result<ExitStatus, CliError> 
         let rows: Vec<_> = runs
             .iter()
             .map(|run| {
-                json!({ "run": run.run, "status": run.status, "title": run.title, "started": run.started })
+                json!({ "run": run.run, "status": run.status, "title": run.title, "started": run.started,
+                    "tenant": run.tenant })
             })
             .collect();
         stdio::print_json(&format!("{:#}\n", serde_json::Value::from(rows)))?;

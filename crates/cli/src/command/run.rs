@@ -17,7 +17,7 @@ use super::task;
 use super::unstarted_run::UnstartedRun;
 use crate::command::run_session;
 #[cfg(feature = "restate")]
-use crate::config::flags::EngineFlags;
+use crate::config::flags::NewRunEngineFlags;
 use crate::config::flags::{
     ApprovalFlags, DetachFlag, DirectoryFlag, FlowFlags, LimitFlags, ModelFlags, RunIdFlag,
 };
@@ -107,7 +107,7 @@ pub(crate) struct RunArgs {
     pub(crate) limits: LimitFlags,
     #[cfg(feature = "restate")]
     #[command(flatten)]
-    pub(crate) engine: EngineFlags,
+    pub(crate) engine: NewRunEngineFlags,
 }
 
 impl RunArgs {

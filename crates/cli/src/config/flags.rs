@@ -168,6 +168,27 @@ pub(crate) struct EngineFlags {
     pub(crate) blobs: Option<PathBuf>,
 }
 
+/// Where a new run works, and for whom.
+#[cfg(feature = "restate")]
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Engine")]
+pub(crate) struct NewRunEngineFlags {
+    #[command(flatten)]
+    pub(crate) place: EngineFlags,
+    /// Count the run among those of NAME, of which a worker may limit the number (`fusee worker --tenant-limit`)
+    #[arg(long, value_name = "NAME", requires = "engine", value_parser = tenant)]
+    pub(crate) tenant: Option<String>,
+}
+
+#[cfg(feature = "restate")]
+fn tenant(name: &str) -> Result<String, String> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
+    match name.len() {
+        1..=64 if name.chars().all(is_plain) => Ok(name.to_owned()),
+        _ => Err("1 to 64 of A-Z a-z 0-9 . _ -".to_owned()),
+    }
+}
+
 /// `--run-id`, for commands that start a run.
 #[derive(Args, Clone, Default)]
 pub(crate) struct RunIdFlag {

@@ -87,7 +87,7 @@ impl From<fusee_restate::EngineError> for CliError {
             Cause::NoWorker { url } => Self::new(ExitStatus::Unreachable, message)
                 .help(format!("start one with `fusee worker --engine {url} --listen ADDR`")),
             Cause::NoSuchRun { .. } => Self::usage(message).help("`fusee runs --engine URL` lists the runs that it knows"),
-            Cause::Old { .. } | Cause::RunExists { .. } | Cause::TooLarge { .. } | Cause::Listen { .. } => {
+            Cause::Old { .. } | Cause::Key { .. } | Cause::RunExists { .. } | Cause::TooLarge { .. } | Cause::Listen { .. } => {
                 Self::usage(message)
             }
             Cause::Blob { .. } => {
