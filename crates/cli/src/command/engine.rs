@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fusee::engine::journal::{Journal, JournalOptions, RunId};
+use fusee::engine::model::{Connection, http_client};
 use fusee::engine::run::{ExitStatus, RunHandle, RunSpec};
 use fusee::system::{self, SystemClock};
 use fusee_restate::{BlobStore, Engine, RemoteRun, RunOrder};
@@ -149,6 +150,15 @@ impl OpenEngine {
 
 /// The blob store of these flags.
 fn blob_store(flags: &EngineFlags, environment: &Environment) -> Result<BlobStore, CliError> {
+    let is_s3 = |place: &&String| place.starts_with("s3://");
+    if let Some(url) = flags.blobs.as_ref().filter(is_s3) {
+        let text = |value: &std::ffi::OsStr| value.to_str().map(str::to_owned);
+        let variables = environment.variables().filter_map(|(name, value)| Some((text(name)?, text(value)?)));
+        let endpoint = environment.text("AWS_ENDPOINT_URL").unwrap_or("https://s3.amazonaws.com");
+        let http = http_client(endpoint, &Connection::default())
+            .map_err(|error| CliError::usage(format!("cannot use {endpoint}: {error}")))?;
+        return Ok(BlobStore::s3(url, variables, http)?);
+    }
     let directory = match &flags.blobs {
         Some(given) => environment.directory().join(given),
         None => environment.state_folder().ok_or_else(no_home)?.join("blobs"),

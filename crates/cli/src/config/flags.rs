@@ -163,9 +163,10 @@ pub(crate) struct EngineFlags {
     /// Use the Restate server whose admin API is at URL, such as http://127.0.0.1:9070
     #[arg(long, value_name = "URL")]
     pub(crate) engine: Option<String>,
-    /// Directory for long results and workspaces, shared by workers and clients [default: in the state folder]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) blobs: Option<PathBuf>,
+    /// Directory or s3://BUCKET/PREFIX for long results and workspaces, shared by workers and clients [default: in the
+    /// state folder]
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) blobs: Option<String>,
 }
 
 /// Where a new run works, and for whom.

@@ -91,7 +91,7 @@ impl From<fusee_restate::EngineError> for CliError {
                 Self::usage(message)
             }
             Cause::Blob { .. } => {
-                Self::failed(message).help("--blobs must name the same directory for all workers and clients")
+                Self::failed(message).help("--blobs must name the same directory or bucket for all workers and clients")
             }
             _ => Self::failed(message),
         }
