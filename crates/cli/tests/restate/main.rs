@@ -9,4 +9,7 @@
 mod engine;
 mod errors;
 mod kills;
+mod questions;
 mod runs;
+mod s3;
+mod safety;
