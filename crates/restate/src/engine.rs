@@ -33,6 +33,9 @@ const GREETING: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 const PAUSE: Duration = Duration::from_millis(500);
 const TRIES: u32 = 240;
 
+/// How often a query is repeated that the server cannot answer yet.
+const QUERY_TRIES: u32 = 40;
+
 /// A Restate server.
 #[derive(Clone, Debug)]
 pub struct Engine {
@@ -262,8 +265,17 @@ impl Engine {
     async fn query<T: DeserializeOwned>(&self, query: &str) -> Result<Vec<T>, EngineError> {
         let url = format!("{}/query", self.admin);
         let body = json!({ "query": query });
-        let rows: Rows<T> = self.send(Method::POST, &url, Some(&body), Some(TIMEOUT)).await?;
-        Ok(rows.rows)
+        let mut tries = 0;
+        loop {
+            match self.send::<Rows<T>>(Method::POST, &url, Some(&body), Some(TIMEOUT)).await {
+                // A server that has just started answers requests before it can answer queries.
+                Err(EngineError::Refused { status: 500.., .. }) if tries < QUERY_TRIES => {
+                    tries += 1;
+                    tokio::time::sleep(PAUSE / 2).await;
+                }
+                answer => return answer.map(|rows| rows.rows),
+            }
+        }
     }
 
     /// Sends a request that waits for something to happen, again if the engine is away meanwhile.

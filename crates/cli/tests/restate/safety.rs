@@ -22,10 +22,12 @@ fn a_client_cannot_turn_the_sandbox_of_a_worker_off_or_open_it() {
     let refused = fusee(&project, &engine, &["run", "--sandbox", "off", "-m", &model, "x"]).run().exits(2);
     assert!(refused.stderr.contains("--allow-unsandboxed"), "{}", refused.stderr);
     let open = project.home().display().to_string();
-    project.write("fusee.toml", &format!("[sandbox]\nwrite = [{open:?}]\n"));
+    let config = project.home().join(".config/fusee");
+    std::fs::create_dir_all(&config).expect("a folder");
+    std::fs::write(config.join("config.toml"), format!("[sandbox]\nwrite = [{open:?}]\n")).expect("written");
     let refused = fusee(&project, &engine, &["run", "-m", &model, "x"]).run().exits(2);
     assert!(refused.stderr.contains("paths outside the workspace"), "{}", refused.stderr);
-    project.write("fusee.toml", "");
+    std::fs::remove_file(config.join("config.toml")).expect("removed");
     fusee(&project, &engine, &["run", "-m", &model, "x"]).run().exits(0);
     assert!(!outside.exists(), "the sandbox holds");
 }
