@@ -24,6 +24,7 @@ mod prerequisites;
 mod protocol_peers;
 mod real_model;
 mod restate;
+mod simulate;
 mod step;
 mod test;
 mod web;
@@ -43,6 +44,7 @@ const USAGE: &str = "Usage: cargo xtask COMMAND
   dist [--check]  Build a tarball and a .deb; with --check twice, and compare
   web [--check]   Build the page of `fusee serve`; with --check, compare with what is committed
   bench [NAME…]   Measure figures against their targets; names select figures
+  simulate        Print the sizing table of docs/scale.md, from a model of many runs on an engine
   attack [--minutes N] [--seed S]
                   Attack the binary at random; a finding says how to reproduce it
   eval COMMAND    Run exercises with a real model, by Fusee and by other tools: check, peers, run, report";
@@ -71,6 +73,7 @@ fn main() -> ExitCode {
         Some("dist") => dist::run(&rest),
         Some("web") => web::run(&rest),
         Some("bench") => bench::run(&rest),
+        Some("simulate") => simulate::run(),
         Some("eval") => eval::run(&rest),
         Some("attack") => attack::run(&rest),
         Some("help" | "--help" | "-h") => {

@@ -93,8 +93,8 @@ struct RunState {
 
 /// Runs a scenario.
 pub(crate) fn simulate(scenario: &Scenario, measured: &Measured) -> Prediction {
-    let service =
-        [scenario.model_ms * 1000, measured.turn_us, measured.entry_us * measured.entries].map(|us| us.max(1));
+    let service = [scenario.model_ms * 1000, measured.turn_us, measured.entry_us * measured.entries]
+        .map(|us| us.max(1));
     let mut stations = [scenario.model_slots, scenario.worker_cores, scenario.engine_cores].map(Station::new);
     let mut runs = vec![RunState::default(); scenario.concurrent.min(scenario.runs) as usize];
     // Ends of services: time, run, station. Runs start spread over one reply of the model.

@@ -82,7 +82,8 @@ impl BlobStore {
         http: reqwest::Client,
     ) -> Result<Self, EngineError> {
         let failed = |cause: String| EngineError::Blob { place: url.to_owned(), cause };
-        let (bucket, prefix) = parse_s3(url).ok_or_else(|| failed("not of the form s3://BUCKET/PREFIX".to_owned()))?;
+        let (bucket, prefix) =
+            parse_s3(url).ok_or_else(|| failed("not of the form s3://BUCKET/PREFIX".to_owned()))?;
         let mut builder = AmazonS3Builder::new();
         for (name, value) in variables {
             let key = name.starts_with("AWS_").then(|| name.to_ascii_lowercase().parse().ok()).flatten();

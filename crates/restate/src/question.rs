@@ -126,12 +126,17 @@ impl RemoteRun {
         question: &RemoteQuestion,
         answer: &OutsideAnswer,
     ) -> Result<bool, EngineError> {
-        let value = serde_json::to_value(answer).map_err(|error| EngineError::Unreadable(error.to_string()))?;
+        let value =
+            serde_json::to_value(answer).map_err(|error| EngineError::Unreadable(error.to_string()))?;
         self.engine.answer(&self.run, &given(question, Some(value))?).await
     }
 
     /// Puts the questions of a run to the user of this process as they come, and sends the answers. Ends with the run.
-    pub async fn converse(self, mut events: EventStream, approver: Arc<dyn Approver>) -> Result<(), EngineError> {
+    pub async fn converse(
+        self,
+        mut events: EventStream,
+        approver: Arc<dyn Approver>,
+    ) -> Result<(), EngineError> {
         let mut list = QuestionList::default();
         loop {
             let Some(question) = list.open().first().cloned() else {

@@ -47,7 +47,8 @@ impl FuseeRun {
     #[handler]
     async fn run(&self, ctx: WorkflowContext<'_>, order: Json<RunOrder>) -> Result<(), HandlerError> {
         let Json(order) = order;
-        let about = RunAbout { title: order.spec.title(), files: order.files.clone(), tenant: order.tenant.clone() };
+        let about =
+            RunAbout { title: order.spec.title(), files: order.files.clone(), tenant: order.tenant.clone() };
         ctx.set(ABOUT, Json(about));
         ctx.set(SETTINGS, Json(order.spec.clone()));
         let attempt = Attempt::new(Arc::clone(&self.worker), ctx.key(), order)?;
@@ -173,7 +174,8 @@ pub(crate) fn endpoint(worker: Arc<WorkerParts>, keys: &[String]) -> Result<Endp
     let mut endpoint =
         Endpoint::builder().bind(FuseeRun { worker }.into_service_definition().options(options));
     for key in keys {
-        let invalid = |error: &dyn std::fmt::Display| EngineError::Key { key: key.clone(), cause: error.to_string() };
+        let invalid =
+            |error: &dyn std::fmt::Display| EngineError::Key { key: key.clone(), cause: error.to_string() };
         endpoint = endpoint.identity_key(key).map_err(|error| invalid(&error))?;
     }
     Ok(endpoint.build())

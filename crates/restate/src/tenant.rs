@@ -14,7 +14,9 @@ pub(crate) struct TenantPlaces {
 }
 
 /// A place that a run has, given back when this is dropped. Without a limit there is nothing to hold.
-pub(crate) struct TenantPlace(#[expect(dead_code, reason = "held for its drop")] Option<OwnedSemaphorePermit>);
+pub(crate) struct TenantPlace(
+    #[expect(dead_code, reason = "held for its drop")] Option<OwnedSemaphorePermit>,
+);
 
 impl TenantPlaces {
     pub(crate) fn new(limit: Option<usize>) -> Self {

@@ -235,7 +235,7 @@ impl PreparedRun<'_> {
         let show = self.setup.show.with_phases(self.builder.spec.flow.phase_log);
         #[cfg(feature = "restate")]
         if let Some(engine) = self.engine {
-            let started = engine.start(&self.setup, self.builder.spec, self.run).await?;
+            let started = Box::pin(engine.start(&self.setup, self.builder.spec, self.run)).await?;
             return Ok(Launched { started, show });
         }
         Ok(Launched { started: self.setup.start(self.builder, self.run).await?, show })

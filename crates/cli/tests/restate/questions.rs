@@ -37,7 +37,8 @@ fn a_question_survives_its_worker_and_is_answered_once_from_another_machine() {
         Line::text("Finished."),
     ]);
     let first = worker(&project, &engine);
-    let run = ["run", "--json", "--run-id", "q", "--approve", "ask", "--sandbox", "off", "-m", &model, "do it"];
+    let run =
+        ["run", "--json", "--run-id", "q", "--approve", "ask", "--sandbox", "off", "-m", &model, "do it"];
     let running = fusee(&project, &engine, &run).limit(Duration::from_secs(180)).start();
     let asked = question(&project, &engine, "q", "shell");
     assert_eq!(asked["run"], "q");

@@ -89,7 +89,10 @@ fn runs_of_a_tenant_at_its_limit_wait_and_can_be_cancelled() {
     let listed = loop {
         let listed = fusee(&project, &engine, &["runs", "--json"]).run().exits(0);
         let listed: Value = serde_json::from_str(&listed.stdout).expect("JSON");
-        if listed.as_array().is_some_and(|runs| runs.len() == 4 && runs.iter().all(|run| !run["tenant"].is_null())) {
+        if listed
+            .as_array()
+            .is_some_and(|runs| runs.len() == 4 && runs.iter().all(|run| !run["tenant"].is_null()))
+        {
             break listed;
         }
         assert!(begun.elapsed() < Duration::from_secs(30), "{listed}");

@@ -81,7 +81,9 @@ pub(crate) async fn answer(args: &AnswerArgs, process: &Process) -> Result<ExitS
     let mut open = Vec::new();
     for run in runs {
         let (run, journal, _copy) = engine.copy(Some(run.as_str())).await?;
-        open.extend(QuestionList::read(&journal, &run)?.open().iter().map(|open| (run.clone(), open.clone())));
+        open.extend(
+            QuestionList::read(&journal, &run)?.open().iter().map(|open| (run.clone(), open.clone())),
+        );
     }
     if let Some(id) = &args.question {
         open.retain(|(_, open)| open.question.call_id == *id);
@@ -101,7 +103,9 @@ async fn give(
     let Some((run, question)) = open.iter().find(|(_, open)| open.is_text() == is_text) else {
         let error = CliError::failed("no such question is open: it may have been answered");
         return Err(match open.first() {
-            Some((_, other)) if other.is_text() => error.help("the open question is answered with --text TEXT"),
+            Some((_, other)) if other.is_text() => {
+                error.help("the open question is answered with --text TEXT")
+            }
             Some(_) => error.help("the open question is answered with --allow or --deny"),
             None => error,
         });
