@@ -119,7 +119,9 @@ impl BlobStore {
             Err(error) => Err(error),
         };
         let content = found.map_err(|error| match error {
-            object_store::Error::NotFound { .. } => self.lacks(hash, "is missing"),
+            object_store::Error::NotFound { .. } => {
+                self.lacks(hash, "is missing; --blobs must name the same place for all workers and clients")
+            }
             error => self.failed(&error),
         })?;
         if BlobHash::of(&content) == *hash { Ok(content) } else { Err(self.lacks(hash, "is damaged")) }

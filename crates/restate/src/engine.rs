@@ -251,6 +251,17 @@ impl Engine {
         Ok(runs)
     }
 
+    /// Why no worker can go on with a run at the moment; `None` if one does, or the run has ended.
+    pub async fn problem(&self, run: &RunId) -> Result<Option<String>, EngineError> {
+        let found: Vec<ProblemRow> = self
+            .query(&format!(
+                "SELECT last_failure AS problem FROM sys_invocation WHERE target_service_name = '{SERVICE}' AND \
+                 target_service_key = '{run}' AND target_handler_name = 'run' AND status IN ('backing-off', 'paused')"
+            ))
+            .await?;
+        Ok(found.into_iter().next().and_then(|row| row.problem))
+    }
+
     /// A run by its id; an error if the engine does not know it.
     pub async fn run(&self, name: &str) -> Result<RunId, EngineError> {
         let unknown = || EngineError::NoSuchRun { run: name.to_owned() };
@@ -359,6 +370,12 @@ struct ErrorBody {
 struct AboutRow {
     run: String,
     about: String,
+}
+
+#[derive(Deserialize)]
+struct ProblemRow {
+    #[serde(default)]
+    problem: Option<String>,
 }
 
 #[derive(Deserialize)]

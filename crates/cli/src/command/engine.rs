@@ -9,6 +9,7 @@ pub(crate) mod worker;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use fusee::engine::journal::{Journal, JournalOptions, RunId};
 use fusee::engine::model::{Connection, http_client};
@@ -16,6 +17,7 @@ use fusee::engine::run::{ExitStatus, RunHandle, RunSpec};
 use fusee::system::{self, SystemClock};
 use fusee_restate::{BlobStore, Engine, RemoteRun, RunOrder};
 use serde_json::json;
+use tokio::task::AbortHandle;
 
 use super::run::RunArgs;
 use super::run_setup::{RunSetup, StartedRun};
@@ -25,6 +27,9 @@ use crate::process::environment::Environment;
 use crate::process::error::CliError;
 use crate::process::stdio;
 use crate::ui::{PhaseLogTarget, RunHeader};
+
+/// How often a run that is followed is asked whether it waits.
+const PROBLEMS: Duration = Duration::from_secs(3);
 
 /// An engine that answers, and the blob store.
 pub(crate) struct OpenEngine {
@@ -37,12 +42,19 @@ pub(crate) struct OpenEngine {
 }
 
 /// A folder with the copy of a run's journal, removed with this value.
-pub(crate) struct CopyFolder(PathBuf);
+pub(crate) struct CopyFolder {
+    path: PathBuf,
+    /// Tells why the run waits, if it is followed.
+    problems: Option<AbortHandle>,
+}
 
 impl Drop for CopyFolder {
     fn drop(&mut self) {
         // A folder that stays is only waste.
-        let _ = std::fs::remove_dir_all(&self.0);
+        let _ = std::fs::remove_dir_all(&self.path);
+        if let Some(problems) = &self.problems {
+            problems.abort();
+        }
     }
 }
 
@@ -107,8 +119,11 @@ impl OpenEngine {
 
     /// Follows a run from its beginning.
     async fn follow(&self, remote: RemoteRun, title: &str) -> Result<(RunHandle, CopyFolder), CliError> {
-        let (journal, folder) = self.copy_folder(&remote.run)?;
-        Ok((fusee_restate::follow(remote, &journal, title).await?, folder))
+        let (journal, mut folder) = self.copy_folder(&remote.run)?;
+        let problems = tell_problems(remote.engine.clone(), remote.run.clone());
+        let running = fusee_restate::follow(remote, &journal, title).await?;
+        folder.problems = Some(tokio::spawn(problems).abort_handle());
+        Ok((running, folder))
     }
 
     /// Copies what is recorded of a run now into a journal.
@@ -141,10 +156,24 @@ impl OpenEngine {
     }
 
     fn copy_folder(&self, run: &RunId) -> Result<(Journal, CopyFolder), CliError> {
-        let folder = CopyFolder(self.copies.join(format!("{run}-{}", std::process::id())));
-        let journal =
-            Journal::open(&folder.0.join("journal.db"), JournalOptions::default(), Arc::new(SystemClock))?;
+        let path = self.copies.join(format!("{run}-{}", std::process::id()));
+        let folder = CopyFolder { path, problems: None };
+        let file = folder.path.join("journal.db");
+        let journal = Journal::open(&file, JournalOptions::default(), Arc::new(SystemClock))?;
         Ok((journal, folder))
+    }
+}
+
+/// Tells why a run that is followed here waits, such as for a blob that its worker does not have. Each reason once.
+async fn tell_problems(engine: Engine, run: RunId) {
+    let mut told = None;
+    loop {
+        tokio::time::sleep(PROBLEMS).await;
+        let Ok(Some(problem)) = engine.problem(&run).await else { continue };
+        if told.as_ref() != Some(&problem) {
+            stdio::error(&format!("warning: run {run} waits, and the engine tries again: {problem}\n"));
+            told = Some(problem);
+        }
     }
 }
 

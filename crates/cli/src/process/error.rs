@@ -90,9 +90,11 @@ impl From<fusee_restate::EngineError> for CliError {
             Cause::Old { .. } | Cause::Key { .. } | Cause::RunExists { .. } | Cause::TooLarge { .. } | Cause::Listen { .. } => {
                 Self::usage(message)
             }
-            Cause::Blob { .. } => {
-                Self::failed(message).help("--blobs must name the same directory or bucket for all workers and clients")
-            }
+            // The engine quotes the answer of the worker that it tried.
+            Cause::Refused { .. } if message.contains("401") => Self::failed(message).help(
+                "--identity-key must be the public key that the engine logs when it starts; an engine without \
+                 request-identity-private-key-pem-file signs nothing",
+            ),
             _ => Self::failed(message),
         }
     }

@@ -64,6 +64,7 @@ fn a_worker_with_a_key_serves_only_the_engine_that_has_it() {
     let refused = worker(&key).exits(1);
     assert!(refused.stderr.contains("the engine refused the request"), "{}", refused.stderr);
     assert!(refused.stderr.contains("401"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("the public key that the engine logs"), "{}", refused.stderr);
     let wrong = worker("publickeyv1_x").exits(2);
     assert!(wrong.stderr.contains("is not a request identity key"), "{}", wrong.stderr);
 }
