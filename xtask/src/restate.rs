@@ -6,14 +6,20 @@ use std::path::PathBuf;
 use crate::{Outcome, prerequisites, root, step, target_dir};
 
 /// Environment variable that tells the tests where the server is.
-const VARIABLE: &str = "FUSEE_RESTATE";
+pub(crate) const VARIABLE: &str = "FUSEE_RESTATE";
 
 const SERVER: &str = "@restatedev/restate-server@1.7.12";
 
 const STORAGE: &str = "moto[server]==5.2.5";
 
-fn folder() -> PathBuf {
+/// Where the servers are installed.
+pub(crate) fn folder() -> PathBuf {
     target_dir().join("restate")
+}
+
+/// The Restate server's binary.
+pub(crate) fn server() -> PathBuf {
+    folder().join("node_modules/@restatedev/restate-server-linux-x64/bin/restate-server")
 }
 
 /// Installs the servers unless exactly these versions are installed.
