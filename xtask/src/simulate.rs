@@ -21,8 +21,6 @@ pub(crate) struct Measured {
     entries: u64,
     /// Bytes of the engine's log per turn.
     log_bytes: u64,
-    /// Bytes of blobs per run.
-    blob_bytes: u64,
     /// Memory of a worker per run, in KiB.
     run_kib: u64,
 }
@@ -176,17 +174,24 @@ fn begin(
     ends.push(Reverse((now + service[index], run, index)));
 }
 
-/// Measured on 2 cores with engine, worker and clients together; docs/scale.md says how.
+/// Measured by `cargo xtask load` on 2 cores with engine, worker and clients together; docs/scale.md says how.
 const MEASURED: Measured =
-    Measured { entry_us: 1, turn_us: 1, entries: 2, log_bytes: 1, blob_bytes: 1, run_kib: 1 };
+    Measured { entry_us: 560, turn_us: 2_670, entries: 2, log_bytes: 5_900, run_kib: 740 };
 
-const SCENARIOS: [Scenario; 4] = [
-    scenario("1 run", 1, 20, 8, 1, 1),
-    scenario("100 runs", 100, 400, 100, 1, 2),
-    scenario("10 000 runs", 10_000, 20_000, 10_000, 8, 32),
-    // A million runs of 10 turns a day is 116 turns a second, 5 s each: 579 at the same time.
-    scenario("a million a day", 600, 6_000, 600, 2, 4),
+/// The first row is the load that the figures come from, with its single entry per turn: engine and worker share two
+/// processors.
+const SCENARIOS: [Scenario; 6] = [
+    Scenario { model_ms: 200, ..scenario("the load below", 1_000, 1_000, 1_000, 1, 1) },
+    scenario("1 run", 1, 20, 1, 1, 1),
+    scenario("100 runs", 100, 400, 100, 1, 1),
+    // A million runs of 10 turns a day are 116 turns a second, of 5 s each: 579 at the same time.
+    scenario("a million a day", 600, 6_000, 600, 1, 1),
+    scenario("10 000 runs", 10_000, 20_000, 10_000, 4, 8),
+    scenario("10 000 runs, model too small", 10_000, 20_000, 2_000, 4, 8),
 ];
+
+/// Processors of a machine for workers.
+const MACHINE_CORES: u64 = 4;
 
 const fn scenario(
     name: &'static str,
@@ -209,25 +214,30 @@ pub(crate) fn run() -> Outcome {
 /// The table as Markdown.
 fn table() -> String {
     let mut text = String::from(
-        "| | engine cores | worker cores | entries/s | tokens/s | runs/min | added per turn | busy: engine | workers | \
-         log per run | blobs per run | worker memory |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+        "| | model slots | engine processors | worker processors | worker machines | entries/s | tokens/s | runs/min | \
+         added per turn | busy: model | engine | workers | worker memory | log per day |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for scenario in &SCENARIOS {
         let found = simulate(scenario, &MEASURED);
+        let log_bytes = found.runs_per_min * 1_440.0 * (MEASURED.log_bytes * scenario.turns) as f64;
         text.push_str(&format!(
-            "| {} | {} | {} | {:.0} | {:.0} | {:.0} | {:.0} ms | {:.0} % | {:.0} % | {} KiB | {} KiB | {:.1} GiB |\n",
+            "| {} | {} | {} | {} | {} | {:.0} | {:.0} | {:.0} | {:.0} ms | {:.0} % | {:.0} % | {:.0} % | {:.1} GiB | \
+             {:.0} GiB |\n",
             scenario.name,
+            scenario.model_slots,
             scenario.engine_cores,
             scenario.worker_cores,
+            scenario.worker_cores.div_ceil(MACHINE_CORES),
             found.steps_per_s,
             found.tokens_per_s,
             found.runs_per_min,
             found.added_ms,
+            found.model * 100.0,
             found.engine * 100.0,
             found.workers * 100.0,
-            MEASURED.log_bytes * scenario.turns / 1024,
-            MEASURED.blob_bytes / 1024,
             (MEASURED.run_kib * scenario.concurrent) as f64 / (1024.0 * 1024.0),
+            log_bytes / (1024.0 * 1024.0 * 1024.0),
         ));
     }
     text

@@ -2,8 +2,7 @@
 
 use super::{Measured, Scenario, simulate};
 
-const PLAIN: Measured =
-    Measured { entry_us: 1_000, turn_us: 2_000, entries: 3, log_bytes: 0, blob_bytes: 0, run_kib: 0 };
+const PLAIN: Measured = Measured { entry_us: 1_000, turn_us: 2_000, entries: 3, log_bytes: 0, run_kib: 0 };
 
 fn scenario(concurrent: u64, runs: u64) -> Scenario {
     Scenario {

@@ -124,7 +124,7 @@ fn random_kills_of_workers_and_the_server_lose_nothing_and_repeat_nothing() {
             live.push((next, command.start()));
             next += 1;
         }
-        std::thread::sleep(Duration::from_millis(random.u64(200..2_500)));
+        std::thread::sleep(Duration::from_millis(random.u64(100..700)));
         if done < kills && counts.ended < runs {
             done += 1;
             let what = random.u32(0..10);

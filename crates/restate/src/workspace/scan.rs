@@ -23,6 +23,8 @@ const TOGETHER: usize = 8;
 #[derive(Clone, Default)]
 pub(crate) struct Scan {
     known: HashMap<PathBuf, (Stamp, BlobHash)>,
+    /// The tree that was stored last, and its address: most entries of a run change no file.
+    last: Option<(FileTree, BlobHash)>,
 }
 
 /// A file has changed if one of these has: size, inode, times of the last changes of content and inode.
@@ -60,7 +62,15 @@ impl Scan {
             );
             self.known.insert(file.path, (file.stamp, content));
         }
-        FileTree(tree).write(blobs).await
+        let tree = FileTree(tree);
+        if let Some((last, hash)) = &self.last
+            && *last == tree
+        {
+            return Ok(hash.clone());
+        }
+        let hash = tree.write(blobs).await?;
+        self.last = Some((tree, hash.clone()));
+        Ok(hash)
     }
 }
 
