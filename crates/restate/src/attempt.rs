@@ -210,11 +210,9 @@ impl Attempt {
         resumes: bool,
     ) -> Result<Result<Box<Work>, LaunchError>, AttemptError> {
         let files: PathBuf = folder.files();
-        restore(&FileTree::read(&self.files, &self.worker.blobs).await?, &files, &self.worker.blobs).await?;
-        let mut scan = Scan::default();
-        // What the file system cannot restore, such as the owner of a file, is not part of the tree; a difference
-        // here would be recorded as a change of the run.
-        scan.store(&files, &self.worker.blobs).await?;
+        let tree = FileTree::read(&self.files, &self.worker.blobs).await?;
+        restore(&tree, &files, &self.worker.blobs).await?;
+        let scan = Scan::of_restored(&files, &tree).await?;
         let mut spec = self.order.spec.clone();
         spec.workspace = files;
         spec.sandbox_options.workspace_at.get_or_insert_with(|| self.order.directory.clone());

@@ -101,7 +101,8 @@ impl BlobStore {
     /// Stores content. Content that is there already is not written again.
     pub async fn put(&self, content: Bytes) -> Result<BlobHash, EngineError> {
         let hash = BlobHash::of(&content);
-        if !self.creates && self.store.head(&hash.path()).await.is_ok() {
+        // Most content is there already, and asking is cheaper than writing it beside and giving up.
+        if self.store.head(&hash.path()).await.is_ok() {
             return Ok(hash);
         }
         let mode = if self.creates { PutMode::Create } else { PutMode::Overwrite };
