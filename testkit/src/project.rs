@@ -309,6 +309,11 @@ impl Running {
         fs::read_to_string(&self.stdout).unwrap_or_default()
     }
 
+    /// Output on stderr so far.
+    pub fn stderr_so_far(&self) -> String {
+        fs::read_to_string(&self.stderr).unwrap_or_default()
+    }
+
     /// Waits until stdout satisfies the condition; panics if it never does.
     pub fn wait_for_stdout(&mut self, what: &str, seen: impl Fn(&str) -> bool) {
         while !seen(&self.stdout_so_far()) {

@@ -18,12 +18,14 @@ mod dist;
 mod eval;
 mod language_servers;
 mod lint;
+mod load;
 mod local;
 mod mcp_servers;
 mod prerequisites;
 mod protocol_peers;
 mod real_model;
 mod restate;
+mod simulate;
 mod step;
 mod test;
 mod web;
@@ -43,6 +45,11 @@ const USAGE: &str = "Usage: cargo xtask COMMAND
   dist [--check]  Build a tarball and a .deb; with --check twice, and compare
   web [--check]   Build the page of `fusee serve`; with --check, compare with what is committed
   bench [NAME…]   Measure figures against their targets; names select figures
+  simulate        Print the sizing table of docs/scale.md, from a model of many runs on an engine
+  load [--runs N] [--turns N] [--model-ms N]
+                  Measure many runs at the same time: on a Restate server, its floor, and the embedded engine
+  kills [--kills N] [--runs N] [--seed S]
+                  Kill workers and the Restate server at random while runs work
   attack [--minutes N] [--seed S]
                   Attack the binary at random; a finding says how to reproduce it
   eval COMMAND    Run exercises with a real model, by Fusee and by other tools: check, peers, run, report";
@@ -71,6 +78,9 @@ fn main() -> ExitCode {
         Some("dist") => dist::run(&rest),
         Some("web") => web::run(&rest),
         Some("bench") => bench::run(&rest),
+        Some("simulate") => simulate::run(),
+        Some("load") => load::load(&rest),
+        Some("kills") => load::kills(&rest),
         Some("eval") => eval::run(&rest),
         Some("attack") => attack::run(&rest),
         Some("help" | "--help" | "-h") => {

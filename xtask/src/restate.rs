@@ -1,31 +1,34 @@
-//! A real Restate server from npm, for the tests of distributed runs, installed once into the target directory.
+//! A real Restate server from npm and an S3 server from PyPI, for the tests of distributed runs, installed once into the
+//! target directory.
 
 use std::path::PathBuf;
 
-use crate::{Outcome, root, step, target_dir};
+use crate::{Outcome, prerequisites, root, step, target_dir};
 
 /// Environment variable that tells the tests where the server is.
-const VARIABLE: &str = "FUSEE_RESTATE";
+pub(crate) const VARIABLE: &str = "FUSEE_RESTATE";
 
 const SERVER: &str = "@restatedev/restate-server@1.7.12";
 
-fn folder() -> PathBuf {
+const STORAGE: &str = "moto[server]==5.2.5";
+
+/// Where the servers are installed.
+pub(crate) fn folder() -> PathBuf {
     target_dir().join("restate")
 }
 
-/// Installs the server unless exactly this version is installed.
+/// The Restate server's binary.
+pub(crate) fn server() -> PathBuf {
+    folder().join("node_modules/@restatedev/restate-server-linux-x64/bin/restate-server")
+}
+
+/// Installs the servers unless exactly these versions are installed.
 pub(crate) fn install() -> Outcome {
     let folder = folder();
-    let installed = folder.join("installed");
-    if std::fs::read_to_string(&installed).is_ok_and(|known| known == SERVER) {
-        return Ok(());
-    }
-    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
-    std::fs::create_dir_all(&folder).map_err(failed)?;
-    let place = folder.display().to_string();
-    let install = ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", &place, SERVER];
-    step::run("Restate server from npm", "npm", install)?;
-    std::fs::write(&installed, SERVER).map_err(failed)
+    prerequisites::install_once(&folder, &format!("{SERVER}\n{STORAGE}"), || {
+        prerequisites::pip("python3".as_ref(), &folder.join("s3"), &[STORAGE])?;
+        prerequisites::npm(&folder, &[SERVER])
+    })
 }
 
 /// Lints the crate and runs the tests that need the server; they are ignored by a plain `cargo nextest run`.

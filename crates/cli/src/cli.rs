@@ -81,7 +81,7 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
     ("Measurement", &["bench"]),
     ("History", &["runs", "show", "attach", "cancel", "replay", "rewind", "fork", "adopt", "serve"]),
     #[cfg(feature = "restate")]
-    ("Engine", &["worker", "pull", "dev-engine"]),
+    ("Engine", &["worker", "answer", "pull", "dev-engine"]),
     ("Protocols", &["mcp", "mcp-login", "acp"]),
     ("Setup", &["init", "config", "trust", "approvals", "doctor", "models", "completions", "docs"]),
 ];

@@ -73,6 +73,8 @@ pub(crate) enum Command {
     #[cfg(feature = "serve")]
     Serve(serve::ServeArgs),
     #[cfg(feature = "restate")]
+    Answer(engine::answer::AnswerArgs),
+    #[cfg(feature = "restate")]
     Pull(engine::pull::PullArgs),
     #[cfg(feature = "restate")]
     Worker(engine::worker::WorkerArgs),
@@ -127,7 +129,7 @@ impl Command {
             #[cfg(feature = "restate")]
             Self::Worker(_) => ToolUse::Run,
             #[cfg(feature = "restate")]
-            Self::Pull(_) | Self::DevEngine(_) => ToolUse::None,
+            Self::Answer(_) | Self::Pull(_) | Self::DevEngine(_) => ToolUse::None,
             Self::Doctor(_) => ToolUse::Probed,
             Self::Attach(_)
             | Self::Cancel(_)
@@ -215,6 +217,8 @@ impl Command {
             Self::Replay(args) => replay::replay(args, process).await,
             #[cfg(feature = "serve")]
             Self::Serve(args) => Box::pin(serve::serve(args, process)).await,
+            #[cfg(feature = "restate")]
+            Self::Answer(args) => Box::pin(engine::answer::answer(&args, process)).await,
             #[cfg(feature = "restate")]
             Self::Pull(args) => Box::pin(engine::pull::pull(&args, process)).await,
             #[cfg(feature = "restate")]

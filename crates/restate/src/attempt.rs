@@ -13,7 +13,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::log_entry::{EntryContent, LogEntry, RunEnd};
+use crate::question::fetch_answers;
 use crate::scratch::{RunFolder, WorkerParts};
+use crate::tenant::TenantPlace;
 use crate::workspace::{FileTree, Scan, restore};
 use crate::{BlobHash, EngineError, RunOrder, WorkerLaunch};
 
@@ -75,7 +77,10 @@ struct Work {
     control: RunControl,
     outcome: JoinHandle<RunOutcome>,
     cancellation: JoinHandle<()>,
+    answers: JoinHandle<()>,
     folder: RunFolder,
+    /// Counts the run among those of its tenant.
+    place: Option<TenantPlace>,
 }
 
 impl Drop for Work {
@@ -84,6 +89,7 @@ impl Drop for Work {
         self.batches.close();
         self.control.cancel();
         self.cancellation.abort();
+        self.answers.abort();
     }
 }
 
@@ -104,6 +110,10 @@ impl Attempt {
     }
 
     async fn produce(&mut self) -> Result<LogEntry, AttemptError> {
+        let place = if let AttemptState::Working(_) = self.state { None } else { self.admitted().await };
+        if !matches!(self.state, AttemptState::Working(_)) && place.is_none() {
+            return Ok(cancelled_before(&self.run));
+        }
         let work = match std::mem::replace(&mut self.state, AttemptState::Empty) {
             AttemptState::Working(work) => Ok(work),
             AttemptState::Applying(copy) => {
@@ -122,6 +132,9 @@ impl Attempt {
             Ok(work) => work,
             Err(error) => return Ok(not_started(&self.run, error)),
         };
+        if place.is_some() {
+            work.place = place;
+        }
         let entry = tokio::select! {
             biased;
             Some(batch) = work.batches.recv() => {
@@ -140,6 +153,19 @@ impl Attempt {
         };
         self.state = AttemptState::Working(work);
         Ok(entry)
+    }
+
+    /// Waits until this worker may work on a run of the tenant; `None` if the run is cancelled first.
+    async fn admitted(&self) -> Option<TenantPlace> {
+        let place = self.worker.tenants.enter(self.order.tenant.as_deref());
+        let mut place = std::pin::pin!(place);
+        tokio::select! {
+            biased;
+            place = &mut place => Some(place),
+            is_cancelled = self.worker.engine.cancelled(&self.run) => {
+                if is_cancelled { None } else { Some(place.await) }
+            }
+        }
     }
 
     /// Commits an entry that the engine has recorded.
@@ -184,11 +210,9 @@ impl Attempt {
         resumes: bool,
     ) -> Result<Result<Box<Work>, LaunchError>, AttemptError> {
         let files: PathBuf = folder.files();
-        restore(&FileTree::read(&self.files, &self.worker.blobs).await?, &files, &self.worker.blobs).await?;
-        let mut scan = Scan::default();
-        // What the file system cannot restore, such as the owner of a file, is not part of the tree; a difference
-        // here would be recorded as a change of the run.
-        scan.store(&files, &self.worker.blobs).await?;
+        let tree = FileTree::read(&self.files, &self.worker.blobs).await?;
+        restore(&tree, &files, &self.worker.blobs).await?;
+        let scan = Scan::of_restored(&files, &tree).await?;
         let mut spec = self.order.spec.clone();
         spec.workspace = files;
         spec.sandbox_options.workspace_at.get_or_insert_with(|| self.order.directory.clone());
@@ -200,9 +224,22 @@ impl Attempt {
         let control = handle.control();
         let cancellation =
             tokio::spawn(cancelled(Arc::clone(&self.worker), self.run.clone(), control.clone()));
+        let answers =
+            tokio::spawn(fetch_answers(self.worker.engine.clone(), journal.clone(), control.clone()));
         let outcome = tokio::spawn(handle.outcome());
         let pending = None;
-        Ok(Ok(Box::new(Work { journal, batches, pending, scan, control, outcome, cancellation, folder })))
+        Ok(Ok(Box::new(Work {
+            journal,
+            batches,
+            pending,
+            scan,
+            control,
+            outcome,
+            cancellation,
+            answers,
+            folder,
+            place: None,
+        })))
     }
 }
 
@@ -228,6 +265,12 @@ fn end_of_open(run: &RunId, outcome: RunOutcome) -> RunEnd {
 
 fn failed(message: String) -> Option<ErrorDetail> {
     Some(ErrorDetail { code: ErrorCode::TurnFailed, reason: "unexpected_error".to_owned(), message })
+}
+
+/// The end of a run that was cancelled while it waited for its tenant's limit.
+fn cancelled_before(run: &RunId) -> LogEntry {
+    let last = Some(last_event(run, TaskStatus::Cancelled, None, String::new()));
+    LogEntry { content: EntryContent::End(Box::new(RunEnd { last, unreachable: false })), files: None }
 }
 
 /// The end of a run that this worker cannot start.

@@ -2,11 +2,15 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
+use object_store::aws::AmazonS3Builder;
+use object_store::client::{HttpClient, HttpConnector};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as ObjectPath;
-use object_store::{ObjectStore, ObjectStoreExt as _, PutMode, PutOptions};
+use object_store::prefix::PrefixStore;
+use object_store::{ClientOptions, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, RetryConfig};
 use serde::{Deserialize, Serialize};
 
 use crate::EngineError;
@@ -34,6 +38,30 @@ impl BlobHash {
 pub struct BlobStore {
     store: Arc<dyn ObjectStore>,
     place: String,
+    /// Whether the store can write only what is not there. Not every S3 server can, and writing the same content twice
+    /// does no harm.
+    creates: bool,
+}
+
+/// How often a request to S3 is repeated, and how long at most.
+const RETRIES: usize = 5;
+const RETRY_TIME: Duration = Duration::from_secs(30);
+
+/// The HTTP client that the rest of fusee uses.
+#[derive(Debug)]
+struct OwnClient(reqwest::Client);
+
+impl HttpConnector for OwnClient {
+    fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
+        Ok(HttpClient::new(self.0.clone()))
+    }
+}
+
+/// Bucket and prefix of a URL.
+fn parse_s3(url: &str) -> Option<(&str, &str)> {
+    let rest = url.strip_prefix("s3://")?;
+    let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+    (!bucket.is_empty()).then_some((bucket, prefix))
 }
 
 impl BlobStore {
@@ -43,13 +71,42 @@ impl BlobStore {
         let failed = |cause: String| EngineError::Blob { place: place.clone(), cause };
         std::fs::create_dir_all(path).map_err(|error| failed(error.to_string()))?;
         let store = LocalFileSystem::new_with_prefix(path).map_err(|error| failed(error.to_string()))?;
-        Ok(Self { store: Arc::new(store), place })
+        Ok(Self { store: Arc::new(store), place, creates: true })
+    }
+
+    /// The store in a bucket of S3-compatible storage: `s3://BUCKET` or `s3://BUCKET/PREFIX`. `variables` are those of
+    /// the environment; the ones that begin with `AWS_` give region, endpoint and credentials.
+    pub fn s3(
+        url: &str,
+        variables: impl IntoIterator<Item = (String, String)>,
+        http: reqwest::Client,
+    ) -> Result<Self, EngineError> {
+        let failed = |cause: String| EngineError::Blob { place: url.to_owned(), cause };
+        let (bucket, prefix) =
+            parse_s3(url).ok_or_else(|| failed("not of the form s3://BUCKET/PREFIX".to_owned()))?;
+        let mut builder = AmazonS3Builder::new();
+        for (name, value) in variables {
+            let key = name.starts_with("AWS_").then(|| name.to_ascii_lowercase().parse().ok()).flatten();
+            if let Some(key) = key {
+                builder = builder.with_config(key, value);
+            }
+        }
+        let retry = RetryConfig { max_retries: RETRIES, retry_timeout: RETRY_TIME, ..RetryConfig::default() };
+        let builder = builder.with_bucket_name(bucket).with_retry(retry).with_http_connector(OwnClient(http));
+        let store = builder.build().map_err(|error| failed(error.to_string()))?;
+        let store = PrefixStore::new(store, ObjectPath::from(prefix));
+        Ok(Self { store: Arc::new(store), place: url.to_owned(), creates: false })
     }
 
     /// Stores content. Content that is there already is not written again.
     pub async fn put(&self, content: Bytes) -> Result<BlobHash, EngineError> {
         let hash = BlobHash::of(&content);
-        let create = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+        // Most content is there already, and asking is cheaper than writing it beside and giving up.
+        if self.store.head(&hash.path()).await.is_ok() {
+            return Ok(hash);
+        }
+        let mode = if self.creates { PutMode::Create } else { PutMode::Overwrite };
+        let create = PutOptions { mode, ..PutOptions::default() };
         match self.store.put_opts(&hash.path(), content.into(), create).await {
             Ok(_) | Err(object_store::Error::AlreadyExists { .. }) => Ok(hash),
             Err(error) => Err(self.failed(&error)),
@@ -63,7 +120,9 @@ impl BlobStore {
             Err(error) => Err(error),
         };
         let content = found.map_err(|error| match error {
-            object_store::Error::NotFound { .. } => self.lacks(hash, "is missing"),
+            object_store::Error::NotFound { .. } => {
+                self.lacks(hash, "is missing; --blobs must name the same place for all workers and clients")
+            }
             error => self.failed(&error),
         })?;
         if BlobHash::of(&content) == *hash { Ok(content) } else { Err(self.lacks(hash, "is damaged")) }

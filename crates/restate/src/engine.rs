@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::log_entry::{LogEntry, PAGE, ReadEntries};
+use crate::question::GivenAnswer;
 use crate::run_order::{RunAbout, SERVICE};
 use crate::{BlobHash, EngineError, RunOrder};
 
@@ -31,6 +32,9 @@ const GREETING: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 /// Pause after a failed request, and how often requests that wait are tried while the engine is away.
 const PAUSE: Duration = Duration::from_millis(500);
 const TRIES: u32 = 240;
+
+/// How often a query is repeated that the server cannot answer yet.
+const QUERY_TRIES: u32 = 40;
 
 /// A Restate server.
 #[derive(Clone, Debug)]
@@ -52,6 +56,9 @@ pub struct ListedRun {
     /// The request, on one line; empty before a worker has begun with it.
     #[serde(default)]
     pub title: String,
+    /// Whose run it is, if it was started for a tenant.
+    #[serde(default)]
+    pub tenant: Option<String>,
 }
 
 /// An invocation that has begun on a worker.
@@ -205,6 +212,21 @@ impl Engine {
         self.wait(&self.handler(run, "cancelled"), None).await.unwrap_or(false)
     }
 
+    /// Answers a question; whether this answer is the one that counts.
+    pub(crate) async fn answer(&self, run: &RunId, answer: &GivenAnswer) -> Result<bool, EngineError> {
+        let body = serde_json::to_value(answer).unwrap_or_default();
+        match self.send(Method::POST, &self.handler(run, "answer"), Some(&body), Some(TIMEOUT)).await {
+            // Two answers at the same moment: the engine keeps the first.
+            Err(EngineError::Refused { status: 409, .. }) => Ok(false),
+            answered => answered,
+        }
+    }
+
+    /// Waits for the answer to a question; `None` if it is over without one.
+    pub(crate) async fn answered(&self, run: &RunId, promise: &str) -> Result<Option<Value>, EngineError> {
+        self.wait(&self.handler(run, "answered"), Some(&Value::from(promise))).await
+    }
+
     /// The runs that the engine knows, newest first.
     pub async fn runs(&self) -> Result<Vec<ListedRun>, EngineError> {
         let mut runs: Vec<ListedRun> = self
@@ -223,9 +245,21 @@ impl Engine {
         for listed in &mut runs {
             let about = about.iter().find(|row| row.run == listed.run);
             let about = about.and_then(|row| serde_json::from_str::<RunAbout>(&row.about).ok());
-            listed.title = about.map(|about| about.title).unwrap_or_default();
+            let Some(RunAbout { title, tenant, .. }) = about else { continue };
+            (listed.title, listed.tenant) = (title, tenant);
         }
         Ok(runs)
+    }
+
+    /// Why no worker can go on with a run at the moment; `None` if one does, or the run has ended.
+    pub async fn problem(&self, run: &RunId) -> Result<Option<String>, EngineError> {
+        let found: Vec<ProblemRow> = self
+            .query(&format!(
+                "SELECT last_failure AS problem FROM sys_invocation WHERE target_service_name = '{SERVICE}' AND \
+                 target_service_key = '{run}' AND target_handler_name = 'run' AND status IN ('backing-off', 'paused')"
+            ))
+            .await?;
+        Ok(found.into_iter().next().and_then(|row| row.problem))
     }
 
     /// A run by its id; an error if the engine does not know it.
@@ -242,8 +276,17 @@ impl Engine {
     async fn query<T: DeserializeOwned>(&self, query: &str) -> Result<Vec<T>, EngineError> {
         let url = format!("{}/query", self.admin);
         let body = json!({ "query": query });
-        let rows: Rows<T> = self.send(Method::POST, &url, Some(&body), Some(TIMEOUT)).await?;
-        Ok(rows.rows)
+        let mut tries = 0;
+        loop {
+            match self.send::<Rows<T>>(Method::POST, &url, Some(&body), Some(TIMEOUT)).await {
+                // A server that has just started answers requests before it can answer queries.
+                Err(EngineError::Refused { status: 500.., .. }) if tries < QUERY_TRIES => {
+                    tries += 1;
+                    tokio::time::sleep(PAUSE / 2).await;
+                }
+                answer => return answer.map(|rows| rows.rows),
+            }
+        }
     }
 
     /// Sends a request that waits for something to happen, again if the engine is away meanwhile.
@@ -327,6 +370,12 @@ struct ErrorBody {
 struct AboutRow {
     run: String,
     about: String,
+}
+
+#[derive(Deserialize)]
+struct ProblemRow {
+    #[serde(default)]
+    problem: Option<String>,
 }
 
 #[derive(Deserialize)]

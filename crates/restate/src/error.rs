@@ -90,6 +90,14 @@ pub enum EngineError {
     /// The journal of this process failed.
     #[error(transparent)]
     Journal(#[from] fusee::journal::JournalError),
+    /// A key of `--identity-key` cannot be used.
+    #[error("`{key}` is not a request identity key: {cause}")]
+    Key {
+        /// As given.
+        key: String,
+        /// What is wrong with it.
+        cause: String,
+    },
     /// The worker cannot listen.
     #[error("cannot listen on {address}: {cause}")]
     Listen {

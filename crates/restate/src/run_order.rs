@@ -21,6 +21,9 @@ pub struct RunOrder {
     pub directory: PathBuf,
     /// Files of the workspace at the start.
     pub files: BlobHash,
+    /// Whose run it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
 }
 
 /// What is known of a run from its start.
@@ -30,6 +33,9 @@ pub(crate) struct RunAbout {
     pub(crate) title: String,
     /// Files of the workspace at the start.
     pub(crate) files: BlobHash,
+    /// Whose run it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) tenant: Option<String>,
 }
 
 /// A run that a worker starts or resumes.

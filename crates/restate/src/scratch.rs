@@ -10,6 +10,7 @@ use fusee::journal::{Clock, RunId};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use crate::tenant::TenantPlaces;
 use crate::{BlobStore, Engine, EngineError, RunHost};
 
 /// How long a new attempt waits for an earlier one of the same run on this worker to end.
@@ -21,6 +22,7 @@ pub(crate) struct WorkerParts {
     pub(crate) blobs: BlobStore,
     pub(crate) host: Arc<dyn RunHost>,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) tenants: TenantPlaces,
     folder: PathBuf,
     /// Runs that an attempt works on.
     busy: Arc<BusyRuns>,
@@ -66,9 +68,10 @@ impl WorkerParts {
         blobs: BlobStore,
         host: Arc<dyn RunHost>,
         clock: Arc<dyn Clock>,
+        tenants: TenantPlaces,
         folder: PathBuf,
     ) -> Self {
-        Self { engine, blobs, host, clock, folder, busy: Arc::default() }
+        Self { engine, blobs, host, clock, tenants, folder, busy: Arc::default() }
     }
 
     /// An empty folder for a run. Waits until an earlier attempt on this worker has left it.

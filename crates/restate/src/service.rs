@@ -9,9 +9,10 @@ use tokio::sync::Mutex;
 
 use crate::attempt::{Attempt, AttemptError};
 use crate::log_entry::{EntryContent, LogEntry, PAGE, ReadEntries, promise_of};
+use crate::question::GivenAnswer;
 use crate::run_order::RunAbout;
 use crate::scratch::WorkerParts;
-use crate::{BlobHash, RunOrder};
+use crate::{BlobHash, EngineError, RunOrder};
 
 /// Name of the promise that cancels a run.
 const CANCEL: &str = "cancel";
@@ -46,7 +47,8 @@ impl FuseeRun {
     #[handler]
     async fn run(&self, ctx: WorkflowContext<'_>, order: Json<RunOrder>) -> Result<(), HandlerError> {
         let Json(order) = order;
-        let about = RunAbout { title: order.spec.title(), files: order.files.clone() };
+        let about =
+            RunAbout { title: order.spec.title(), files: order.files.clone(), tenant: order.tenant.clone() };
         ctx.set(ABOUT, Json(about));
         ctx.set(SETTINGS, Json(order.spec.clone()));
         let attempt = Attempt::new(Arc::clone(&self.worker), ctx.key(), order)?;
@@ -123,6 +125,33 @@ impl FuseeRun {
         Ok(())
     }
 
+    /// Answers a question of the run; whether this answer is the one that counts.
+    #[handler]
+    async fn answer(
+        &self,
+        ctx: SharedWorkflowContext<'_>,
+        given: Json<GivenAnswer>,
+    ) -> Result<bool, HandlerError> {
+        let Json(given) = given;
+        if ctx.peek_promise::<Json<GivenAnswer>>(&given.promise).await?.is_none() {
+            ctx.resolve_promise(&given.promise, Json(given.clone()));
+        }
+        let Json(first) = ctx.promise::<Json<GivenAnswer>>(&given.promise).await?;
+        Ok(first.id == given.id)
+    }
+
+    /// Waits for the answer to a question; nothing if it is over without one.
+    #[handler]
+    async fn answered(
+        &self,
+        ctx: SharedWorkflowContext<'_>,
+        promise: Json<String>,
+    ) -> Result<Json<Option<serde_json::Value>>, HandlerError> {
+        let Json(promise) = promise;
+        let Json(given) = ctx.promise::<Json<GivenAnswer>>(&promise).await?;
+        Ok(Json(given.value))
+    }
+
     /// Waits until the run is cancelled or has ended; whether it was cancelled.
     #[handler]
     async fn cancelled(&self, ctx: SharedWorkflowContext<'_>) -> Result<bool, HandlerError> {
@@ -131,7 +160,7 @@ impl FuseeRun {
 }
 
 /// The endpoint that the engine calls.
-pub(crate) fn endpoint(worker: Arc<WorkerParts>) -> Endpoint {
+pub(crate) fn endpoint(worker: Arc<WorkerParts>, keys: &[String]) -> Result<Endpoint, EngineError> {
     let options = ServiceOptions::new()
         .inactivity_timeout(INACTIVITY)
         .abort_timeout(ABORT)
@@ -142,7 +171,14 @@ pub(crate) fn endpoint(worker: Arc<WorkerParts>) -> Endpoint {
         .retry_policy_max_attempts(u64::from(u32::MAX))
         .retry_policy_pause_on_max_attempts()
         .handler("run", HandlerOptions::new().workflow_retention(RETENTION));
-    Endpoint::builder().bind(FuseeRun { worker }.into_service_definition().options(options)).build()
+    let mut endpoint =
+        Endpoint::builder().bind(FuseeRun { worker }.into_service_definition().options(options));
+    for key in keys {
+        let invalid =
+            |error: &dyn std::fmt::Display| EngineError::Key { key: key.clone(), cause: error.to_string() };
+        endpoint = endpoint.identity_key(key).map_err(|error| invalid(&error))?;
+    }
+    Ok(endpoint.build())
 }
 
 impl From<AttemptError> for HandlerError {

@@ -9,10 +9,12 @@ use std::time::Duration;
 use fusee::journal::Clock;
 use hyper::server::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use restate_sdk::endpoint::Endpoint;
 use restate_sdk::hyper::HyperEndpoint;
 use tokio::net::{TcpListener, TcpSocket};
 
 use crate::scratch::{WorkerParts, lock};
+use crate::tenant::TenantPlaces;
 use crate::{BlobStore, Engine, EngineError, RunHost, service, takeover};
 
 /// Connections that wait to be accepted.
@@ -34,6 +36,10 @@ pub struct WorkerOptions {
     pub host: Arc<dyn RunHost>,
     /// Time of the journals.
     pub clock: Arc<dyn Clock>,
+    /// Public keys of engines whose requests are served [default: those of anyone].
+    pub identity_keys: Vec<String>,
+    /// Maximum number of runs of one tenant that this worker works on at the same time [default: no limit].
+    pub tenant_limit: Option<usize>,
 }
 
 /// A worker that listens.
@@ -41,6 +47,7 @@ pub struct Worker {
     parts: Arc<WorkerParts>,
     listener: TcpListener,
     advertised: String,
+    endpoint: Endpoint,
     /// Keeps other workers out of the folder.
     _lock: File,
 }
@@ -49,14 +56,16 @@ impl Worker {
     /// Listens, and registers the worker at the engine once it serves. Workers on one machine may listen on the same
     /// address: if one dies, the engine reaches another.
     pub async fn start(options: WorkerOptions) -> Result<Self, EngineError> {
-        let WorkerOptions { engine, listen, advertised, folder, blobs, host, clock } = options;
+        let WorkerOptions { engine, listen, advertised, folder, blobs, host, clock, .. } = options;
+        let tenants = TenantPlaces::new(options.tenant_limit);
+        let parts = Arc::new(WorkerParts::new(engine, blobs, host, clock, tenants, folder.clone()));
+        let endpoint = service::endpoint(Arc::clone(&parts), &options.identity_keys)?;
         let lock = lock(&folder)?;
         let listener = bind(listen)
             .map_err(|error| EngineError::Listen { address: listen.to_string(), cause: error.to_string() })?;
         let address = listener.local_addr().unwrap_or(listen);
         let advertised = advertised.unwrap_or_else(|| format!("http://{address}"));
-        let parts = Arc::new(WorkerParts::new(engine, blobs, host, clock, folder));
-        Ok(Self { parts, listener, advertised, _lock: lock })
+        Ok(Self { parts, listener, advertised, endpoint, _lock: lock })
     }
 
     /// URL at which the engine reaches the worker.
@@ -66,7 +75,7 @@ impl Worker {
 
     /// Serves for ever. `registered` is called when the engine knows the worker.
     pub async fn serve(self, registered: impl FnOnce(&str) + Send) -> Result<(), EngineError> {
-        let endpoint = HyperEndpoint::new(service::endpoint(Arc::clone(&self.parts)));
+        let endpoint = HyperEndpoint::new(self.endpoint);
         let accepting = accept(self.listener, endpoint);
         let registering = async {
             let deployment = self.parts.engine.register(&self.advertised).await?;

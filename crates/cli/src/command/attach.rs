@@ -38,7 +38,7 @@ use crate::ui::{self, EventSource, JsonLines, PlainUi, RunHeader, Ui, UiOptions,
 #[cfg_attr(feature = "restate", doc = "")]
 #[cfg_attr(
     feature = "restate",
-    doc = "With --engine, all events of the run are shown from its beginning, nothing is read from stdin, and ctrl-c cancels the run."
+    doc = "With --engine, all events of the run are shown from its beginning, at a terminal its questions can be answered, and ctrl-c cancels the run."
 )]
 #[derive(Args)]
 pub(crate) struct AttachArgs {

@@ -1,6 +1,7 @@
 //! Runs on an engine: `--engine URL` of the commands, and the commands that only make sense with one. The work is
 //! done by the crate `fusee-restate`.
 
+pub(crate) mod answer;
 pub(crate) mod attach;
 pub(crate) mod dev_engine;
 pub(crate) mod pull;
@@ -8,37 +9,52 @@ pub(crate) mod worker;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use fusee::engine::journal::{Journal, JournalOptions, RunId};
+use fusee::engine::model::{Connection, http_client};
 use fusee::engine::run::{ExitStatus, RunHandle, RunSpec};
 use fusee::system::{self, SystemClock};
 use fusee_restate::{BlobStore, Engine, RemoteRun, RunOrder};
 use serde_json::json;
+use tokio::task::AbortHandle;
 
 use super::run::RunArgs;
 use super::run_setup::{RunSetup, StartedRun};
-use crate::config::flags::EngineFlags;
+use crate::config::flags::{EngineFlags, NewRunEngineFlags};
 use crate::process::Process;
 use crate::process::environment::Environment;
 use crate::process::error::CliError;
 use crate::process::stdio;
 use crate::ui::{PhaseLogTarget, RunHeader};
 
+/// How often a run that is followed is asked whether it waits.
+const PROBLEMS: Duration = Duration::from_secs(3);
+
 /// An engine that answers, and the blob store.
 pub(crate) struct OpenEngine {
     engine: Engine,
     blobs: BlobStore,
+    /// Whose runs are started.
+    tenant: Option<String>,
     /// Where copies of journals are kept while a command shows them.
     copies: PathBuf,
 }
 
 /// A folder with the copy of a run's journal, removed with this value.
-pub(crate) struct CopyFolder(PathBuf);
+pub(crate) struct CopyFolder {
+    path: PathBuf,
+    /// Tells why the run waits, if it is followed.
+    problems: Option<AbortHandle>,
+}
 
 impl Drop for CopyFolder {
     fn drop(&mut self) {
         // A folder that stays is only waste.
-        let _ = std::fs::remove_dir_all(&self.0);
+        let _ = std::fs::remove_dir_all(&self.path);
+        if let Some(problems) = &self.problems {
+            problems.abort();
+        }
     }
 }
 
@@ -49,7 +65,7 @@ impl OpenEngine {
         let environment = &process.environment;
         let blobs = blob_store(flags, environment)?;
         let copies = environment.cache_folder().ok_or_else(no_home)?.join("engine");
-        Ok(Some(Self { engine: Engine::connect(url).await?, blobs, copies }))
+        Ok(Some(Self { engine: Engine::connect(url).await?, blobs, tenant: None, copies }))
     }
 
     /// The engine of a new run. Rejects flags that a worker cannot honour.
@@ -58,7 +74,9 @@ impl OpenEngine {
         continues: bool,
         process: &Process,
     ) -> Result<Option<Self>, CliError> {
-        let Some(engine) = Self::open(&args.engine, process).await? else { return Ok(None) };
+        let NewRunEngineFlags { place, tenant } = &args.engine;
+        let Some(engine) = Self::open(place, process).await? else { return Ok(None) };
+        let engine = Self { tenant: tenant.clone(), ..engine };
         let mut wrong = vec![
             ("--continue", continues, "the earlier run is in the journal of this machine"),
             ("--record", args.record.is_some(), "the file would be written on the worker"),
@@ -89,18 +107,23 @@ impl OpenEngine {
         let remote = self.remote(&run);
         let files = remote.store(&spec.workspace).await?;
         let (header, phases) = (RunHeader::from_spec(&spec), PhaseLogTarget::from_flow(&spec.flow));
-        let (title, directory) = (spec.title(), spec.workspace.clone());
+        let (title, directory, tenant) = (spec.title(), spec.workspace.clone(), self.tenant.clone());
         let log = setup.log_file()?;
-        fusee_restate::submit(&remote, &RunOrder { spec, directory, files }).await?;
-        let (running, copy) = self.follow(remote, &title).await?;
+        fusee_restate::submit(&remote, &RunOrder { spec, directory, files, tenant }).await?;
+        let (running, copy) = self.follow(remote.clone(), &title).await?;
+        let approver = setup.show.can_ask().then(|| setup.show.approver(setup.saved_rules()));
+        answer::converse(remote, running.events(), approver);
         let readers = setup.readers(&running, log, phases)?;
         Ok(StartedRun { running, header, readers, copy: Some(copy) })
     }
 
     /// Follows a run from its beginning.
     async fn follow(&self, remote: RemoteRun, title: &str) -> Result<(RunHandle, CopyFolder), CliError> {
-        let (journal, folder) = self.copy_folder(&remote.run)?;
-        Ok((fusee_restate::follow(remote, &journal, title).await?, folder))
+        let (journal, mut folder) = self.copy_folder(&remote.run)?;
+        let problems = tell_problems(remote.engine.clone(), remote.run.clone());
+        let running = fusee_restate::follow(remote, &journal, title).await?;
+        folder.problems = Some(tokio::spawn(problems).abort_handle());
+        Ok((running, folder))
     }
 
     /// Copies what is recorded of a run now into a journal.
@@ -133,15 +156,38 @@ impl OpenEngine {
     }
 
     fn copy_folder(&self, run: &RunId) -> Result<(Journal, CopyFolder), CliError> {
-        let folder = CopyFolder(self.copies.join(format!("{run}-{}", std::process::id())));
-        let journal =
-            Journal::open(&folder.0.join("journal.db"), JournalOptions::default(), Arc::new(SystemClock))?;
+        let path = self.copies.join(format!("{run}-{}", std::process::id()));
+        let folder = CopyFolder { path, problems: None };
+        let file = folder.path.join("journal.db");
+        let journal = Journal::open(&file, JournalOptions::default(), Arc::new(SystemClock))?;
         Ok((journal, folder))
+    }
+}
+
+/// Tells why a run that is followed here waits, such as for a blob that its worker does not have. Each reason once.
+async fn tell_problems(engine: Engine, run: RunId) {
+    let mut told = None;
+    loop {
+        tokio::time::sleep(PROBLEMS).await;
+        let Ok(Some(problem)) = engine.problem(&run).await else { continue };
+        if told.as_ref() != Some(&problem) {
+            stdio::error(&format!("warning: run {run} waits, and the engine tries again: {problem}\n"));
+            told = Some(problem);
+        }
     }
 }
 
 /// The blob store of these flags.
 fn blob_store(flags: &EngineFlags, environment: &Environment) -> Result<BlobStore, CliError> {
+    let is_s3 = |place: &&String| place.starts_with("s3://");
+    if let Some(url) = flags.blobs.as_ref().filter(is_s3) {
+        let text = |value: &std::ffi::OsStr| value.to_str().map(str::to_owned);
+        let variables = environment.variables().filter_map(|(name, value)| Some((text(name)?, text(value)?)));
+        let endpoint = environment.text("AWS_ENDPOINT_URL").unwrap_or("https://s3.amazonaws.com");
+        let http = http_client(endpoint, &Connection::default())
+            .map_err(|error| CliError::usage(format!("cannot use {endpoint}: {error}")))?;
+        return Ok(BlobStore::s3(url, variables, http)?);
+    }
     let directory = match &flags.blobs {
         Some(given) => environment.directory().join(given),
         None => environment.state_folder().ok_or_else(no_home)?.join("blobs"),
@@ -176,7 +222,8 @@ pub(crate) async fn list(url: &str, json: bool) -> Result<ExitStatus, CliError> 
         let rows: Vec<_> = runs
             .iter()
             .map(|run| {
-                json!({ "run": run.run, "status": run.status, "title": run.title, "started": run.started })
+                json!({ "run": run.run, "status": run.status, "title": run.title, "started": run.started,
+                    "tenant": run.tenant })
             })
             .collect();
         stdio::print_json(&format!("{:#}\n", serde_json::Value::from(rows)))?;

@@ -64,7 +64,7 @@ pub(crate) struct ReviewArgs {
     limits: LimitFlags,
     #[cfg(feature = "restate")]
     #[command(flatten)]
-    engine: crate::config::flags::EngineFlags,
+    engine: crate::config::flags::NewRunEngineFlags,
 }
 
 /// The subject of a review. Also the arguments of `/review` in the chat.

@@ -17,7 +17,7 @@ use super::task;
 use super::unstarted_run::UnstartedRun;
 use crate::command::run_session;
 #[cfg(feature = "restate")]
-use crate::config::flags::EngineFlags;
+use crate::config::flags::NewRunEngineFlags;
 use crate::config::flags::{
     ApprovalFlags, DetachFlag, DirectoryFlag, FlowFlags, LimitFlags, ModelFlags, RunIdFlag,
 };
@@ -107,7 +107,7 @@ pub(crate) struct RunArgs {
     pub(crate) limits: LimitFlags,
     #[cfg(feature = "restate")]
     #[command(flatten)]
-    pub(crate) engine: EngineFlags,
+    pub(crate) engine: NewRunEngineFlags,
 }
 
 impl RunArgs {
@@ -235,7 +235,7 @@ impl PreparedRun<'_> {
         let show = self.setup.show.with_phases(self.builder.spec.flow.phase_log);
         #[cfg(feature = "restate")]
         if let Some(engine) = self.engine {
-            let started = engine.start(&self.setup, self.builder.spec, self.run).await?;
+            let started = Box::pin(engine.start(&self.setup, self.builder.spec, self.run)).await?;
             return Ok(Launched { started, show });
         }
         Ok(Launched { started: self.setup.start(self.builder, self.run).await?, show })
@@ -404,7 +404,13 @@ pub(super) async fn prepare<'p>(
     };
     let show = show.for_benchmark(benchmark).in_background(args.background_run.detached);
     show.warn(&config);
-    show.warn_if_nobody_can_be_asked(config.approve());
+    #[cfg(feature = "restate")]
+    let can_wait = engine.is_some();
+    #[cfg(not(feature = "restate"))]
+    let can_wait = false;
+    if !can_wait {
+        show.warn_if_nobody_can_be_asked(config.approve());
+    }
     let resolved = match &earlier {
         Some(earlier) => model_selection::continued(&earlier.settings, &config, environment)?,
         None if needs_model(&target, &config) => model_selection::select(&config, environment).await?,

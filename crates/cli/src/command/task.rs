@@ -72,7 +72,7 @@ pub(crate) struct TaskArgs {
     limits: LimitFlags,
     #[cfg(feature = "restate")]
     #[command(flatten)]
-    engine: crate::config::flags::EngineFlags,
+    engine: crate::config::flags::NewRunEngineFlags,
 }
 
 /// How the content of a result is printed.

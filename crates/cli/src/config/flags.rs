@@ -163,9 +163,31 @@ pub(crate) struct EngineFlags {
     /// Use the Restate server whose admin API is at URL, such as http://127.0.0.1:9070
     #[arg(long, value_name = "URL")]
     pub(crate) engine: Option<String>,
-    /// Directory for long results and workspaces, shared by workers and clients [default: in the state folder]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) blobs: Option<PathBuf>,
+    /// Directory or s3://BUCKET/PREFIX for long results and workspaces, shared by workers and clients [default: in the
+    /// state folder]
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) blobs: Option<String>,
+}
+
+/// Where a new run works, and for whom.
+#[cfg(feature = "restate")]
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Engine")]
+pub(crate) struct NewRunEngineFlags {
+    #[command(flatten)]
+    pub(crate) place: EngineFlags,
+    /// Count the run among those of NAME, of which a worker may limit the number (`fusee worker --tenant-limit`)
+    #[arg(long, value_name = "NAME", requires = "engine", value_parser = tenant)]
+    pub(crate) tenant: Option<String>,
+}
+
+#[cfg(feature = "restate")]
+fn tenant(name: &str) -> Result<String, String> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
+    match name.len() {
+        1..=64 if name.chars().all(is_plain) => Ok(name.to_owned()),
+        _ => Err("1 to 64 of A-Z a-z 0-9 . _ -".to_owned()),
+    }
 }
 
 /// `--run-id`, for commands that start a run.

@@ -87,12 +87,14 @@ impl From<fusee_restate::EngineError> for CliError {
             Cause::NoWorker { url } => Self::new(ExitStatus::Unreachable, message)
                 .help(format!("start one with `fusee worker --engine {url} --listen ADDR`")),
             Cause::NoSuchRun { .. } => Self::usage(message).help("`fusee runs --engine URL` lists the runs that it knows"),
-            Cause::Old { .. } | Cause::RunExists { .. } | Cause::TooLarge { .. } | Cause::Listen { .. } => {
+            Cause::Old { .. } | Cause::Key { .. } | Cause::RunExists { .. } | Cause::TooLarge { .. } | Cause::Listen { .. } => {
                 Self::usage(message)
             }
-            Cause::Blob { .. } => {
-                Self::failed(message).help("--blobs must name the same directory for all workers and clients")
-            }
+            // The engine quotes the answer of the worker that it tried.
+            Cause::Refused { .. } if message.contains("401") => Self::failed(message).help(
+                "--identity-key must be the public key that the engine logs when it starts; an engine without \
+                 request-identity-private-key-pem-file signs nothing",
+            ),
             _ => Self::failed(message),
         }
     }

@@ -9,12 +9,16 @@ use fusee_testkit::project::{Command, Project, Running};
 
 pub(crate) const FUSEE: &str = env!("CARGO_BIN_EXE_fusee");
 
+/// Where `cargo xtask suites restate` installs the servers.
+pub(crate) fn installed() -> PathBuf {
+    std::env::var_os("FUSEE_RESTATE")
+        .expect("FUSEE_RESTATE: run `cargo xtask suites restate`, which installs the server")
+        .into()
+}
+
 /// The server's binary.
 fn binary() -> PathBuf {
-    let folder: PathBuf = std::env::var_os("FUSEE_RESTATE")
-        .expect("FUSEE_RESTATE: run `cargo xtask suites restate`, which installs the server")
-        .into();
-    folder.join("node_modules/@restatedev/restate-server-linux-x64/bin/restate-server")
+    installed().join("node_modules/@restatedev/restate-server-linux-x64/bin/restate-server")
 }
 
 /// A port that was free a moment ago.
@@ -28,25 +32,48 @@ pub(crate) struct Engine {
     child: Child,
     folder: tempfile::TempDir,
     ports: [u16; 3],
+    signs: bool,
 }
 
 impl Engine {
     pub(crate) fn start() -> Self {
+        Self::started(false)
+    }
+
+    /// A server that signs its requests, and its public key.
+    pub(crate) fn start_signing() -> (Self, String) {
+        let engine = Self::started(true);
+        let log = engine.log();
+        let (_, rest) = log.split_once("publickeyv1_").expect("the server tells its key");
+        let key: String = rest.chars().take_while(char::is_ascii_alphanumeric).collect();
+        (engine, format!("publickeyv1_{key}"))
+    }
+
+    fn started(signs: bool) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let ports = [free_port(), free_port(), free_port()];
-        let child = Self::spawn(&folder, ports);
-        let engine = Self { child, folder, ports };
+        if signs {
+            let made = Process::new("openssl")
+                .args(["genpkey", "-algorithm", "ed25519", "-out"])
+                .arg(folder.path().join("key.pem"))
+                .status();
+            assert!(made.expect("openssl").success());
+        }
+        let child = Self::spawn(&folder, ports, signs);
+        let engine = Self { child, folder, ports, signs };
         engine.wait_until_ready();
         engine
     }
 
-    fn spawn(folder: &tempfile::TempDir, [admin, ingress, node]: [u16; 3]) -> Child {
+    fn spawn(folder: &tempfile::TempDir, [admin, ingress, node]: [u16; 3], signs: bool) -> Child {
         let log = std::fs::File::options()
             .append(true)
             .create(true)
             .open(folder.path().join("server.log"))
             .expect("a log");
+        let key = signs.then(|| folder.path().join("key.pem"));
         Process::new(binary())
+            .envs(key.map(|key| ("RESTATE_WORKER__INVOKER__REQUEST_IDENTITY_PRIVATE_KEY_PEM_FILE", key)))
             .args(["--bind-ip", "127.0.0.1", "--listen-mode", "tcp", "--no-logo"])
             .arg("--base-dir")
             .arg(folder.path())
@@ -76,7 +103,7 @@ impl Engine {
         self.child.kill().expect("it runs");
         self.child.wait().expect("it ends");
         std::thread::sleep(Duration::from_millis(300));
-        self.child = Self::spawn(&self.folder, self.ports);
+        self.child = Self::spawn(&self.folder, self.ports, self.signs);
         self.wait_until_ready();
     }
 
@@ -96,12 +123,23 @@ impl Drop for Engine {
     }
 }
 
-/// A worker that is registered.
+/// A worker that is registered, and trusts its clients.
 pub(crate) fn worker(project: &Project, engine: &Engine) -> Running {
+    worker_with(project, engine, &["--allow-unsandboxed"], &[])
+}
+
+/// A worker that is registered.
+pub(crate) fn worker_with(
+    project: &Project,
+    engine: &Engine,
+    args: &[&str],
+    variables: &[(&str, &str)],
+) -> Running {
     let url = engine.url();
     let before = deployments(&url);
     let listen = format!("127.0.0.1:{}", free_port());
-    let worker = project.command(FUSEE).args(["worker", "--engine", &url, "--listen", &listen]);
+    let worker = project.command(FUSEE).args(["worker", "--engine", &url, "--listen", &listen]).args(args);
+    let worker = variables.iter().fold(worker, |worker, (name, value)| worker.env(name, value));
     let mut worker = worker.limit(Duration::from_secs(300)).start();
     let begun = Instant::now();
     while deployments(&url) == before {

@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use fusee_testkit::project::Project;
 use fusee_testkit::script::Line;
 
-use crate::engine::{Engine, FUSEE, free_port, fusee, worker};
+use crate::engine::{Engine, FUSEE, free_port, fusee, worker, worker_with};
 
 /// Answers every request with this body.
 fn impostor(status: &'static str, body: &'static str) -> String {
@@ -79,4 +79,32 @@ fn a_missing_worker_run_key_or_blob_is_told() {
     let keyed = keyed.env("ANTHROPIC_API_KEY", "sk-client-only-0123456789").run();
     assert!(keyed.stderr.contains("the worker cannot start the run"), "{}", keyed.stderr);
     assert_eq!(keyed.code, Some(2), "{}", keyed.stderr);
+}
+
+#[test]
+#[ignore = "needs the server that `cargo xtask suites restate` installs"]
+fn a_worker_without_the_blobs_is_told_and_the_run_ends_on_one_that_has_them() {
+    let engine = Engine::start();
+    let project = Project::new().with("a.txt", "a\n");
+    let model = project.script(&[
+        Line::call("write_file", serde_json::json!({"path": "b.txt", "content": "b\n"})),
+        Line::text("Finished."),
+    ]);
+    let elsewhere = project.home().join("other-blobs").display().to_string();
+    let lacking = worker_with(&project, &engine, &["--allow-unsandboxed", "--blobs", &elsewhere], &[]);
+    let running = fusee(&project, &engine, &["run", "--run-id", "r", "-m", &model, "x"]).start();
+    let begun = std::time::Instant::now();
+    while !running.stderr_so_far().contains("is missing") {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(60), "{}", running.stderr_so_far());
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let told = running.stderr_so_far();
+    assert!(told.contains("warning: run r waits") && told.contains("--blobs"), "{told}");
+
+    let _having = worker(&project, &engine);
+    drop(lacking);
+    let ended = running.wait().exits(0);
+    assert_eq!(ended.stdout, "Finished.\n");
+    fusee(&project, &engine, &["pull", "r"]).run().exits(0);
+    assert_eq!(project.read("b.txt"), "b\n");
 }

@@ -6,7 +6,12 @@
     reason = "a test panics when it fails, and does not go through the product's seams"
 )]
 
+mod campaign;
 mod engine;
 mod errors;
 mod kills;
+mod moves;
+mod questions;
 mod runs;
+mod s3;
+mod safety;

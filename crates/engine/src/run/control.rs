@@ -87,6 +87,15 @@ impl RunControl {
         question.map(|wait| self.sqlite_run.signal(&wait.signal, value)).is_some()
     }
 
+    /// Answers the question that waits for the signal of this name. Returns false if none does, or not yet.
+    pub fn answer_signal(&self, name: &str, value: &serde_json::Value) -> bool {
+        let waits = self.sqlite_run.waiting().iter().any(|wait| wait.signal == name);
+        if waits {
+            self.sqlite_run.signal(name, value.clone());
+        }
+        waits
+    }
+
     /// Gives the model a message: stops its turn, unless it waits for a text already.
     pub async fn say(&self, text: String) -> Result<(), MessageError> {
         let answer = OutsideAnswer::Text(text);

@@ -26,6 +26,16 @@ impl PendingWrites {
         self.ops.is_empty()
     }
 
+    /// Whether it contains the result of a step with an effect outside of the process, such as a command or a model
+    /// request.
+    pub(super) fn has_effects(&self) -> bool {
+        self.ops.iter().any(|op| match op {
+            WriteOp::Conclusion { .. } => true,
+            WriteOp::Step { kind, .. } => kind.is_visible_outside(),
+            _ => false,
+        })
+    }
+
     pub(super) fn push(&mut self, op: WriteOp) {
         self.ops.push(op);
     }

@@ -100,7 +100,7 @@ impl DurableRun for SqliteRun {
             self.commit().await?;
             let started = Instant::now();
             let inside = StepGuard::new(self, key.branch.clone());
-            let end = run_concurrently(children, limit, cancel).await;
+            let end = run_concurrently(children, limit, cancel, self).await;
             drop(inside);
             // What ended because the run was stopped must not be recorded.
             let value = serde_json::to_value(end?).unwrap_or_default();
@@ -225,6 +225,14 @@ impl SqliteRun {
             state.pending.push(taken);
         }
         StepResult { value, at_ms, duration_ms, replayed: false }
+    }
+
+    /// Commits if the result of something that happened outside waits to be written.
+    pub(super) async fn commit_effects(&self) -> Result<(), RunAborted> {
+        if self.state.lock().pending.has_effects() {
+            self.commit().await?;
+        }
+        Ok(())
     }
 
     /// Stops the replay unless the event equals the recorded one.

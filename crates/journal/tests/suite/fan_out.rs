@@ -76,6 +76,40 @@ fn reports(reports: &[i64]) -> Vec<Value> {
 }
 
 #[tokio::test]
+async fn what_an_ended_child_did_is_committed_while_the_others_work() {
+    let file = Place::new();
+    let journal = file.open();
+    let engine = begin(&journal, "r").await;
+    let shell = |n: u64| call_on(&Branch::main().child(n), StepKind::Tool, "shell", json!(n));
+    let quick: ChildBody<'_> = Box::new(|_| {
+        Box::pin(async {
+            done(engine.once(shell(0), intends("quick"), gives("made")).await?);
+            Ok(ChildEnd::Done(json!(0)))
+        })
+    });
+    let slow: ChildBody<'_> = Box::new(|_| {
+        Box::pin(async {
+            let has_result = || {
+                let steps = journal.steps(engine.run()).expect("steps");
+                steps.iter().any(|row| row.result == Some(json!("made")))
+            };
+            let seen = async {
+                while !has_result() {
+                    tokio::time::sleep(Duration::from_millis(2)).await;
+                }
+            };
+            tokio::time::timeout(Duration::from_secs(5), seen)
+                .await
+                .expect("committed before the others end");
+            Ok(ChildEnd::Done(json!(1)))
+        })
+    });
+    let cancel = CancellationToken::new();
+    let end = engine.fan_out(request(), vec![quick, slow], 2, &cancel).await.expect("they end").value;
+    assert_eq!(end.reports, reports(&[0, 1]));
+}
+
+#[tokio::test]
 async fn reports_come_in_the_order_of_the_children_and_no_more_run_than_allowed() {
     let place = Place::new();
     let journal = place.open();

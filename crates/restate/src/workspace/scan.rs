@@ -23,6 +23,8 @@ const TOGETHER: usize = 8;
 #[derive(Clone, Default)]
 pub(crate) struct Scan {
     known: HashMap<PathBuf, (Stamp, BlobHash)>,
+    /// The tree that was stored last, and its address: most entries of a run change no file.
+    last: Option<(FileTree, BlobHash)>,
 }
 
 /// A file has changed if one of these has: size, inode, times of the last changes of content and inode.
@@ -36,6 +38,20 @@ struct FoundFile {
 }
 
 impl Scan {
+    /// Knows the files of a directory into which a tree has just been restored, so that they are not read again.
+    pub(crate) async fn of_restored(directory: &Path, tree: &FileTree) -> Result<Self, EngineError> {
+        let root = directory.to_owned();
+        let walked = tokio::task::spawn_blocking(move || walk(&root)).await;
+        let (_, files) = walked.map_err(|error| EngineError::file(directory, &error))??;
+        let mut scan = Self::default();
+        for file in files {
+            if let Some(TreeEntry::File { content, .. }) = tree.0.get(&TreePath::new(&file.path)) {
+                scan.known.insert(file.path, (file.stamp, content.clone()));
+            }
+        }
+        Ok(scan)
+    }
+
     /// Stores the files of a directory and returns the address of their tree.
     pub(crate) async fn store(
         &mut self,
@@ -60,7 +76,15 @@ impl Scan {
             );
             self.known.insert(file.path, (file.stamp, content));
         }
-        FileTree(tree).write(blobs).await
+        let tree = FileTree(tree);
+        if let Some((last, hash)) = &self.last
+            && *last == tree
+        {
+            return Ok(hash.clone());
+        }
+        let hash = tree.write(blobs).await?;
+        self.last = Some((tree, hash.clone()));
+        Ok(hash)
     }
 }
 

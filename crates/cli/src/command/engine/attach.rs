@@ -3,7 +3,7 @@
 use fusee::engine::journal::RunId;
 use fusee::engine::run::{ExitStatus, RunSpec};
 
-use super::OpenEngine;
+use super::{OpenEngine, answer};
 use crate::command::run_session;
 use crate::command::run_setup::StartedRun;
 use crate::config::Config;
@@ -11,6 +11,8 @@ use crate::config::flags::EngineFlags;
 use crate::process::Process;
 use crate::process::error::CliError;
 use crate::process::stdio;
+use crate::project::Project;
+use crate::project::saved_rules::SavedRules;
 use crate::ui::{RunHeader, UiOptions};
 
 /// How often a run without a worker is looked at.
@@ -43,6 +45,10 @@ pub(crate) async fn follow(
     let run = engine.named(run).await?;
     let header = RunHeader::from_spec(&settings(&engine, &run).await?);
     let (running, copy) = engine.follow(engine.remote(&run), "").await?;
+    let environment = &process.environment;
+    let rules = || Ok::<_, CliError>(SavedRules::new(&Project::find(None, environment)?, environment));
+    let approver = if show.can_ask() { Some(show.approver(rules()?)) } else { None };
+    answer::converse(engine.remote(&run), running.events(), approver);
     let started = StartedRun { running, header, readers: Vec::new(), copy: Some(copy) };
     let (exit, _) = run_session::watch(started, &show, &[]).await?;
     Ok(exit)

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use fusee::engine::approval::{Approver, NonInteractive};
+use fusee::engine::approval::{AnsweredOutside, Approver};
 use fusee::engine::journal::BoxFuture;
-use fusee::engine::run::{ExitStatus, RunHandle};
+use fusee::engine::run::{ExitStatus, RunHandle, RunSpec, SandboxMode};
 use fusee::launch::LaunchError;
 use fusee::system::SystemClock;
 use fusee_restate::{Engine, RunHost, Worker, WorkerLaunch, WorkerOptions};
@@ -41,6 +41,16 @@ pub(crate) struct WorkerArgs {
     /// Folder for journals and workspaces while this worker uses them [default: in the cache folder, by port]
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
+    /// Let clients choose `--sandbox off` and paths outside the workspace, and work where there is no sandbox: whoever
+    /// reaches the engine can then run any command on this machine
+    #[arg(long)]
+    allow_unsandboxed: bool,
+    /// Serve only requests signed by the engine with this public key (`publickeyv1_…`); may be repeated
+    #[arg(long, value_name = "KEY")]
+    identity_key: Vec<String>,
+    /// Work on at most N runs of a tenant at a time; further ones wait
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    tenant_limit: Option<u32>,
 }
 
 /// Runs the command.
@@ -61,8 +71,10 @@ pub(crate) async fn worker(args: WorkerArgs, process: &Process) -> Result<ExitSt
         advertised: args.advertise,
         folder,
         blobs: blob_store(&args.engine, environment)?,
-        host: Arc::new(ProcessHost { process: process.clone() }),
+        host: Arc::new(ProcessHost { process: process.clone(), allow_unsandboxed: args.allow_unsandboxed }),
         clock: Arc::new(SystemClock),
+        identity_keys: args.identity_key,
+        tenant_limit: args.tenant_limit.map(|limit| limit as usize),
     };
     let worker = Worker::start(options).await?;
     let address = worker.advertised().to_owned();
@@ -89,6 +101,8 @@ async fn stopped() -> Result<(), CliError> {
 /// Starts runs with what this process provides.
 struct ProcessHost {
     process: Process,
+    /// Whether commands may run without a sandbox.
+    allow_unsandboxed: bool,
 }
 
 impl RunHost for ProcessHost {
@@ -97,23 +111,57 @@ impl RunHost for ProcessHost {
     }
 }
 
+/// Why the sandbox keeps a run from starting.
+fn refusal(why: &str) -> CliError {
+    CliError::usage(format!(
+        "this worker runs commands only in its sandbox, and {why}; `fusee worker --allow-unsandboxed` lifts this"
+    ))
+}
+
 impl ProcessHost {
+    /// Refuses what a client must not choose for this machine.
+    fn check(&self, spec: &RunSpec) -> Result<(), CliError> {
+        if spec.record.is_some() {
+            return Err(CliError::usage("a worker writes no recording for a client"));
+        }
+        let options = &spec.sandbox_options;
+        let has_paths = !(options.read.is_empty() && options.write.is_empty() && options.moved.is_empty());
+        match spec.sandbox {
+            _ if self.allow_unsandboxed => Ok(()),
+            SandboxMode::Off => Err(refusal("the run asks for --sandbox off")),
+            SandboxMode::On if has_paths => {
+                Err(refusal("the run asks for paths outside the workspace (sandbox.read, sandbox.write)"))
+            }
+            SandboxMode::On => Ok(()),
+        }
+    }
+
     async fn start(&self, launch: WorkerLaunch) -> Result<RunHandle, CliError> {
         let WorkerLaunch { run, spec, journal, resumes } = launch;
+        self.check(&spec)?;
         let environment = &self.process.environment;
         let project = Project::find(Some(&spec.workspace), environment)?;
         // The configuration of the project has become part of the settings on the client.
         let config = Config::gather(None, environment, Vec::new())?;
-        let resolved = model_selection::for_resume(&spec, &config, environment)?;
+        let mut resolved = model_selection::for_resume(&spec, &config, environment)?;
+        let is_own = |url: &String| config.models().iter().any(|entry| entry.base_url.as_ref() == Some(url));
+        if spec.base_url.as_ref().is_some_and(|url| !is_own(url)) {
+            // A client must not have the worker's key sent to a server of its choice.
+            resolved.connection.api_key = None;
+        }
         let show = UiOptions::silent(&config, environment);
         let setup =
             RunSetup::reopen_on(journal, project, config, show, resolved, &spec, &self.process).await?;
+        if !setup.sandbox.preapproved && !self.allow_unsandboxed {
+            let problem = setup.sandbox.problem.as_deref().unwrap_or("unknown reason");
+            return Err(refusal(&format!("it has none ({problem})")));
+        }
         let model = match model_selection::is_script(&setup.resolved) {
             // Runs must not share the position in a script.
             true => model_selection::open(&setup.resolved, None)?,
             false => Arc::clone(&setup.model),
         };
-        let approver: Arc<dyn Approver> = Arc::new(NonInteractive);
+        let approver: Arc<dyn Approver> = Arc::new(AnsweredOutside);
         let started = match resumes {
             true => setup.resume(&run, spec, model, &setup.servers, Some(&approver))?,
             false => setup.start_with(&run, spec, model, Some(&approver)).await?,
