@@ -207,6 +207,8 @@ pub struct CallContext {
     pub progress: Arc<dyn Fn(&str) + Send + Sync>,
     /// Limits that apply to the call.
     pub limits: CallLimits,
+    /// W3C `traceparent` of the trace that the call belongs to, passed on to other servers.
+    pub trace_parent: Option<String>,
 }
 
 impl std::fmt::Debug for CallContext {

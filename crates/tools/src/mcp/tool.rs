@@ -114,7 +114,9 @@ impl Tool for McpTool {
                 (context.progress)(TOOLS_CHANGED);
             }
             let call = async {
-                let call = Call::start(&server, &self.offered.tool, arguments).await?;
+                let call =
+                    Call::start(&server, &self.offered.tool, arguments, context.trace_parent.as_deref())
+                        .await?;
                 drive_call(call, 0, &self.offered, &self.waiting, context).await
             };
             ended(context.cancel.run_until_cancelled(call).await, &self.offered)
