@@ -119,6 +119,11 @@ pub trait Tool: Send + Sync {
         Vec::new()
     }
 
+    /// Whether the definition is left out of requests; a model finds it with `find_tools`.
+    fn is_deferred(&self) -> bool {
+        false
+    }
+
     /// How a call interrupted by a crash is handled.
     fn repeat(&self) -> RetrySafety;
 

@@ -58,6 +58,7 @@ mod manifests;
 mod markdown_commands;
 mod mcp;
 mod mcp_calls;
+mod mcp_deferred;
 mod mcp_hostile;
 mod mcp_http;
 mod mcp_login;

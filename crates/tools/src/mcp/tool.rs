@@ -81,6 +81,10 @@ impl Tool for McpTool {
         extra_aliases(&self.offered)
     }
 
+    fn is_deferred(&self) -> bool {
+        self.offered.deferred
+    }
+
     /// The effects of the tool are unknown, so an interrupted call is never repeated.
     fn repeat(&self) -> RetrySafety {
         RetrySafety::Never
