@@ -46,6 +46,7 @@ mod flow_table;
 mod flows;
 mod fork;
 mod grammar_gates;
+mod hook_examples;
 mod hooks;
 mod hostile_output;
 mod http_faults;

@@ -214,8 +214,7 @@ impl TurnManager<'_> {
                     Admission::Run { arguments, context, .. } => {
                         let executor = run.executor();
                         let (mut called, meta) = executor.make(&call.id, &tool, arguments.clone()).await?;
-                        let name = &tool.definition().name;
-                        call_hooks::after(&executor, &call.id, name, &arguments, &mut called, context)
+                        call_hooks::after(&executor, &call.id, &*tool, &arguments, &mut called, context)
                             .await?;
                         Ok((called, meta))
                     }
