@@ -12,6 +12,8 @@
 )]
 
 mod acp;
+mod acp_permissions;
+mod acp_sessions;
 mod agents;
 mod answers;
 mod answers_of_small_models;
