@@ -13,6 +13,7 @@
 
 mod acp;
 mod acp_permissions;
+mod acp_prompts;
 mod acp_sessions;
 mod agents;
 mod answers;
