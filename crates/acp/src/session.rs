@@ -282,7 +282,8 @@ impl Session {
         for number in 1.. {
             let id = self.run_id(number).map_err(|_| unknown())?;
             let Ok(row) = journal.run(id.as_str()) else { break };
-            let mut mapper = UpdateMapper::new(self.cwd.clone(), Viewing::Replay);
+            let images = settings_of(&journal, &row.id).map(|settings| settings.images).unwrap_or_default();
+            let mut mapper = UpdateMapper::new(self.cwd.clone(), Viewing::Replay).with_images(images);
             if replay {
                 self.replay(&journal, &row, &mut mapper).await?;
             }

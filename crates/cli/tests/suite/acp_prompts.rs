@@ -36,7 +36,7 @@ fn an_image_of_a_prompt_reaches_the_model() {
     let session = open(&mut peer, &project);
     let image = json!({ "type": "image", "mimeType": "image/gif", "data": DOT });
     let words = json!({ "type": "text", "text": "What is this?" });
-    assert_eq!(send(&mut peer, &session, &json!([words, image]))["stopReason"], "end_turn");
+    assert_eq!(send(&mut peer, &session, &json!([words, image.clone()]))["stopReason"], "end_turn");
     // It stays in the conversation.
     assert_eq!(prompt(&mut peer, &session, "And now?")["stopReason"], "end_turn");
     let url = json!(format!("data:image/gif;base64,{DOT}"));
@@ -51,6 +51,15 @@ fn an_image_of_a_prompt_reaches_the_model() {
         assert_eq!(images, [&url], "{messages:#}");
     }
     assert_eq!(server.requests().len(), 2);
+    peer.close().exits(0);
+    // A client that loads the session shows it again.
+    let (mut next, _) = connect(&project, &server, "openai:gpt-4o");
+    next.request("session/load", json!({ "sessionId": session, "cwd": project.dir(), "mcpServers": [] }));
+    let said =
+        updates(&mut next).into_iter().filter(|update| update["sessionUpdate"] == "user_message_chunk");
+    let said: Vec<Value> = said.map(|mut update| update["content"].take()).collect();
+    let plain = |text: &str| json!({ "type": "text", "text": text });
+    assert_eq!(said, [plain("What is this?"), image, plain("And now?")]);
 }
 
 #[test]
