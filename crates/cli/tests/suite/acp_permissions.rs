@@ -43,8 +43,9 @@ impl Asked {
     fn result(&self) -> (Value, Value, bool) {
         let shown = fusee(&self.project).args(["show", &self.session, "--json"]).run().exits(0);
         let events = fusee_testkit::events::read_checked(&shown.stdout, fusee_testkit::events::Part::Whole);
-        let [answered] = &of_type(&events, "approval_resolved")[..] else { panic!("{events:#?}") };
-        let [result] = &of_type(&events, "tool_result")[..] else { panic!("{events:#?}") };
+        let (answers, results) = (of_type(&events, "approval_resolved"), of_type(&events, "tool_result"));
+        assert_eq!((answers.len(), results.len()), (1, 1), "{events:#?}");
+        let (answered, result) = (answers[0], results[0]);
         let fate = if result["fate"].is_null() { json!("run") } else { result["fate"].clone() };
         (answered["approved"].clone(), fate, self.project.dir().join("a.txt").exists())
     }

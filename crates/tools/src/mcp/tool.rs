@@ -123,7 +123,7 @@ impl Tool for McpTool {
                         .await?;
                 drive_call(call, 0, &self.offered, &self.waiting, context).await
             };
-            ended(context.cancel.run_until_cancelled(call).await, &self.offered)
+            ended(Box::pin(context.cancel.run_until_cancelled(call)).await, &self.offered)
         })
     }
 
@@ -177,7 +177,7 @@ impl Tool for AnsweredCall {
             };
             call.reply(reply, answer);
             let rest = drive_call(call, questions, &self.offered, &self.waiting, context);
-            ended(context.cancel.run_until_cancelled(rest).await, &self.offered)
+            ended(Box::pin(context.cancel.run_until_cancelled(rest)).await, &self.offered)
         })
     }
 
