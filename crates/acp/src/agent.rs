@@ -215,7 +215,7 @@ fn initialize() -> InitializeResponse {
         .close(SessionCloseCapabilities::new());
     let capabilities = AgentCapabilities::new()
         .load_session(true)
-        .prompt_capabilities(PromptCapabilities::new().embedded_context(true))
+        .prompt_capabilities(PromptCapabilities::new().image(true).embedded_context(true))
         .mcp_capabilities(McpCapabilities::new().http(true))
         .session_capabilities(sessions);
     let login = AuthMethodAgent::new("configured", "Configured model")

@@ -1,4 +1,4 @@
-//! Slash commands of a session: templates and workflows by name, and what acts on the session itself. They are handled
+//! Slash commands of a session: templates, workflows and Markdown files by name, and what acts on the session itself. They are handled
 //! before a model sees them.
 
 use agent_client_protocol_schema::v1::{AvailableCommand, AvailableCommandInput, UnstructuredCommandInput};
@@ -22,14 +22,16 @@ const OWN: [(&str, &str, &str); 6] = [
 pub(crate) enum Meaning {
     /// It starts a run.
     Run(LaunchWork),
+    /// It stands for the text of a Markdown command.
+    Markdown,
     /// It sets an option of the session; without a value it shows it.
     Setting { id: &'static str, value: Option<String> },
     /// It is answered with this text.
     Reply(String),
 }
 
-/// All commands, for the client to offer.
-pub(crate) fn available(tasks: &[NamedTask]) -> Vec<AvailableCommand> {
+/// All commands, for the client to offer. `markdown` are the Markdown commands with a line about each.
+pub(crate) fn available(tasks: &[NamedTask], markdown: &[(String, String)]) -> Vec<AvailableCommand> {
     let command = |name: &str, hint: &str, description: &str| {
         let command = AvailableCommand::new(name, description);
         match hint {
@@ -45,11 +47,15 @@ pub(crate) fn available(tasks: &[NamedTask]) -> Vec<AvailableCommand> {
         .iter()
         .filter(|task| !is_own(&task.name))
         .map(|task| command(&task.name, &hint(&task.inputs), first_line(&task.description)));
-    own.chain(named).collect()
+    let written = markdown
+        .iter()
+        .filter(|(name, _)| !is_own(name) && !tasks.iter().any(|task| task.name == *name))
+        .map(|(name, summary)| command(name, "[arguments]", summary));
+    own.chain(named).chain(written).collect()
 }
 
 /// Finds out what a prompt means.
-pub(crate) fn meaning(text: &str, tasks: &[NamedTask]) -> Meaning {
+pub(crate) fn meaning(text: &str, tasks: &[NamedTask], markdown: &[(String, String)]) -> Meaning {
     let line = text.trim();
     if line.starts_with('(') {
         return Meaning::Run(LaunchWork::Workflow(line.to_owned()));
@@ -65,7 +71,7 @@ pub(crate) fn meaning(text: &str, tasks: &[NamedTask]) -> Meaning {
         "task" if rest.starts_with('(') => Meaning::Run(LaunchWork::Workflow(rest.to_owned())),
         "task" => {
             let (name, inputs) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-            named(name, inputs, tasks)
+            named(name, inputs, tasks, &[])
         }
         "review" => {
             Meaning::Run(LaunchWork::Review { request: rest.to_owned(), base: None, paths: Vec::new() })
@@ -73,8 +79,8 @@ pub(crate) fn meaning(text: &str, tasks: &[NamedTask]) -> Meaning {
         "model" => Meaning::Setting { id: "model", value: value() },
         "flow" => Meaning::Setting { id: "flow", value: value() },
         "approve" => Meaning::Setting { id: "approval", value: value() },
-        "help" => Meaning::Reply(help(tasks)),
-        name => named(name, rest, tasks),
+        "help" => Meaning::Reply(help(tasks, markdown)),
+        name => named(name, rest, tasks, markdown),
     }
 }
 
@@ -87,9 +93,13 @@ fn is_own(name: &str) -> bool {
     OWN.iter().any(|(own, ..)| *own == name)
 }
 
-fn named(name: &str, words: &str, tasks: &[NamedTask]) -> Meaning {
+fn named(name: &str, words: &str, tasks: &[NamedTask], markdown: &[(String, String)]) -> Meaning {
     let Some(task) = tasks.iter().find(|task| task.name == name) else {
+        if markdown.iter().any(|(known, _)| known == name) {
+            return Meaning::Markdown;
+        }
         let names = OWN.iter().map(|(name, ..)| *name).chain(tasks.iter().map(|task| task.name.as_str()));
+        let names = names.chain(markdown.iter().map(|(name, _)| name.as_str()));
         let hint = suggest::did_you_mean(name, names).map(|hint| format!("; {hint}")).unwrap_or_default();
         return Meaning::Reply(format!(
             "Unknown command or task `{name}`{hint}. `/help` lists the commands."
@@ -149,9 +159,10 @@ fn first_line(text: &str) -> &str {
     text.trim().lines().next().unwrap_or_default()
 }
 
-fn help(tasks: &[NamedTask]) -> String {
-    let lines =
-        available(tasks).into_iter().map(|command| format!("- `/{}`: {}", command.name, command.description));
+fn help(tasks: &[NamedTask], markdown: &[(String, String)]) -> String {
+    let lines = available(tasks, markdown)
+        .into_iter()
+        .map(|command| format!("- `/{}`: {}", command.name, command.description));
     lines.collect::<Vec<_>>().join("\n")
 }
 

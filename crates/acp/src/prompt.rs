@@ -1,25 +1,35 @@
 //! The content of a prompt: text for the model, and files and resources as its background.
 
-use agent_client_protocol_schema::v1::{ContentBlock, EmbeddedResourceResource, Error};
+use agent_client_protocol_schema::v1::{ContentBlock, EmbeddedResourceResource, Error, ImageContent};
+use fusee::model::Image;
 
 use crate::connection::invalid;
 
 /// Bytes of embedded resources in one prompt.
 const MAX_BACKGROUND: usize = 1 << 20;
 
+/// Images in one prompt.
+const MAX_IMAGES: usize = 20;
+/// Characters of an image, in base64: what servers accept.
+const MAX_IMAGE: usize = 5_000_000;
+/// Media types of images that models take.
+const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
 /// A prompt, taken apart.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct PromptText {
     pub(crate) text: String,
     pub(crate) background: Option<String>,
+    pub(crate) images: Vec<Image>,
 }
 
 /// Takes a prompt apart.
 pub(crate) fn read(blocks: &[ContentBlock]) -> Result<PromptText, Error> {
-    let (mut text, mut background) = (String::new(), String::new());
+    let (mut text, mut background, mut images) = (String::new(), String::new(), Vec::new());
     for block in blocks {
         match block {
             ContentBlock::Text(part) => text.push_str(&part.text),
+            ContentBlock::Image(content) => images.push(image(content)?),
             ContentBlock::ResourceLink(link) => text.push_str(&path_of(&link.uri)),
             ContentBlock::Resource(resource) => match &resource.resource {
                 EmbeddedResourceResource::TextResourceContents(file) => {
@@ -29,7 +39,7 @@ pub(crate) fn read(blocks: &[ContentBlock]) -> Result<PromptText, Error> {
                 }
                 _ => return Err(invalid("embedded resources must be text")),
             },
-            _ => return Err(invalid("a prompt can contain text, resource links and text resources")),
+            _ => return Err(invalid("a prompt can contain text, images, resource links and text resources")),
         }
     }
     if background.len() > MAX_BACKGROUND {
@@ -39,7 +49,24 @@ pub(crate) fn read(blocks: &[ContentBlock]) -> Result<PromptText, Error> {
         return Err(invalid("the prompt is empty"));
     }
     let background = Some(background.trim_end().to_owned()).filter(|background| !background.is_empty());
-    Ok(PromptText { text, background })
+    if images.len() > MAX_IMAGES {
+        return Err(invalid("the prompt has more than 20 images"));
+    }
+    Ok(PromptText { text, background, images })
+}
+
+fn image(content: &ImageContent) -> Result<Image, Error> {
+    if !IMAGE_TYPES.contains(&content.mime_type.as_str()) {
+        return Err(invalid("an image must be a PNG, a JPEG, a GIF or a WebP"));
+    }
+    if content.data.len() > MAX_IMAGE {
+        return Err(invalid("an image has more than 3.75 MB"));
+    }
+    let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
+    if content.data.is_empty() || !content.data.bytes().all(is_base64) {
+        return Err(invalid("the data of an image is not base64"));
+    }
+    Ok(Image { media_type: content.mime_type.clone(), data: content.data.as_str().into() })
 }
 
 /// The path of a file URI; other URIs as they are.

@@ -13,7 +13,7 @@ use fusee::approval::OutsideAnswer;
 use fusee::engine::run::settings_of;
 use fusee::journal::{Journal, RunId, RunRow, RunStatus};
 use fusee::launch::{LaunchMcpServer, LaunchRequest, LaunchWork, Launcher, NamedTask};
-use fusee::model::CancellationToken;
+use fusee::model::{CancellationToken, Image};
 use parking_lot::Mutex;
 
 use crate::command::{self, Meaning};
@@ -149,7 +149,7 @@ impl Session {
 
     /// Tells the client which commands there are.
     pub(crate) async fn send_commands(&self) {
-        let commands = command::available(&self.tasks());
+        let commands = command::available(&self.tasks(), &self.launcher.markdown_commands(&self.cwd));
         self.update(SessionUpdate::AvailableCommandsUpdate(AvailableCommandsUpdate::new(commands))).await;
     }
 
@@ -173,15 +173,20 @@ impl Session {
             run.handle.answer(None, &OutsideAnswer::Text(prompt.text));
             return self.turn(*run, &cancel).await;
         }
-        let work = match command::meaning(&prompt.text, &self.tasks()) {
+        let commands = self.launcher.markdown_commands(&self.cwd);
+        let work = match command::meaning(&prompt.text, &self.tasks(), &commands) {
             Meaning::Run(work) => work,
+            Meaning::Markdown => {
+                let request = self.launcher.expand_command(&self.cwd, &prompt.text);
+                LaunchWork::Request(request.ok_or_else(|| failed("the command was removed"))?)
+            }
             Meaning::Reply(text) => return Ok(self.reply(&text).await),
             Meaning::Setting { id, value } => {
                 let text = self.setting(id, value.as_deref()).await;
                 return Ok(self.reply(&text).await);
             }
         };
-        let run = self.start(work, prompt.background).await?;
+        let run = self.start(work, prompt.background, prompt.images).await?;
         self.turn(run, &cancel).await
     }
 
@@ -210,12 +215,14 @@ impl Session {
         self: &Arc<Self>,
         work: LaunchWork,
         background: Option<String>,
+        images: Vec<Image>,
     ) -> Result<RunInProgress, Error> {
         let (request, number) = {
             let state = self.state.lock();
             let request = LaunchRequest {
                 work,
                 background,
+                images,
                 directory: Some(self.cwd.clone()),
                 run: Some(self.run_id(state.runs + 1)?),
                 continues: state.last.clone(),
@@ -275,7 +282,8 @@ impl Session {
         for number in 1.. {
             let id = self.run_id(number).map_err(|_| unknown())?;
             let Ok(row) = journal.run(id.as_str()) else { break };
-            let mut mapper = UpdateMapper::new(self.cwd.clone(), Viewing::Replay);
+            let images = settings_of(&journal, &row.id).map(|settings| settings.images).unwrap_or_default();
+            let mut mapper = UpdateMapper::new(self.cwd.clone(), Viewing::Replay).with_images(images);
             if replay {
                 self.replay(&journal, &row, &mut mapper).await?;
             }

@@ -1,4 +1,4 @@
-//! What a client can choose for a session: model, flow and when to ask for approval, as config options and as modes.
+//! What a client can choose for a session: model, flow, thought level and when to ask for approval, as config options and as modes.
 
 use agent_client_protocol_schema::v1::{
     Error, SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelectOption, SessionMode,
@@ -12,6 +12,7 @@ use crate::connection::invalid;
 const MODEL: &str = "model";
 const FLOW: &str = "flow";
 const APPROVAL: &str = "approval";
+const THOUGHT_LEVEL: &str = "thought_level";
 
 /// Value of a choice that is left to the configuration.
 const DEFAULT: &str = "default";
@@ -33,12 +34,17 @@ const APPROVALS: [(&str, &str, &str); 3] = [
     ("never", "Never ask", "Refuses whatever would need approval"),
 ];
 
+/// Thought levels, which are the reasoning effort of the model.
+const THOUGHT_LEVELS: [(&str, &str); 4] =
+    [(DEFAULT, "As configured"), ("low", "Low"), ("medium", "Medium"), ("high", "High")];
+
 /// Choices of a session; those that are not made come from the configuration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct SessionSettings {
     pub(crate) model: Option<String>,
     pub(crate) flow: Option<String>,
     pub(crate) approve: Option<ApprovalMode>,
+    pub(crate) thought_level: Option<String>,
 }
 
 impl SessionSettings {
@@ -46,7 +52,13 @@ impl SessionSettings {
     pub(crate) fn apply(&self, request: LaunchRequest) -> LaunchRequest {
         let is_request = matches!(request.work, LaunchWork::Request(_));
         let flow = self.flow.clone().filter(|_| is_request);
-        LaunchRequest { model: self.model.clone(), flow, approve: self.approve, ..request }
+        LaunchRequest {
+            model: self.model.clone(),
+            flow,
+            approve: self.approve,
+            reasoning_effort: self.thought_level.clone(),
+            ..request
+        }
     }
 
     /// The options as the client shows them. `models` are the known ones, the configured first; `approve` is the
@@ -86,6 +98,13 @@ impl SessionSettings {
                 APPROVALS.map(|(id, name, text)| described(id, name, text)).to_vec(),
             )
             .category(SessionConfigOptionCategory::Mode),
+            SessionConfigOption::select(
+                THOUGHT_LEVEL,
+                "Thought level",
+                self.thought_level.as_deref().unwrap_or(DEFAULT).to_owned(),
+                THOUGHT_LEVELS.map(|(id, name)| option(id).named(name)).to_vec(),
+            )
+            .category(SessionConfigOptionCategory::ThoughtLevel),
         ]
     }
 
@@ -95,6 +114,10 @@ impl SessionSettings {
             MODEL => self.model = Some(value.to_owned()).filter(|value| value != DEFAULT),
             FLOW if FLOWS.iter().any(|(name, _)| *name == value) => self.flow = Some(value.to_owned()),
             APPROVAL => self.set_mode(value)?,
+            THOUGHT_LEVEL if THOUGHT_LEVELS.iter().any(|(id, _)| *id == value) => {
+                self.thought_level = Some(value.to_owned()).filter(|value| value != DEFAULT);
+            }
+            THOUGHT_LEVEL => return Err(invalid("unknown thought level")),
             FLOW => return Err(invalid("unknown flow")),
             _ => return Err(invalid("unknown config option")),
         }

@@ -5,11 +5,13 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use agent_client_protocol_schema::v1::{
-    ContentBlock, ContentChunk, Cost, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus, SessionUpdate,
-    TextContent, ToolCallContent, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, UsageUpdate,
+    ContentBlock, ContentChunk, Cost, ImageContent, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus,
+    SessionUpdate, TextContent, ToolCallContent, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
+    UsageUpdate,
 };
 use fusee::journal::Branch;
 use fusee::journal::event::{Event, EventRecord, Role, TaskComplete, ToolResult};
+use fusee::model::Image;
 use serde_json::json;
 
 use crate::tool_call;
@@ -33,6 +35,7 @@ pub(crate) enum Viewing {
 pub(crate) struct UpdateMapper {
     workspace: PathBuf,
     viewing: Viewing,
+    images: Vec<Image>,
     /// Text sent for the message and the reasoning that a task is writing.
     text: HashMap<Branch, String>,
     thoughts: HashMap<Branch, String>,
@@ -54,6 +57,7 @@ impl UpdateMapper {
         Self {
             workspace,
             viewing,
+            images: Vec::new(),
             text: HashMap::new(),
             thoughts: HashMap::new(),
             calls: HashMap::new(),
@@ -61,6 +65,11 @@ impl UpdateMapper {
             context_tokens: 0,
             context_size: 0,
         }
+    }
+
+    /// The images of the user's message, which are no part of an event.
+    pub(crate) fn with_images(self, images: Vec<Image>) -> Self {
+        Self { images, ..self }
     }
 
     /// From now on the client sees the run live.
@@ -73,7 +82,13 @@ impl UpdateMapper {
         let is_main = record.task == Branch::main();
         match &record.event {
             Event::TaskStarted(started) if is_main && self.viewing == Viewing::Replay => {
-                vec![SessionUpdate::UserMessageChunk(chunk(&started.request))]
+                let picture = |image: Image| {
+                    let content = ImageContent::new(&*image.data, image.media_type);
+                    ContentChunk::new(ContentBlock::Image(content))
+                };
+                let images = std::mem::take(&mut self.images).into_iter().map(picture);
+                let chunks = std::iter::once(chunk(&started.request)).chain(images);
+                chunks.map(SessionUpdate::UserMessageChunk).collect()
             }
             Event::MessageDelta { text } => {
                 self.text.entry(record.task.clone()).or_default().push_str(text);

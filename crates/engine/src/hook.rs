@@ -99,6 +99,11 @@ impl HookEvent {
         matches!(self, Self::SessionStart | Self::UserPromptSubmit)
     }
 
+    /// Whether matchers select among the hooks of this event; otherwise they are ignored.
+    fn has_matchers(self) -> bool {
+        !matches!(self, Self::UserPromptSubmit | Self::Stop)
+    }
+
     /// Whether matchers of this event are compared with the name of a tool.
     #[must_use]
     pub fn is_about_tools(self) -> bool {

@@ -10,7 +10,7 @@ use fusee_engine::approval::rules::ApprovalRule;
 use fusee_engine::approval::{ApprovalMode, Approver};
 use fusee_engine::journal::{BoxFuture, Journal, RunId};
 use fusee_engine::lang::Param;
-use fusee_engine::model::Price;
+use fusee_engine::model::{Image, Price};
 use fusee_engine::run::RunHandle;
 use fusee_engine::tools::Tool;
 use serde_json::{Map, Value};
@@ -57,6 +57,12 @@ pub trait Launcher: Send + Sync {
 
     /// The templates and workflows that can be started by name in `directory`.
     fn tasks(&self, directory: &Path) -> Result<Vec<NamedTask>, LaunchError>;
+
+    /// The Markdown commands of the project that `directory` belongs to: their names, and a line about each.
+    fn markdown_commands(&self, directory: &Path) -> Vec<(String, String)>;
+
+    /// The request that a line such as `/NAME ARGUMENTS` stands for; `None` if it names no Markdown command.
+    fn expand_command(&self, directory: &Path, line: &str) -> Option<String>;
 
     /// The system prompt of a request in `directory`, by section, as far as it is known before a run.
     fn prompt(&self, directory: &Path) -> Result<Vec<PromptPart>, LaunchError>;
@@ -144,6 +150,10 @@ pub struct LaunchRequest {
     pub continues: Option<RunId>,
     /// Additional context.
     pub background: Option<String>,
+    /// Images of the request. A run whose model takes none is not started.
+    pub images: Vec<Image>,
+    /// Reasoning effort of the model, as the configuration key.
+    pub reasoning_effort: Option<String>,
     /// Whether tests are protected and the run reports as a benchmark; the number of the try.
     pub benchmark_try: Option<u32>,
     /// MCP servers besides the configured ones; one of the same name replaces it.

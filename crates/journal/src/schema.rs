@@ -20,6 +20,8 @@ pub(crate) const FORMAT: i64 = 1;
 /// SQLite `application_id` of journal files: `Fuse` in ASCII.
 const APPLICATION: i64 = 0x4675_7365;
 
+/// Bytes of memory that SQLite uses before it prefers to reuse pages of its caches.
+const MAX_HEAP: i64 = 16 << 20;
 /// How long to wait for another process's write lock.
 pub(crate) const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -295,7 +297,7 @@ fn ready_to_read(path: &Path, connection: &Connection) -> Result<(), JournalErro
     let fail = |error: rusqlite::Error| JournalError::from_sqlite(path, &error);
     inspect(path)?;
     connection.busy_timeout(LOCK_TIMEOUT).map_err(fail)?;
-    connection.pragma_update(None, "cache_size", -1024).map_err(fail)?;
+    limit_memory(connection).map_err(fail)?;
     match format(path, connection)? {
         Some(_) => Ok(()),
         None => Err(JournalError::Open { path: path.to_owned(), cause: "the file is empty".to_owned() }),
@@ -316,6 +318,13 @@ pub(crate) fn has_torn_log(path: &Path) -> bool {
     length > HEADER && !(length - HEADER).is_multiple_of(FRAME)
 }
 
+/// Bounds the page cache of a connection, and those of all journals of the process together: a server has hundreds
+/// open. Beyond the bound a cache reuses its own pages.
+fn limit_memory(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "cache_size", -1024)?;
+    connection.pragma_update(None, "soft_heap_limit", MAX_HEAP)
+}
+
 fn configure(connection: &Connection, durability: Durability) -> rusqlite::Result<()> {
     connection.busy_timeout(LOCK_TIMEOUT)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
@@ -329,7 +338,7 @@ fn configure(connection: &Connection, durability: Durability) -> rusqlite::Resul
             Durability::Power => "FULL",
         },
     )?;
-    connection.pragma_update(None, "cache_size", -1024)?;
+    limit_memory(connection)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     // Otherwise the last process to close pays for a checkpoint and its fsyncs; the writer keeps the WAL

@@ -33,6 +33,7 @@ fn main() {
         cancel: CancellationToken::new(),
         progress: Arc::new(|_| {}),
         limits: CallLimits::default(),
+        trace_parent: None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let ours = |tool: &str, arguments: Value| {

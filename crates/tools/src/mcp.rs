@@ -8,6 +8,7 @@
 mod call;
 mod client;
 mod connection;
+pub mod deferred;
 mod failure;
 mod flow_control;
 mod handler;

@@ -32,6 +32,7 @@ impl TestWorkspace {
             cancel: CancellationToken::new(),
             progress: Arc::new(|_| {}),
             limits: CallLimits::default(),
+            trace_parent: None,
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         Self { directory, toolbox: Toolbox::standard(CommandSettings::default()), context, runtime }

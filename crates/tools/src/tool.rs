@@ -119,6 +119,11 @@ pub trait Tool: Send + Sync {
         Vec::new()
     }
 
+    /// Whether the definition is left out of requests; a model finds it with `find_tools`.
+    fn is_deferred(&self) -> bool {
+        false
+    }
+
     /// How a call interrupted by a crash is handled.
     fn repeat(&self) -> RetrySafety;
 
@@ -207,6 +212,8 @@ pub struct CallContext {
     pub progress: Arc<dyn Fn(&str) + Send + Sync>,
     /// Limits that apply to the call.
     pub limits: CallLimits,
+    /// W3C `traceparent` of the trace that the call belongs to, passed on to other servers.
+    pub trace_parent: Option<String>,
 }
 
 impl std::fmt::Debug for CallContext {

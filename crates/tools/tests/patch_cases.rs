@@ -109,6 +109,7 @@ fn apply(root: &Path, patch: &str) -> ToolOutput {
         cancel: CancellationToken::new(),
         progress: Arc::new(|_| {}),
         limits: CallLimits::default(),
+        trace_parent: None,
     };
     let tool = toolbox.find("apply_patch").unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

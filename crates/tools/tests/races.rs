@@ -60,6 +60,7 @@ impl Race {
             cancel: CancellationToken::new(),
             progress: Arc::new(|_| {}),
             limits: CallLimits::default(),
+            trace_parent: None,
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let toolbox = Toolbox::standard(CommandSettings::default());

@@ -26,7 +26,7 @@ fn task() -> NamedTask {
 }
 
 fn started(text: &str) -> LaunchWork {
-    match meaning(text, &[task()]) {
+    match meaning(text, &[task()], &[]) {
         Meaning::Run(work) => work,
         other => panic!("{text} does not start a run: {other:?}"),
     }
@@ -55,7 +55,7 @@ fn words_and_paths_are_requests() {
 
 #[test]
 fn unknown_commands_and_wrong_inputs_are_answered() {
-    let reply = |text: &str| match meaning(text, &[task()]) {
+    let reply = |text: &str| match meaning(text, &[task()], &[]) {
         Meaning::Reply(text) => text,
         other => panic!("{text} is not answered: {other:?}"),
     };

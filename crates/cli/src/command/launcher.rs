@@ -30,7 +30,7 @@ use crate::config::{self, Config, McpEntry, McpTransport, ValueOrigin};
 use crate::process::Process;
 use crate::process::error::CliError;
 use crate::project::saved_rules::SavedRules;
-use crate::project::{Project, fork_worktrees, template_source, workflow_registry};
+use crate::project::{Project, fork_worktrees, markdown_commands, template_source, workflow_registry};
 
 /// Time limit of a server that a request brings along, as for a configured one.
 const MCP_TIMEOUT_S: u64 = 60;
@@ -92,8 +92,12 @@ impl CommandLauncher {
         let target = target(work, &project, &self.process)?;
         let mut args = self.args(&request)?;
         args.background.clone_from(background);
+        args.images.clone_from(&request.images);
         let (tools, approver) = (tools.clone(), approver.clone());
         let mut run = prepare(args, target, earlier, Presentation::Elsewhere, project, &self.process).await?;
+        if run.builder.spec.images.len() < request.images.len() {
+            return Err(CliError::usage("this model takes no images"));
+        }
         if request.benchmark_try.is_some() {
             run = run.with_own_script()?;
         }
@@ -122,6 +126,7 @@ impl CommandLauncher {
         let given = request.limits;
         Ok(RunArgs {
             mcp: request.mcp_servers.iter().map(mcp_entry).collect(),
+            reasoning_effort: request.reasoning_effort.clone(),
             name: RunIdFlag { run_id: request.run.clone() },
             model: ModelFlags { model: request.model.clone().or(model.model), base_url, api },
             flow: FlowFlags {
@@ -245,6 +250,14 @@ impl Launcher for CommandLauncher {
         }
         tasks.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(tasks)
+    }
+
+    fn markdown_commands(&self, directory: &Path) -> Vec<(String, String)> {
+        markdown_commands::list(directory).into_iter().map(|found| (found.name, found.summary)).collect()
+    }
+
+    fn expand_command(&self, directory: &Path, line: &str) -> Option<String> {
+        markdown_commands::expand(line, directory)
     }
 
     fn prompt(&self, directory: &Path) -> Result<Vec<PromptPart>, LaunchError> {

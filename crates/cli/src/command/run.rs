@@ -51,6 +51,9 @@ pub(crate) struct RunArgs {
     /// MCP servers that another front end brings along.
     #[arg(skip)]
     pub(super) mcp: Vec<McpEntry>,
+    /// Reasoning effort that another front end has chosen.
+    #[arg(skip)]
+    pub(super) reasoning_effort: Option<String>,
     /// Images that the request names.
     #[arg(skip)]
     pub(super) images: Vec<Image>,
@@ -466,6 +469,7 @@ pub(super) fn configured(
 ) -> Result<Config, CliError> {
     let mut flags =
         [args.model.values(), args.flow.values(), args.gates.values(), args.limits.values()].concat();
+    flags.extend(args.reasoning_effort.clone().map(|effort| ("reasoning_effort", Value::Text(effort))));
     if let RunTarget::Task(task) = target {
         args.check_for_task(environment)?;
         if let (None, Some(model)) = (&args.model.model, &task.model) {

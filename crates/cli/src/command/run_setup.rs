@@ -98,7 +98,8 @@ impl<'p> RunSetup<'p> {
         let resolved = model_selection::with_display(resolved, &config, &process.environment)?;
         let display = config.display();
         let sandbox = activate(config.sandbox(), options, &project.directory, display, process).await;
-        let servers = mcp_servers::connect(&config, &project.directory, process).await;
+        let window = fusee::engine::run::limits_for(&resolved, config.limits()).max_tokens;
+        let servers = mcp_servers::connect(&config, &project.directory, process, window).await;
         let model = open_model(&resolved, record, process)?;
         let setup = Self {
             journal: process

@@ -194,6 +194,13 @@ const BASE: &[Key] = &[
         "Fraction of max_tokens at which the conversation is compacted.",
     ),
     key(
+        "mcp_context_share",
+        Kind::Number { least: 0.0, most: 1.0 },
+        Some("0.1"),
+        "Fraction of max_tokens up to which the definitions of MCP tools are sent with each request; if they take more, \
+         the model finds them with find_tools and calls them with call_tool.",
+    ),
+    key(
         "compaction_summary",
         Kind::Word(&["rule", "model"]),
         Some("rule"),

@@ -32,8 +32,9 @@ const FIRST_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Connects to every configured server at once and fetches its tools. A server that takes long is used with the tools
 /// that it offered last time, and is contacted again when one of them is called; without such tools the run goes on
-/// without the server.
-pub(crate) async fn connect(config: &Config, directory: &Path, process: &Process) -> McpServers {
+/// without the server. `window` is the number of tokens that a conversation can hold: tools that would take more than
+/// the configured share of it are not sent with each request.
+pub(crate) async fn connect(config: &Config, directory: &Path, process: &Process, window: u64) -> McpServers {
     let mut servers = McpServers { secrets: keys(config, process), ..McpServers::default() };
     let mut opened = Vec::new();
     for entry in config.mcp() {
@@ -43,6 +44,7 @@ pub(crate) async fn connect(config: &Config, directory: &Path, process: &Process
     }
     let lists = opened.iter().map(|(entry, server)| listed(entry, server, kept_file(entry, process)));
     let lists = futures_util::future::join_all(lists).await;
+    let mut clients = Vec::new();
     for ((entry, server), list) in opened.into_iter().zip(lists) {
         match list {
             Err(error) => {
@@ -53,13 +55,16 @@ pub(crate) async fn connect(config: &Config, directory: &Path, process: &Process
                 for left in &offer.left_out {
                     stdio::error(&format!("warning: MCP server `{}`: skipped {left}\n", entry.name));
                 }
-                let remote = |offered: &OfferedTool| -> Arc<dyn Tool> {
-                    Arc::new(McpTool::new(offered.clone(), Arc::clone(&server)))
-                };
-                servers.tools.extend(offer.tools.iter().map(remote));
+                clients.extend(offer.tools.iter().map(|_| Arc::clone(&server)));
                 servers.offered.extend(offer.tools);
             }
         }
+    }
+    let tokens = model::Estimator::default().count(mcp::deferred::definition_bytes(&servers.offered));
+    let is_deferred = tokens as f64 > window as f64 * config.mcp_context_share();
+    for (offered, server) in servers.offered.iter_mut().zip(clients) {
+        offered.deferred = is_deferred;
+        servers.tools.push(Arc::new(McpTool::new(offered.clone(), server)));
     }
     servers
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::fusee;
 
-fn connect(project: &Project, model: &str, flags: &[&str]) -> Peer {
+pub(crate) fn connect(project: &Project, model: &str, flags: &[&str]) -> Peer {
     let command = fusee(project).args(["acp", "--model", model, "--sandbox", "off"]).args(flags);
     let mut peer = Peer::connect(command);
     let hello = json!({ "protocolVersion": 1, "clientCapabilities": {} });
@@ -16,7 +16,7 @@ fn connect(project: &Project, model: &str, flags: &[&str]) -> Peer {
 }
 
 /// Opens a session that works in one conversation.
-fn open(peer: &mut Peer, project: &Project) -> String {
+pub(crate) fn open(peer: &mut Peer, project: &Project) -> String {
     let opened = peer.request("session/new", json!({ "cwd": project.dir(), "mcpServers": [] }));
     let session = opened["sessionId"].as_str().expect("the id of the session").to_owned();
     let flat = json!({ "sessionId": session, "configId": "flow", "type": "id", "value": "flat" });
@@ -25,25 +25,25 @@ fn open(peer: &mut Peer, project: &Project) -> String {
     session
 }
 
-fn begin(peer: &mut Peer, session: &str, text: &str) -> u64 {
+pub(crate) fn begin(peer: &mut Peer, session: &str, text: &str) -> u64 {
     peer.begin(
         "session/prompt",
         json!({ "sessionId": session, "prompt": [{ "type": "text", "text": text }] }),
     )
 }
 
-fn prompt(peer: &mut Peer, session: &str, text: &str) -> Value {
+pub(crate) fn prompt(peer: &mut Peer, session: &str, text: &str) -> Value {
     let id = begin(peer, session, text);
     peer.response(id)
 }
 
 /// The updates that arrived so far.
-fn updates(peer: &mut Peer) -> Vec<Value> {
+pub(crate) fn updates(peer: &mut Peer) -> Vec<Value> {
     let all = peer.take_all(|message| message["method"] == "session/update");
     all.into_iter().map(|mut message| message["params"]["update"].take()).collect()
 }
 
-fn text(updates: &[Value], kind: &str) -> String {
+pub(crate) fn text(updates: &[Value], kind: &str) -> String {
     let of_kind = updates.iter().filter(|update| update["sessionUpdate"] == kind);
     of_kind.map(|update| update["content"]["text"].as_str().unwrap()).collect()
 }

@@ -12,6 +12,9 @@
 )]
 
 mod acp;
+mod acp_permissions;
+mod acp_prompts;
+mod acp_sessions;
 mod agents;
 mod answers;
 mod answers_of_small_models;
@@ -46,6 +49,7 @@ mod flow_table;
 mod flows;
 mod fork;
 mod grammar_gates;
+mod hook_examples;
 mod hooks;
 mod hostile_output;
 mod http_faults;
@@ -58,6 +62,7 @@ mod manifests;
 mod markdown_commands;
 mod mcp;
 mod mcp_calls;
+mod mcp_deferred;
 mod mcp_hostile;
 mod mcp_http;
 mod mcp_login;

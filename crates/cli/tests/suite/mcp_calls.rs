@@ -6,6 +6,8 @@ use fusee_testkit::events::of_type;
 use fusee_testkit::peer::Peer;
 use fusee_testkit::project::{Outcome, Project};
 use fusee_testkit::script::Line;
+use fusee_testkit::server::ClosedPort;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::support::{fusee, run_json};
@@ -209,4 +211,105 @@ fn changed_tools_are_announced_once_and_used_by_the_next_run() {
     let shown: Vec<&str> =
         of_type(&events, "tool_output").iter().map(|output| output["text"].as_str().unwrap()).collect();
     assert_eq!(shown, ["The tools of this server have changed; a new run will use them.\n"]);
+}
+
+/// A server of revision 2026-07-28 that answers calls with tasks. `work` is done at the third look, `form` asks the user
+/// on the way, `break` fails, `hang` goes on for ever. Requests are written to a file.
+const TASKS: &str = r#"
+import json, sys
+looks, answers = {}, {}
+for line in sys.stdin:
+    message = json.loads(line)
+    method, id, params = message.get("method"), message.get("id"), message.get("params", {})
+    if id is None: continue
+    def send(**answer): print(json.dumps(dict(answer, jsonrpc="2.0", id=id)), flush=True)
+    def task(name, status, **more):
+        now = "2026-11-01T00:00:00Z"
+        return dict(more, taskId=name, status=status, createdAt=now, lastUpdatedAt=now, ttlMs=None, pollIntervalMs=60)
+    open("requests", "a").write(json.dumps([method, params.get("_meta", {}).get("traceparent")]) + "\n")
+    if method == "initialize": send(error={"code": -32601, "message": "there is no initialize"})
+    elif method == "server/discover":
+        send(result={"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}}, "ttlMs": 0, "cacheScope": "private"})
+    elif method == "tools/list":
+        send(result={"resultType": "complete", "tools": [{"name": name, "inputSchema": {"type": "object"}} for name in ["work", "form", "break", "hang"]], "ttlMs": 0, "cacheScope": "private"})
+    elif method == "tools/call":
+        if "io.modelcontextprotocol/tasks" not in params["_meta"]["io.modelcontextprotocol/clientCapabilities"].get("extensions", {}):
+            send(error={"code": -32021, "message": "no tasks"})
+        else: send(result=task(params["name"], "working", resultType="task", statusMessage="begun"))
+    elif method == "tasks/get":
+        name = params["taskId"]
+        looks[name] = looks.get(name, 0) + 1
+        done = {"content": [{"type": "text", "text": "%s after %d looks %s" % (name, looks[name], json.dumps(answers.get(name)))}]}
+        if name == "break": state = task(name, "failed", error={"code": -32603, "message": "out of paper"})
+        elif name == "form" and name not in answers:
+            schema = {"type": "object", "properties": {"sure": {"type": "boolean"}}, "required": ["sure"]}
+            question = {"method": "elicitation/create", "params": {"mode": "form", "message": "Really?", "requestedSchema": schema}}
+            state = task(name, "input_required", inputRequests={"k": question})
+        elif name == "hang" or looks[name] < 3: state = task(name, "working", statusMessage="look %d" % looks[name])
+        else: state = task(name, "completed", result=done)
+        send(result=dict(state, resultType="complete"))
+    elif method == "tasks/update":
+        answers[params["taskId"]] = params["inputResponses"]
+        send(result={"resultType": "complete"})
+    elif method == "tasks/cancel": send(result={"resultType": "complete"})
+"#;
+
+#[test]
+fn a_call_answered_with_a_task_is_followed_to_its_result() {
+    let project = project(TASKS, 5);
+    let events = call(&project, "test_work").events();
+    assert_eq!(contents(&events), ["work after 3 looks null"]);
+    let shown: String =
+        of_type(&events, "tool_output").iter().map(|output| output["text"].as_str().unwrap()).collect();
+    assert_eq!(shown, "begun\nlook 1\nlook 2\n");
+}
+
+#[test]
+fn a_task_that_fails_is_told_to_the_model() {
+    let project = project(TASKS, 5);
+    let events = call(&project, "test_break").events();
+    let [content] = &contents(&events)[..] else { panic!("{events:#?}") };
+    assert!(content.contains("refused") && content.contains("out of paper"), "{content}");
+}
+
+#[test]
+fn a_question_of_a_task_is_asked_and_answered() {
+    let project = project(TASKS, 5);
+    let script = project.script(&[Line::call("test_form", json!({})), Line::text("Done.")]);
+    let events = answered(&project, &script, &["yes"]);
+    let content = contents(&events).pop().unwrap();
+    assert!(content.starts_with("form after") && content.contains("\"sure\": true"), "{content}");
+}
+
+#[test]
+fn a_call_says_which_trace_it_belongs_to() {
+    const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let project = project(TASKS, 5);
+    let collector = ClosedPort::reserve().base_url();
+    let trace = |variables: &[(&str, &str)]| {
+        let _ = std::fs::remove_file(project.dir().join("requests"));
+        let script = project.script(&[Line::call("test_work", json!({})), Line::text("Done.")]);
+        let command = run_json(&project, &script);
+        variables.iter().fold(command, |command, (name, value)| command.env(name, value)).run().exits(0);
+        let text = project.read("requests");
+        let mut requests = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        requests.find(|request| request[0] == "tools/call").unwrap()[1].take()
+    };
+    assert_eq!(trace(&[]), Value::Null);
+    let found = trace(&[("OTEL_EXPORTER_OTLP_ENDPOINT", &collector), ("TRACEPARENT", PARENT)]);
+    let found = found.as_str().unwrap();
+    // The same trace; the span is the one of the agent.
+    assert_eq!((&found[..36], found.len()), (&PARENT[..36], PARENT.len()), "{found}");
+}
+
+#[test]
+fn a_task_is_cancelled_with_its_call() {
+    let project = project(TASKS, 5);
+    let script = project.script(&[Line::call("test_hang", json!({})), Line::text("Done.")]);
+    let mut running = run_json(&project, &script).start();
+    running.wait_for_stdout("look 1", |out| out.contains("look 1"));
+    running.signal(Signal::INT);
+    running.wait().exits(130);
+    let requests = project.read("requests");
+    assert_eq!(requests.lines().last(), Some(r#"["tasks/cancel", null]"#), "{requests}");
 }

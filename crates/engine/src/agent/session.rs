@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fusee_journal::{Branch, RunId};
 use fusee_model::{Model, Price, RequestOptions, ToolSpec};
 use fusee_tools::diagnostics::EditChecker;
+use fusee_tools::mcp::deferred;
 use fusee_tools::tool::computer;
 use fusee_tools::{CommandSettings, Secrets, ToolDefinition, Toolbox, Workspace};
 
@@ -122,11 +123,12 @@ impl Session {
         other
     }
 
-    /// All tools on offer, in the order the model sees them. A display is used only by models that know how.
+    /// All tools on offer, in the order the model sees them: without those that it finds with `find_tools`. A display
+    /// is used only by models that know how.
     pub(crate) fn definitions(&self) -> impl Iterator<Item = &ToolDefinition> {
         let display = self.model.dialect().traits.display.is_some();
         let offered = move |definition: &&ToolDefinition| display || definition.name != computer::NAME;
-        self.toolbox.definitions().filter(offered).chain(control_tools::definitions())
+        deferred::sent(&self.toolbox).filter(offered).chain(control_tools::definitions())
     }
 
     /// The definition of a control tool or of a tool of the toolbox.

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use fusee_journal::event::{CallFate, Event, ToolResult};
 use fusee_journal::{RunAborted, StepMeta};
 use fusee_model::{Image, Message, ToolCall};
+use fusee_tools::mcp::deferred;
 use fusee_tools::tool::arguments;
 use fusee_tools::tool::provider_tools;
 use fusee_tools::{RetrySafety, Tool, ToolOutput, Toolbox};
@@ -213,8 +214,7 @@ impl TurnManager<'_> {
                     Admission::Run { arguments, context, .. } => {
                         let executor = run.executor();
                         let (mut called, meta) = executor.make(&call.id, &tool, arguments.clone()).await?;
-                        let name = &tool.definition().name;
-                        call_hooks::after(&executor, &call.id, name, &arguments, &mut called, context)
+                        call_hooks::after(&executor, &call.id, &*tool, &arguments, &mut called, context)
                             .await?;
                         Ok((called, meta))
                     }
@@ -269,9 +269,12 @@ impl TurnManager<'_> {
     }
 }
 
-/// Maps a call of a provider-defined tool to our own tool. The conversation keeps the call as the model made
-/// it.
+/// Maps a call of a provider-defined tool, or one through `call_tool`, to the tool that is meant. The conversation keeps
+/// the call as the model made it.
 fn to_own_call(toolbox: &Toolbox, call: ToolCall) -> ToolCall {
+    if let Some((name, arguments)) = deferred::inner_call(toolbox, &call.name, &call.arguments) {
+        return ToolCall { id: call.id, name, arguments };
+    }
     let ours = match toolbox.find(&call.name) {
         Some(tool) if tool.definition().name != "shell" => None,
         _ => provider_tools::to_own_call(&call.name, &call.arguments),

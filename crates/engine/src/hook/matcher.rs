@@ -17,11 +17,14 @@ pub struct MatcherError(String);
 pub(super) struct HookMatcher(Option<Regex>);
 
 /// How a matcher fits a name.
+#[derive(Clone, Copy)]
 pub(super) enum Fit {
     /// It matches the name itself, or everything.
     Own,
     /// It matches only the name of the tool in Claude Code.
     Other(&'static OtherName),
+    /// It matches only the name of an MCP server's tool in Claude Code and Codex.
+    Mcp,
 }
 
 impl HookMatcher {
@@ -39,11 +42,14 @@ impl HookMatcher {
         })
     }
 
-    /// Whether it fits a name. A tool has the names of Claude Code as well.
-    pub(super) fn fit(&self, name: &str) -> Option<Fit> {
+    /// Whether it fits a name. A tool has the names of Claude Code as well; `mcp_name` is that of a server's tool.
+    pub(super) fn fit(&self, name: &str, mcp_name: Option<&str>) -> Option<Fit> {
         let Some(regex) = &self.0 else { return Some(Fit::Own) };
         if regex.is_match(name) {
             return Some(Fit::Own);
+        }
+        if mcp_name.is_some_and(|name| regex.is_match(name)) {
+            return Some(Fit::Mcp);
         }
         tool_names::others(name).find(|other| regex.is_match(other.theirs)).map(Fit::Other)
     }

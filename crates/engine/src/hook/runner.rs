@@ -14,7 +14,6 @@ use super::answer::HookAnswer;
 use super::input::HookInput;
 use super::matcher::{Fit, HookMatcher};
 use super::process::{self, HookFailure};
-use super::tool_names::OtherName;
 use super::{HookEvent, HookSpec};
 
 /// Maximum bytes of a file of a hook that is compared with its content at the start of the run.
@@ -107,7 +106,7 @@ impl HookRunner {
         let request = StepRequest::new(scope.branch, StepKind::Hook, input.event.name()).with_args(args);
         let (asked, running) = (&input, &hooks);
         let body = async move {
-            let runs = running.iter().map(|(hook, other)| self.ask(hook, *other, asked, scope));
+            let runs = running.iter().map(|(hook, fit)| self.ask(hook, *fit, asked, scope));
             join_all(runs).await
         };
         let (answers, meta) = scope.engine.step::<Vec<HookAnswer>>(request, body).await?.split();
@@ -118,28 +117,23 @@ impl HookRunner {
     }
 
     /// The hooks that match, each command once.
-    fn matching(&self, input: &HookInput) -> Vec<(&HookSpec, Option<&'static OtherName>)> {
-        let mut found: Vec<(&HookSpec, Option<&'static OtherName>)> = Vec::new();
+    fn matching(&self, input: &HookInput) -> Vec<(&HookSpec, Fit)> {
+        let mut found: Vec<(&HookSpec, Fit)> = Vec::new();
         for (hook, matcher) in self.hooks.iter().filter(|(hook, _)| hook.event == input.event) {
-            let other = match matcher.fit(&input.subject) {
-                Some(Fit::Own) => None,
-                Some(Fit::Other(other)) => Some(other),
-                None => continue,
+            let fit = match input.event.has_matchers() {
+                true => matcher.fit(&input.subject, input.mcp_name.as_deref()),
+                false => Some(Fit::Own),
             };
-            if !found.iter().any(|(known, _)| known.command == hook.command) {
-                found.push((hook, other));
+            if let Some(fit) = fit
+                && !found.iter().any(|(known, _)| known.command == hook.command)
+            {
+                found.push((hook, fit));
             }
         }
         found
     }
 
-    async fn ask(
-        &self,
-        hook: &HookSpec,
-        other: Option<&'static OtherName>,
-        input: &HookInput,
-        scope: HookScope<'_>,
-    ) -> HookAnswer {
+    async fn ask(&self, hook: &HookSpec, fit: Fit, input: &HookInput, scope: HookScope<'_>) -> HookAnswer {
         if hook.of_project && !self.place.trusts_project {
             return HookAnswer::failed("it was not run, because the project is not trusted any more");
         }
@@ -151,16 +145,14 @@ impl HookRunner {
             );
             return HookAnswer::blocked(input.event, reason);
         }
-        let document = input.document(&self.base, other).to_string();
+        let document = input.document(&self.base, fit).to_string();
         let end = process::run(hook, &self.commands, &self.place, document.as_bytes(), scope.cancel).await;
         let mut answer = match end {
             Ok(end) => HookAnswer::read(input.event, &end),
             Err(HookFailure::Failed(reason)) => HookAnswer::failed(reason),
             Err(HookFailure::Cancelled) => HookAnswer::blocked(input.event, "cancelled"),
         };
-        if let Some(other) = other {
-            answer.updated_input = answer.updated_input.map(|arguments| other.to_ours(arguments));
-        }
+        answer.updated_input = answer.updated_input.map(|arguments| input.to_ours(arguments, fit));
         clean(&self.commands.secrets, &mut answer);
         answer
     }

@@ -114,6 +114,7 @@ impl ReviewSources {
             cancel: self.cancel.child_token(),
             progress: Arc::new(|_| {}),
             limits: CallLimits { output_head: DIFF_BYTES, output_tail: 1024, ..CallLimits::default() },
+            trace_parent: None,
         };
         let output = match shell.prepare(json!({ "command": command }), &context).await {
             Ok(prepared) => shell.perform(prepared, &context).await,

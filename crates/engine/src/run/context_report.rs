@@ -2,10 +2,12 @@
 //! a compaction would save. Reads only the journal and has no effects.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use fusee_journal::{Branch, Journal, RunId, StepKind, StepRow};
 use fusee_model::Message;
 use fusee_model::tokens::Estimator;
+use fusee_tools::mcp::{McpTool, deferred};
 use fusee_tools::{CommandSettings, ToolDefinition, Toolbox};
 use serde_json::Value;
 
@@ -96,14 +98,14 @@ fn tool_sizes(settings: &RunSpec) -> BTreeMap<String, usize> {
     let size = |definition: &ToolDefinition| {
         definition.name.len() + definition.description.len() + definition.parameters.to_string().len()
     };
-    let toolbox = Toolbox::standard(CommandSettings::default());
+    let mut toolbox = Toolbox::standard(CommandSettings::default());
+    for offered in &settings.mcp {
+        // A name that is already taken keeps its tool.
+        let _ = toolbox.insert(Arc::new(McpTool::disconnected(offered.clone())));
+    }
+    deferred::add_access(&mut toolbox);
     let named = |definition: &ToolDefinition| (definition.name.to_string(), size(definition));
-    let known = toolbox.definitions().map(named).chain(agent::own_definitions().map(named));
-    let remote = settings.mcp.iter().map(|offered| {
-        let bytes = offered.name.len() + offered.description.len() + offered.parameters.to_string().len();
-        (offered.name.clone(), bytes)
-    });
-    known.chain(remote).collect()
+    toolbox.definitions().map(named).chain(agent::own_definitions().map(named)).collect()
 }
 
 struct ContextShares {

@@ -85,6 +85,7 @@ async fn read(path: &str, workspace: &Arc<Workspace>) -> Result<SourceFile, Task
         cancel: CancellationToken::new(),
         progress: Arc::new(|_| {}),
         limits: fusee_tools::CallLimits::default(),
+        trace_parent: None,
     };
     let listed = ListedFile::read(path, usize::MAX, &context, &Secrets::default()).await;
     shown_file(path, listed).map_err(|why| match why {

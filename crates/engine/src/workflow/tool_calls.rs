@@ -48,7 +48,7 @@ impl WorkflowDriver<'_> {
                         Admission::Refused(refusal) => calling.answer(name, asked, refusal).await?,
                         Admission::Run { arguments, context, .. } => {
                             let (mut called, meta) = calling.make(&call_id, &tool, arguments.clone()).await?;
-                            call_hooks::after(&calling, &call_id, name, &arguments, &mut called, context)
+                            call_hooks::after(&calling, &call_id, &*tool, &arguments, &mut called, context)
                                 .await?;
                             (called, meta)
                         }

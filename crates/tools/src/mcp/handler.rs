@@ -6,8 +6,8 @@ use parking_lot::Mutex;
 use rmcp::ClientHandler;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
-    ElicitationCapability, ErrorData, FormElicitationCapability, Implementation, ProgressNotificationParam,
-    ProgressToken, ProtocolVersion,
+    ElicitationCapability, ErrorData, ExtensionCapabilities, FormElicitationCapability, Implementation,
+    ProgressNotificationParam, ProgressToken, ProtocolVersion, TASKS_EXTENSION_ID,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use tokio::sync::{mpsc, oneshot};
@@ -52,6 +52,8 @@ impl ClientHandler for Handler {
         let mut capabilities = ClientCapabilities::default();
         let form = FormElicitationCapability::default();
         capabilities.elicitation = Some(ElicitationCapability::new().with_form(form));
+        let tasks = (TASKS_EXTENSION_ID.to_owned(), serde_json::Map::new());
+        capabilities.extensions = Some(ExtensionCapabilities::from([tasks]));
         let name = Implementation::new("fusee", env!("CARGO_PKG_VERSION"));
         ClientConfig::new(capabilities, name).with_protocol_version(ProtocolVersion::V_2025_11_25)
     }
@@ -97,4 +99,4 @@ fn describe(progress: &ProgressNotificationParam) -> String {
 }
 
 /// Maximum bytes of a progress message that are shown.
-const MAX_LINE: usize = 200;
+pub(super) const MAX_LINE: usize = 200;

@@ -16,7 +16,7 @@ use super::failure::RequestFailure;
 use super::handler::CallMessage;
 
 /// Maximum time for telling the server that a request is cancelled.
-const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
+pub(super) const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Minimum time between two lines about the progress of a call.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 

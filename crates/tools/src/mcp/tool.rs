@@ -81,6 +81,10 @@ impl Tool for McpTool {
         extra_aliases(&self.offered)
     }
 
+    fn is_deferred(&self) -> bool {
+        self.offered.deferred
+    }
+
     /// The effects of the tool are unknown, so an interrupted call is never repeated.
     fn repeat(&self) -> RetrySafety {
         RetrySafety::Never
@@ -114,10 +118,12 @@ impl Tool for McpTool {
                 (context.progress)(TOOLS_CHANGED);
             }
             let call = async {
-                let call = Call::start(&server, &self.offered.tool, arguments).await?;
+                let call =
+                    Call::start(&server, &self.offered.tool, arguments, context.trace_parent.as_deref())
+                        .await?;
                 drive_call(call, 0, &self.offered, &self.waiting, context).await
             };
-            ended(context.cancel.run_until_cancelled(call).await, &self.offered)
+            ended(Box::pin(context.cancel.run_until_cancelled(call)).await, &self.offered)
         })
     }
 
@@ -171,7 +177,7 @@ impl Tool for AnsweredCall {
             };
             call.reply(reply, answer);
             let rest = drive_call(call, questions, &self.offered, &self.waiting, context);
-            ended(context.cancel.run_until_cancelled(rest).await, &self.offered)
+            ended(Box::pin(context.cancel.run_until_cancelled(rest)).await, &self.offered)
         })
     }
 

@@ -37,6 +37,9 @@ pub struct OfferedTool {
     pub parameters: Value,
     /// `Read` if the server annotates the tool as read-only, otherwise `Write`.
     pub category: Access,
+    /// Whether the definition is not sent with each request; see [`deferred`](super::deferred).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deferred: bool,
 }
 
 /// The usable tools of a server, and the reasons why others were left out.
@@ -116,6 +119,7 @@ fn offered(tool: &Value, name: &str, server: &str) -> Result<OfferedTool, String
         description,
         parameters,
         category: if read_only { Access::Read } else { Access::Write },
+        deferred: false,
     })
 }
 

@@ -51,6 +51,7 @@ impl Stage {
                 Arc::new(move |text: &str| progress.lock().push(text.to_owned()))
             },
             limits: CallLimits::default(),
+            trace_parent: None,
         };
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();

@@ -239,6 +239,7 @@ fn a_model_is_told(stage: &Stage) {
         cancel: CancellationToken::new(),
         progress: Arc::new(|_: &str| {}),
         limits: CallLimits::default(),
+        trace_parent: None,
     };
     let run = |arguments: serde_json::Value| {
         let shell = toolbox.find("shell").unwrap();

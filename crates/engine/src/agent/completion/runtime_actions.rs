@@ -200,7 +200,7 @@ impl RuntimeActions<'_, '_> {
         }
         if name != "shell" {
             let executor = run.runtime_executor();
-            call_hooks::after(&executor, id, name, &arguments, &mut called, Vec::new()).await?;
+            call_hooks::after(&executor, id, &**tool, &arguments, &mut called, Vec::new()).await?;
         }
         match effects {
             FileEffects::Recorded => {

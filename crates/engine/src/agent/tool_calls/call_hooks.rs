@@ -39,7 +39,7 @@ pub(crate) async fn admit(
     decide: &CallJudge<'_>,
 ) -> Result<Admission, RunAborted> {
     let name = &*tool.definition().name;
-    let mut before = run(executor, HookEvent::PreToolUse, name, &arguments, call_id).await?;
+    let mut before = run(executor, HookEvent::PreToolUse, tool, &arguments, call_id).await?;
     if before.is_blocked() {
         return Ok(Admission::Refused(refusal(&before)));
     }
@@ -50,7 +50,7 @@ pub(crate) async fn admit(
     }
     let mut decision = decide(&arguments, &before);
     if matches!(decision, ApprovalDecision::Ask(_)) {
-        let mut asked = run(executor, HookEvent::PermissionRequest, name, &arguments, call_id).await?;
+        let mut asked = run(executor, HookEvent::PermissionRequest, tool, &arguments, call_id).await?;
         if asked.is_blocked() {
             return Ok(Admission::Refused(refusal(&asked)));
         }
@@ -83,7 +83,7 @@ pub(crate) async fn admit(
 pub(crate) async fn after(
     executor: &ToolExecutor<'_>,
     call_id: &str,
-    name: &str,
+    tool: &dyn Tool,
     arguments: &Value,
     called: &mut CallRecord,
     mut context: Vec<String>,
@@ -91,7 +91,7 @@ pub(crate) async fn after(
     if called.fate.is_none() && !called.output.aborted && executor.session.hooks.has(HookEvent::PostToolUse) {
         let ToolOutput { ok, content, exit_code, .. } = &called.output;
         let response = json!({ "ok": ok, "success": ok, "content": content, "exit_code": exit_code });
-        let input = HookInput::about_call(HookEvent::PostToolUse, name, arguments, call_id)
+        let input = HookInput::about_call(HookEvent::PostToolUse, tool, arguments, call_id)
             .with("tool_response", response);
         let outcome = Box::pin(executor.session.hooks.run(scope(executor), input)).await?;
         if outcome.is_blocked() {
@@ -123,11 +123,11 @@ pub(crate) async fn notify(
 async fn run(
     executor: &ToolExecutor<'_>,
     event: HookEvent,
-    name: &str,
+    tool: &dyn Tool,
     arguments: &Value,
     call_id: &str,
 ) -> Result<HookOutcome, RunAborted> {
-    let input = HookInput::about_call(event, name, arguments, call_id);
+    let input = HookInput::about_call(event, tool, arguments, call_id);
     Box::pin(executor.session.hooks.run(scope(executor), input)).await
 }
 

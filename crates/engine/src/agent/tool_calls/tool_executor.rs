@@ -322,6 +322,12 @@ impl ToolExecutor<'_> {
                 secrets.remove_from(&mut text);
                 engine.pass(&branch, EventDelta::Output { call_id: call_id.clone(), text });
             }),
+            trace_parent: self
+                .session
+                .commands
+                .environment
+                .value("TRACEPARENT")
+                .map(|parent| parent.to_string_lossy().into_owned()),
             limits: fusee_tools::CallLimits {
                 source: match self.kind {
                     StepKind::Environment => fusee_tools::tool::CommandSource::Project,

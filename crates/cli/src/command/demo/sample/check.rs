@@ -84,6 +84,7 @@ async fn shell(project: &Path, commands: CommandSettings) -> Result<ToolOutput, 
         cancel: CancellationToken::new(),
         progress: Arc::new(|_| {}),
         limits: CallLimits::default(),
+        trace_parent: None,
     };
     let arguments = json!({ "command": COMMAND, "timeout": LIMIT_S });
     let prepared = shell.prepare(arguments, &context).await;
