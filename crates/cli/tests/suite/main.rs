@@ -21,6 +21,7 @@ mod architecture;
 mod ask_user;
 mod background;
 mod bench;
+mod bench_trials;
 mod benchmark;
 mod cancel;
 mod chat_terminal;
