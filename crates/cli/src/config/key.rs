@@ -209,7 +209,7 @@ const BASE: &[Key] = &[
         "timeout_s",
         Kind::Number { least: 0.001, most: 86_400.0 },
         Some("300"),
-        "Maximum time a model may send nothing, in seconds.",
+        "Maximum time a model may send nothing, in seconds. A server on this machine gets it once more for each 16 KiB of its prompt.",
     ),
     key(
         "task_timeout_s",

@@ -440,7 +440,7 @@ fn fail(code: ErrorCode, reason: &str, message: String) -> TaskEnd {
 }
 
 fn model_failure(error: &ModelError, attempts: u32) -> TaskEnd {
-    if error.kind == ErrorKind::Silence {
+    if matches!(error.kind, ErrorKind::Silence | ErrorKind::SlowPrompt) {
         let message =
             format!("{}{}; raise `timeout_s` if the model needs longer", error.message, tries(attempts));
         return fail(ErrorCode::Timeout, "time", message);
