@@ -1,12 +1,14 @@
 //! `fusee bench`: what becomes of a trial: further tries, causes of failures, trials at the same time.
 
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use fusee_testkit::project::{Command, Project};
 use fusee_testkit::script::Line;
+use fusee_testkit::server::{Message, Reply, Server};
 use serde_json::{Value, json};
 
-use crate::support::fusee;
+use crate::support::{fusee, with_key};
 
 const SUITE: &str = r#"
 test = "python3 check.py"
@@ -44,10 +46,8 @@ fn an_answer_of_direct_that_fails_the_tests_gets_another_try_with_their_output()
     let project = project();
     for verify in [None, Some("--verify")] {
         let out = if verify.is_some() { "verified" } else { "plain" };
-        let script = project.script(&[
-            answer("x = 3").matching("Make x two"),
-            answer("x = 2").matching("The tests fail"),
-        ]);
+        let script = project
+            .script(&[answer("x = 3").matching("Make x two"), answer("x = 2").matching("The tests fail")]);
         bench(&project, &["run", "suite", "-m", &script, "--flow", "direct", "--out", out])
             .args(verify)
             .env("FUSEE_TASK_REPLAN_MAX", "0")
@@ -74,5 +74,35 @@ fn an_unsolved_trial_of_direct_has_no_cause_and_is_graded() {
         let result = only_result(&project, out);
         let found = (&result["passed"], &result["tries"], &result["cause"]);
         assert_eq!(found, (&json!(false), &json!(2), &Value::Null), "{result:#}");
+    }
+}
+
+#[test]
+fn trials_at_the_same_time_are_as_many_as_the_server_has_slots() {
+    const REPLY_TIME: Duration = Duration::from_millis(700);
+    for slots in [Some(1), None] {
+        let arrivals = Arc::new(Mutex::new(Vec::new()));
+        let noted = arrivals.clone();
+        let server = Server::with_metadata(move |arrived| {
+            if let Some(slots) = slots.filter(|_| arrived.path.ends_with("/props")) {
+                return Reply::json(200, &json!({ "total_slots": slots }));
+            }
+            if arrived.method != "POST" {
+                return Reply::error(404, "not here");
+            }
+            noted.lock().unwrap().push(Instant::now());
+            Message::text("Done.").stream().after(REPLY_TIME)
+        });
+        let project = project();
+        let url = server.base_url();
+        let args = ["run", "suite", "-m", "openai:some", "--base-url", &url, "--attempts", "4"];
+        with_key(bench(&project, &args))
+            .args(["--tries", "1", "--flow", "flat", "--out", "out"])
+            .run()
+            .exits(0);
+        let arrivals = arrivals.lock().unwrap();
+        assert!(arrivals.len() >= 4);
+        let one_by_one = arrivals.windows(2).all(|two| two[1] - two[0] >= REPLY_TIME);
+        assert_eq!(one_by_one, slots.is_some(), "{slots:?}: {arrivals:?}");
     }
 }
