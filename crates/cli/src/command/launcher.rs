@@ -145,6 +145,7 @@ impl CommandLauncher {
                 max_turns: given.max_turns.or(limits.max_turns),
                 max_tokens: given.max_tokens.or(limits.max_tokens),
                 timeout: given.timeout_s.or(limits.timeout),
+                patience: given.patience_s.or(limits.patience),
                 budget_usd: given.budget_usd.or(limits.budget_usd),
             },
             ..RunArgs::default()

@@ -66,6 +66,7 @@ mod mcp_server;
 mod network;
 mod output;
 mod overflow;
+mod patience;
 mod phases;
 mod process;
 mod project_prompt;

@@ -450,7 +450,7 @@ fn model_failure(error: &ModelError, attempts: u32) -> TaskEnd {
         _ => (ErrorCode::TurnFailed, "llm_error"),
     };
     if error.kind == ErrorKind::Loading {
-        let help = "the model took too long to load; raise `loading_timeout_s`";
+        let help = "the model took too long to load; raise `loading_timeout_s` or `--patience`";
         let message = format!("{} ({help})", error.message);
         let error = ErrorDetail { code, reason: reason.to_owned(), message };
         return TaskEnd::Failed { error, unreachable: true };

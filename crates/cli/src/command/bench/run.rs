@@ -146,6 +146,7 @@ impl RunBenchArgs {
                 max_turns: self.max_turns,
                 max_tokens: self.max_tokens,
                 timeout_s: self.trial_timeout,
+                patience_s: None,
                 budget_usd: None,
             },
             verify: self.verify,
