@@ -230,7 +230,7 @@ impl Trial {
             RunOutcome::Stopped(aborted) => Some(aborted.to_string()),
             RunOutcome::Lost(cause) => Some(cause.clone()),
         };
-        Ok(Work { run, class: FailureClass::from_outcome(&outcome), message })
+        Ok(Work { run, class: FailureClass::from_judged_outcome(&outcome), message })
     }
 
     fn launch_request(

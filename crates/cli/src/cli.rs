@@ -125,16 +125,25 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli,
     Cli::from_arg_matches(&matches).map_err(|error| early(error.format(&mut command), &arguments))
 }
 
-/// The run of a command line that could not be parsed, if it asks for events.
+/// The run of a command line that could not be parsed, if it asks for events or the benchmark line.
 fn unstarted(arguments: &[OsString]) -> Option<UnstartedRun> {
     let turn_type = match arguments.get(1)?.to_str()? {
         "run" => TurnType::User,
         "review" => TurnType::Review,
         _ => return None,
     };
-    let mut flags = arguments.iter().take_while(|argument| *argument != "--");
-    let json = flags.any(|argument| argument == "--json");
-    json.then(|| UnstartedRun { id: None, request: String::new(), model: String::new(), turn_type })
+    let has = |name: &str| {
+        let mut flags = arguments.iter().take_while(|argument| *argument != "--");
+        flags.any(|argument| argument == name)
+    };
+    let (json, benchmark) = (has("--json"), has("--benchmark"));
+    (json || benchmark).then(|| UnstartedRun {
+        id: None,
+        request: String::new(),
+        model: String::new(),
+        turn_type,
+        benchmark_try: (!json).then(|| if has("--continue") { 2 } else { 1 }),
+    })
 }
 
 /// The parser with its help texts, for the terminal of this process.

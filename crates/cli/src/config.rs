@@ -407,6 +407,7 @@ impl Config {
             task_timeout_s: self.whole("task_timeout_s").or(default.task_timeout_s),
             approval_timeout_s: self.whole("approval_timeout_s").unwrap_or(default.approval_timeout_s),
             loading_timeout_s: self.whole("loading_timeout_s").unwrap_or(default.loading_timeout_s),
+            patience_s: self.whole("patience_s"),
             subtask_depth: self.whole("subtask_depth").map_or(default.subtask_depth, small),
             budget_usd: self.number("budget_usd"),
             price: None,

@@ -49,6 +49,12 @@ pub trait Approver: Send + Sync {
         let _ = question;
         Box::pin(async { None })
     }
+
+    /// Whether a user of this process could stop a turn. If not, a turn is stopped from outside, and how to continue is
+    /// answered from there.
+    fn has_user(&self) -> bool {
+        true
+    }
 }
 
 /// A call that needs the user's decision.
@@ -140,6 +146,10 @@ pub struct NonInteractive;
 impl Approver for NonInteractive {
     fn ask<'a>(&'a self, _question: &'a ApprovalQuestion) -> BoxFuture<'a, ApprovalAnswer> {
         Box::pin(async { ApprovalAnswer::no(NOBODY_TO_ASK) })
+    }
+
+    fn has_user(&self) -> bool {
+        false
     }
 }
 

@@ -239,6 +239,9 @@ pub struct LaunchLimits {
     /// Maximum working time in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_s: Option<u64>,
+    /// How long an unreachable model is waited for, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patience_s: Option<u64>,
     /// Maximum cost in US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<f64>,

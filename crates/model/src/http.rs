@@ -75,22 +75,24 @@ impl HttpModel {
         self.endpoint.gate.pass(sink).await;
         let id = if options.model.is_empty() { &self.id } else { &options.model };
         let body = conversation.body_with(more, id, options);
+        let first = self.endpoint.prompt_silence(body.len());
         let request = self.endpoint.post(self.dialect.wire.path()).body(Body::wrap(body));
-        let response = match timeout(self.endpoint.silence, request.send()).await {
+        let response = match timeout(first, request.send()).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return Err(self.endpoint.unsent(&error)),
-            Err(_) => return Err(self.silence()),
+            Err(_) => return Err(self.silence(first)),
         };
         if !response.status().is_success() {
             return Err(self.refusal(response).await);
         }
-        let reply = self.reply(response, conversation.messages().len(), sink).await;
+        let reply = self.reply(response, first, conversation.messages().len(), sink).await;
         reply.map_err(|error| self.endpoint.redact_error(error))
     }
 
     async fn reply(
         &self,
         mut response: Response,
+        first: Duration,
         seed: usize,
         sink: &mut DeltaSink<'_>,
     ) -> Result<Reply, ModelError> {
@@ -104,7 +106,8 @@ impl HttpModel {
         let mut progress = ReplyProgress::Open;
         let mut started = false;
         let silence = self.endpoint.silence;
-        let (mut byte_limit, mut data_limit) = (Instant::now() + silence, Instant::now() + silence * PINGS);
+        let (mut byte_limit, mut data_limit) =
+            (Instant::now() + first, Instant::now() + first.max(silence * PINGS));
         while progress != ReplyProgress::Done {
             match timeout_at(byte_limit.min(data_limit), response.chunk()).await {
                 Ok(Ok(Some(bytes))) => {
@@ -132,7 +135,7 @@ impl HttpModel {
                     let message = format!("the reply ended prematurely: {}", root_cause(&error));
                     return Err(ModelError::new(ErrorKind::Cut, message));
                 }
-                Err(_) => return Err(self.silence()),
+                Err(_) => return Err(self.silence(if started { silence } else { first })),
             }
         }
         if progress == ReplyProgress::Done {
@@ -187,10 +190,10 @@ impl HttpModel {
         retry::retry_after_ms(&asked, theirs.map_or_else(self.endpoint.clock, Into::into))
     }
 
-    fn silence(&self) -> ModelError {
-        let message =
-            format!("{} sent nothing for {} s", self.endpoint.shown, self.endpoint.silence.as_secs_f64());
-        ModelError::new(ErrorKind::Silence, message)
+    fn silence(&self, limit: Duration) -> ModelError {
+        let message = format!("{} sent nothing for {} s", self.endpoint.shown, limit.as_secs_f64());
+        let kind = if limit > self.endpoint.silence { ErrorKind::SlowPrompt } else { ErrorKind::Silence };
+        ModelError::new(kind, message)
     }
 }
 

@@ -57,7 +57,10 @@ pub fn test_commands(
     tests: &[String],
     read: impl Fn(&str) -> Option<String>,
 ) -> Vec<TestCommand> {
-    let near = subjects.iter().chain(tests);
+    // Files that make a package of a folder, or prepare its tests, are not tests.
+    let is_test = |path: &&String| !matches!(path.rsplit('/').next(), Some("__init__.py" | "conftest.py"));
+    let tests: Vec<String> = tests.iter().filter(is_test).cloned().collect();
+    let near = subjects.iter().chain(&tests);
     let mut directories = vec![String::new()];
     for path in near {
         let parents = path.match_indices('/').map(|(at, _)| path[..at].to_owned());
@@ -69,7 +72,7 @@ pub fn test_commands(
     });
     let mut found: Vec<TestCommand> = Vec::new();
     let mut add = |directory: &str, runners: &mut dyn Iterator<Item = &Runner>| {
-        let project = Project { directory, files, tests, read: &read };
+        let project = Project { directory, files, tests: &tests, read: &read };
         for command in runners.filter_map(|runner| project.command(runner)) {
             if found.iter().all(|known| known.command != command.command) {
                 found.push(command);

@@ -27,6 +27,7 @@ use super::run_setup::RunTarget;
 use super::task;
 use crate::config::flags::{ApprovalFlags, FlowFlags, LimitFlags, ModelFlags, RunIdFlag};
 use crate::config::{self, Config, McpEntry, McpTransport, ValueOrigin};
+use crate::model_selection;
 use crate::process::Process;
 use crate::process::error::CliError;
 use crate::project::saved_rules::SavedRules;
@@ -78,6 +79,15 @@ impl CommandLauncher {
         let project = self.project(directory)?;
         let (file, environment) = (project.config_file(), &self.process.environment);
         Config::gather_for(Some(&file), agent.as_deref(), environment, flags)
+    }
+
+    /// Requests that the server of this model works on at once, if it tells.
+    pub(crate) async fn slots(&self, model: &ModelFlags, agent: Option<&Path>) -> Option<u32> {
+        let (file, environment) =
+            (self.project(&self.directory).ok()?.config_file(), &self.process.environment);
+        let config = Config::gather_for(Some(&file), agent, environment, model.values()).ok()?;
+        let resolved = model_selection::find(&config, environment).await.ok()?;
+        model_selection::open(&resolved, None).ok()?.slots().await
     }
 
     async fn launch(&self, request: LaunchRequest) -> Result<RunHandle, CliError> {
@@ -140,6 +150,7 @@ impl CommandLauncher {
                 max_turns: given.max_turns.or(limits.max_turns),
                 max_tokens: given.max_tokens.or(limits.max_tokens),
                 timeout: given.timeout_s.or(limits.timeout),
+                patience: given.patience_s.or(limits.patience),
                 budget_usd: given.budget_usd.or(limits.budget_usd),
             },
             ..RunArgs::default()

@@ -177,5 +177,6 @@ pub(super) fn changed(
     limits.max_tokens = given.max_tokens.unwrap_or(limits.max_tokens);
     limits.budget_usd = given.budget_usd.or(limits.budget_usd);
     limits.task_timeout_s = given.timeout.or(limits.task_timeout_s);
+    limits.patience_s = given.patience.or(limits.patience_s);
     Ok((settings, resolved))
 }

@@ -127,6 +127,7 @@ pub(crate) fn of_line(
 /// Runs the command. With `--json`, the events of a review are printed even if it could not start.
 pub(crate) async fn review(args: ReviewArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let unstarted = args.json.then(|| UnstartedRun {
+        benchmark_try: None,
         id: args.name.run_id.clone(),
         request: args.subject.ask.clone().unwrap_or_else(|| CodeReview::default().request()),
         model: args.model.model.clone().unwrap_or_default(),

@@ -134,9 +134,12 @@ impl RunArgs {
         }
     }
 
-    /// The run in the events if it cannot start, if events are asked for.
-    fn unstarted(&self) -> Option<UnstartedRun> {
-        self.json.then(|| UnstartedRun {
+    /// The run as stdout shows it if it cannot start, if events or the benchmark line are asked for.
+    fn unstarted(&self, environment: &Environment) -> Option<UnstartedRun> {
+        let benchmark = self.flow.benchmark || benchmark::enabled_by(environment).is_some();
+        let attempt = if self.continues.is_some() { 2 } else { 1 };
+        (self.json || benchmark).then(|| UnstartedRun {
+            benchmark_try: (!self.json).then_some(attempt),
             id: self.name.run_id.clone(),
             request: self.request.clone().or_else(|| self.template.clone()).unwrap_or_default(),
             model: self.model.model.clone().unwrap_or_default(),
@@ -260,9 +263,9 @@ pub(crate) struct Launched {
     pub(crate) show: UiOptions,
 }
 
-/// Runs the command. With `--json`, the events of a run are printed even if it could not start.
+/// Runs the command. With `--json` or `--benchmark`, the end of a run is printed even if it could not start.
 pub(crate) async fn run(args: RunArgs, process: &Process) -> Result<ExitStatus, CliError> {
-    let unstarted = args.unstarted();
+    let unstarted = args.unstarted(&process.environment);
     reporting(unstarted, perform(args, process).await)
 }
 

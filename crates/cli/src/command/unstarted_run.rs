@@ -1,4 +1,5 @@
-//! Events of a run that could not start. With `--json`, readers see a start and a failed end whatever happens.
+//! Output of a run that could not start. With `--json`, readers see a start and a failed end whatever happens; in
+//! benchmark mode they see the line of a failed try.
 
 use fusee::engine::journal::event::{
     ErrorCode, ErrorDetail, Event, TaskComplete, TaskStarted, TaskStatus, TurnType,
@@ -9,6 +10,7 @@ use fusee::system::{self, SystemClock};
 
 use crate::process::error::CliError;
 use crate::process::stdio;
+use crate::ui::benchmark;
 
 /// A run as far as its command line describes it.
 pub(crate) struct UnstartedRun {
@@ -16,18 +18,23 @@ pub(crate) struct UnstartedRun {
     pub(crate) request: String,
     pub(crate) model: String,
     pub(crate) turn_type: TurnType,
+    /// Number of the try, if the benchmark line is printed instead of events.
+    pub(crate) benchmark_try: Option<u32>,
 }
 
 impl UnstartedRun {
-    /// Prints the events of a run that failed before it started.
+    /// Prints what readers of stdout expect of a run that failed before it started.
     pub(crate) fn report(self, failure: &CliError) -> Result<(), CliError> {
-        let Self { id, request, model, turn_type } = self;
+        let Self { id, request, model, turn_type, benchmark_try } = self;
+        let message = failure.headline.clone().unwrap_or_else(|| failure.message.trim_end().to_owned());
+        if let Some(attempt) = benchmark_try {
+            return stdio::print(&format!("{}\n", benchmark::failed_line(attempt, &message)));
+        }
         let run = id.map_or_else(system::new_run_id, Ok).map_err(CliError::failed)?;
         let reason = failure.reason.unwrap_or(match failure.exit {
             ExitStatus::Usage => "configuration_error",
             _ => "unexpected_error",
         });
-        let message = failure.headline.clone().unwrap_or_else(|| failure.message.trim_end().to_owned());
         let error = ErrorDetail { code: ErrorCode::InitFailed, reason: reason.to_owned(), message };
         let (submission_id, ts_ms) = (run.to_string(), SystemClock.now_ms());
         let started = TaskStarted {

@@ -126,6 +126,10 @@ pub(crate) struct LimitFlags {
     /// Maximum working time of the task in seconds, not counting time spent waiting for the user
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=MAX_SECONDS))]
     pub(crate) timeout: Option<u64>,
+    /// How long to wait for a model that cannot be reached, in seconds; 0 does not retry [default: some retries,
+    /// within seconds]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(0..=MAX_SECONDS))]
+    pub(crate) patience: Option<u64>,
     /// Maximum cost of the task in US dollars, computed from the model's known price
     #[arg(long, value_name = "USD")]
     pub(crate) budget_usd: Option<f64>,
@@ -139,6 +143,7 @@ impl LimitFlags {
             whole("max_turns", self.max_turns.map(u64::from)),
             whole("max_tokens", self.max_tokens),
             whole("task_timeout_s", self.timeout),
+            whole("patience_s", self.patience),
             self.budget_usd.map(|usd| ("budget_usd", Value::Text(usd.to_string()))),
         ]
         .into_iter()

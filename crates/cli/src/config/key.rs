@@ -216,7 +216,7 @@ const BASE: &[Key] = &[
         "timeout_s",
         Kind::Number { least: 0.001, most: 86_400.0 },
         Some("300"),
-        "Maximum time a model may send nothing, in seconds.",
+        "Maximum time a model may send nothing, in seconds. A server on this machine gets it once more for each 16 KiB of its prompt.",
     ),
     key(
         "task_timeout_s",
@@ -237,6 +237,13 @@ const BASE: &[Key] = &[
         Some("600"),
         "Maximum time a server may take to load its model before it counts as unreachable, in seconds.",
     ),
+    key(
+        "patience_s",
+        whole(0, u32::MAX as u64),
+        None,
+        "How long to wait for a model that cannot be reached, in seconds, in place of retry_policy.max_retries and loading_timeout_s.",
+    )
+    .flag("--patience"),
     key("subtask_depth", whole(0, 100), Some("5"), "Maximum nesting of subtasks; 0 for no subtasks."),
     key(
         "review_mode_restrictions.allowed_tools",

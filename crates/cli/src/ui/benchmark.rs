@@ -48,6 +48,11 @@ pub(crate) fn line(benchmark: BenchmarkSettings, outcome: &TaskOutcome) -> Strin
         (TaskStatus::Cancelled, None) => "cancelled".to_owned(),
         (TaskStatus::Failed, None) => "the task failed".to_owned(),
     };
+    failed_line(attempt, &reason)
+}
+
+/// The line of a failed try.
+pub(crate) fn failed_line(attempt: u32, reason: &str) -> String {
     let reason = reason.split_whitespace().collect::<Vec<_>>().join(" ");
     let reason: String = reason.chars().take(REASON_CHARACTERS).collect();
     format!("Failed Try{attempt}: {reason}")

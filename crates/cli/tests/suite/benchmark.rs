@@ -29,6 +29,19 @@ fn a_benchmark_prints_one_line_and_the_second_try_goes_on_with_the_first() {
         "{}",
         failed.stdout
     );
+    // A run that cannot start has a line, too.
+    for (args, line) in [
+        (vec!["--model", "script:/nowhere.jsonl"], "Failed Try1: "),
+        (vec!["--no-such-flag"], "Failed Try1: unexpected argument '--no-such-flag' found"),
+        (vec!["--continue", "nothing"], "Failed Try2: "),
+    ] {
+        let unstarted = fusee(&project).args(["run", "x", "--benchmark"]).args(&args).run().exits(2);
+        assert!(
+            unstarted.stdout.starts_with(line) && unstarted.stdout.lines().count() == 1,
+            "{args:?}: {}",
+            unstarted.stdout
+        );
+    }
     for name in ["FUSEE_BENCHMARK", "LOCALCODE_BENCHMARK"] {
         let model = script(&[Line::text("x")]);
         let run = fusee(&project).args(["run", "x", "--model", &model, "--sandbox", "off"]).env(name, "1");

@@ -191,6 +191,26 @@ fn a_turn_is_stopped_and_goes_on_with_a_message() {
 }
 
 #[test]
+fn a_run_without_a_terminal_goes_on_after_a_message_and_after_a_stopped_turn() {
+    let slow = || Line::text("This takes far too long.").delay_ms(600_000);
+    let (project, model) = project(&[slow(), slow(), Line::text("As you wish.")]);
+    let running = run(&project, &model).args(["--json", "--run-id", "piped"]).start();
+    let site = Site::start(&project, &[]);
+    site.wait_for_event("piped", "turn_start");
+    let said = site.post("/api/runs/piped/message", &json!({ "text": "Be brief." }));
+    assert_eq!((said.status, said.json()["run"].clone()), (201, json!("piped")), "{said:?}");
+    site.wait_for_event("piped", "message");
+    let stopped = site.post("/api/runs/piped/stop", &json!({}));
+    assert_eq!(stopped.status, 200, "{stopped:?}");
+    assert_eq!(site.wait_for_question()["kind"], "stopped");
+    let answered = site.post("/api/runs/piped/answer", &json!({ "text": "" }));
+    assert_eq!(answered.status, 200, "{answered:?}");
+    let events = running.wait().exits(0).events();
+    assert!(events.iter().any(|event| event["type"] == "message" && event["text"] == "Be brief."));
+    assert_eq!(events.last().unwrap()["answer"], "As you wish.");
+}
+
+#[test]
 fn a_run_is_cancelled() {
     let (project, model) = project(&[Line::text("Too long.").delay_ms(600_000)]);
     let site = Site::start(&project, &["-m", &model]);

@@ -78,10 +78,11 @@ pub(crate) async fn resume_after_stop(
     let task = run.task;
     let call = StepRequest::new(&task.branch, StepKind::Wait, "stopped");
     let turn_only = async move { !task.cancel.is_cancelled() };
-    if !run.engine().step(call, turn_only).await?.value {
+    let (turn_only, recorded) = run.engine().step(call, turn_only).await?.split();
+    if !turn_only {
         return Ok(false);
     }
-    let words = ask_how_to_continue(run).await?;
+    let words = ask_how_to_continue(run, !recorded.replayed).await?;
     run.turn = Some(task.session.turn_stop.begin(&task.cancel));
     let Some(words) = words else { return Ok(false) };
     if !words.trim().is_empty() {
@@ -94,7 +95,11 @@ pub(crate) async fn resume_after_stop(
     Ok(true)
 }
 
-async fn ask_how_to_continue(run: &mut Execution<'_>) -> Result<Option<String>, RunAborted> {
+/// Asks the user; `stopped_now` is a stop during this process.
+async fn ask_how_to_continue(
+    run: &mut Execution<'_>,
+    stopped_now: bool,
+) -> Result<Option<String>, RunAborted> {
     run.stops += 1;
     let call_id = format!("stopped-{}", run.stops);
     run.emit(Event::ApprovalRequested {
@@ -111,7 +116,13 @@ async fn ask_how_to_continue(run: &mut Execution<'_>) -> Result<Option<String>, 
         cancel: &run.task.cancel,
     };
     let approver = &run.session().approval.approver;
-    let ask = async { approver.after_stop(QUESTION).await };
+    let ask = async {
+        if stopped_now && !approver.has_user() {
+            // Whoever stopped the turn from outside answers from there.
+            return std::future::pending().await;
+        }
+        approver.after_stop(QUESTION).await
+    };
     let words = wait.text(AFTER_STOP, Value::Null, ask).await?.ok().flatten();
     let reason = match words.as_deref().map(str::trim) {
         None => Some("the run ends".to_owned()),

@@ -31,6 +31,9 @@ pub struct Limits {
     pub approval_timeout_s: u64,
     /// How long a server may take to load its model before it counts as unreachable, in seconds.
     pub loading_timeout_s: u64,
+    /// How long an unreachable model is waited for, in seconds, instead of the number of retries and the time to load.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub patience_s: Option<u64>,
     /// Cost limit, in US dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<f64>,
@@ -102,6 +105,7 @@ impl Default for Limits {
             task_timeout_s: None,
             approval_timeout_s: 3600,
             loading_timeout_s: 600,
+            patience_s: None,
             budget_usd: None,
             price: None,
             compaction_summary: SummaryBy::Rule,

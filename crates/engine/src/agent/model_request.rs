@@ -17,8 +17,9 @@ use super::conversation::Conversation;
 use super::conversation::external_changes::preface;
 use super::conversation::known_files::KnownFiles;
 use super::execution::Execution;
+use super::limits::Limits;
 use super::machine::TurnEvent;
-use attempt::{Attempt, AttemptResult, AttemptState, ServerLoading, send};
+use attempt::{Attempt, AttemptResult, AttemptState, Outage, ServerLoading, send};
 
 /// What the model is asked with in one turn; all attempts of the turn share it.
 pub(crate) struct TurnRequest {
@@ -31,12 +32,12 @@ pub(crate) struct TurnRequest {
     pub(crate) tail: Option<String>,
 }
 
-/// Sends the conversation and processes the result. `loading` is set while the server is loading its model.
+/// Sends the conversation and processes the result. `outage` is how long the server has not answered.
 pub(crate) async fn ask(
     run: &mut Execution<'_>,
     conversation: &mut Conversation<'_>,
     files: &mut KnownFiles,
-    loading: &mut Option<ServerLoading>,
+    outage: &mut Outage,
     turn: TurnRequest,
 ) -> Result<TurnEvent, RunAborted> {
     let TurnRequest { attempt, turn_index, .. } = turn;
@@ -55,7 +56,7 @@ pub(crate) async fn ask(
     }
     run.meter.observe_context(tokens);
     let began_ms = run.meter.spent.active_ms;
-    let (sent, recorded) = send_step(run, conversation, files, *loading, turn).await?;
+    let (sent, recorded) = send_step(run, conversation, files, *outage, turn).await?;
     run.record_attempt(&sent.result, &recorded);
     files.reported.extend(sent.reported);
     if let Some(preface) = sent.preface {
@@ -68,14 +69,15 @@ pub(crate) async fn ask(
     conversation.mark_sent();
     Ok(match sent.result {
         AttemptResult::Reply(reply) => {
-            if loading.take().is_some() {
+            if std::mem::take(outage).loading.is_some() {
                 conversation.forget_context_probe();
             }
             take_reply(run, conversation, turn_index, &reply, sent.wait_ms);
             TurnEvent::Replied(reply)
         }
         AttemptResult::Error { error, after_ms } => {
-            let attempt = count_loading(run, loading, &error, began_ms).unwrap_or(attempt);
+            outage.since_ms.get_or_insert(began_ms);
+            let attempt = count_loading(run, &mut outage.loading, &error, began_ms).unwrap_or(attempt);
             if let Some(after_ms) = after_ms {
                 run.emit(Event::Retry { attempt, after_ms, reason: error.message.clone() });
             }
@@ -97,10 +99,12 @@ fn count_loading(
         return None;
     }
     if loading.is_none() {
-        let limit = run.session().limits.loading_timeout_s;
-        let message = format!(
-            "the server is still loading its model; retrying for up to {limit} s (`loading_timeout_s`)"
-        );
+        let (limit, setting) = match run.limits() {
+            Limits { patience_s: Some(limit), .. } => (limit, "patience_s"),
+            limits => (limits.loading_timeout_s, "loading_timeout_s"),
+        };
+        let message =
+            format!("the server is still loading its model; retrying for up to {limit} s (`{setting}`)");
         run.emit(Event::Warning { code: "model_loading".to_owned(), message });
     }
     let loading = loading.get_or_insert(ServerLoading { since_ms: began_ms, tries: 0 });
@@ -112,14 +116,15 @@ async fn send_step(
     run: &Execution<'_>,
     conversation: &mut Conversation<'_>,
     files: &KnownFiles,
-    loading: Option<ServerLoading>,
+    outage: Outage,
     turn: TurnRequest,
 ) -> Result<(Attempt, StepMeta), RunAborted> {
     let (task, session) = (run.task, run.session());
     let TurnRequest { attempt, options, tail, .. } = turn;
     let call = StepRequest::new(&task.branch, StepKind::Model, session.model.name())
         .with_args(conversation.request_args(tail.as_deref()));
-    let state = AttemptState { attempt, now_ms: run.meter.spent.active_ms, left_ms: run.left_ms(), loading };
+    let (began_ms, left_ms) = (run.meter.spent.active_ms, run.left_ms());
+    let state = AttemptState { attempt, began_ms, left_ms, outage, limits: run.limits() };
     let (cancel, history) = (run.cancel().clone(), &mut conversation.history);
     let body = async move {
         let preface = preface(session, &files.seen, &files.reported, history);

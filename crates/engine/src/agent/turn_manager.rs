@@ -20,7 +20,7 @@ use super::limits::Limits;
 use super::machine::{
     Action, AnswerRules, EMPTY_REPLY, EMPTY_TOO_EARLY, LimitUsage, TaskEnd, TurnEvent, TurnMachine,
 };
-use super::model_request::attempt::ServerLoading;
+use super::model_request::attempt::Outage;
 use super::model_request::grammar_constraints::OpenCalls;
 use super::model_request::{self, TurnRequest};
 use super::phase_tracker::PhaseTracker;
@@ -47,8 +47,7 @@ pub struct TurnManager<'t> {
     pub(super) flow: FlowState,
     /// How often hooks have kept the task from ending.
     objections: u32,
-    /// Set while the server is loading its model.
-    loading: Option<ServerLoading>,
+    outage: Outage,
 }
 
 impl<'t> TurnManager<'t> {
@@ -68,7 +67,7 @@ impl<'t> TurnManager<'t> {
             verification: Verification::new(&task.rules),
             flow,
             run,
-            loading: None,
+            outage: Outage::default(),
             objections: 0,
         }
     }
@@ -213,7 +212,7 @@ impl<'t> TurnManager<'t> {
         let open = OpenCalls { task, flow, files, verification, conversation, turn_index };
         let (options, tail) = (open.options(), flow.phase_tail().map(str::to_owned));
         let turn = TurnRequest { attempt, turn_index, options, tail };
-        model_request::ask(run, conversation, files, &mut self.loading, turn).await
+        model_request::ask(run, conversation, files, &mut self.outage, turn).await
     }
 
     /// Sends a message in place of a reply that could not be used.

@@ -7,6 +7,16 @@ use serde::{Deserialize, Serialize};
 use super::RunOutcome;
 use crate::agent::DECLINED;
 
+/// Reasons of errors with which a run ends that has done its work, but not well enough.
+const UNSOLVED: [&str; 6] = [
+    "tool_execution_error",
+    "output_format_failure",
+    "subtask_failure",
+    "nothing_changed",
+    "asked_for_input",
+    "blocked",
+];
+
 /// Class of a failed run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -59,16 +69,33 @@ impl FailureClass {
         }
     }
 
+    /// Like [`Self::from_outcome`] for a run whose work is judged by somebody else: `None` also if the run came to its
+    /// end and only found its own work wanting, because its tests fail, its answer has no usable change or its
+    /// stages are not complete.
+    pub fn from_judged_outcome(outcome: &RunOutcome) -> Option<Self> {
+        let class = Self::from_outcome(outcome)?;
+        match outcome {
+            RunOutcome::Ended(ended) if class == Self::AgentError => {
+                let unsolved = ended.error.as_ref().is_none_or(|error| {
+                    error.code == ErrorCode::TurnFailed && UNSOLVED.contains(&error.reason.as_str())
+                });
+                (!unsolved).then_some(class)
+            }
+            _ => Some(class),
+        }
+    }
+
     fn of_error(error: &ErrorDetail) -> Self {
+        // The parts of a flow name themselves before their message.
+        let part = error.message.strip_prefix("in `").and_then(|rest| rest.split_once("`: "));
+        let message = part.map_or(error.message.as_str(), |(_, message)| message);
         match error.code {
             ErrorCode::Timeout => Self::Timeout,
             ErrorCode::TokenLimit => Self::Overflow,
             ErrorCode::MaxTurns | ErrorCode::Budget => Self::Budget,
             ErrorCode::Cancelled => Self::Cancelled,
-            ErrorCode::TurnFailed if error.message.starts_with(DECLINED) => Self::Refusal,
-            ErrorCode::TurnFailed
-                if error.reason == "llm_error" && !error.message.starts_with("the model") =>
-            {
+            ErrorCode::TurnFailed if message.starts_with(DECLINED) => Self::Refusal,
+            ErrorCode::TurnFailed if error.reason == "llm_error" && !message.starts_with("the model") => {
                 Self::Provider
             }
             ErrorCode::InitFailed | ErrorCode::TurnFailed => Self::AgentError,
@@ -117,3 +144,6 @@ impl std::str::FromStr for FailureClass {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

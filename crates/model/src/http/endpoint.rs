@@ -1,6 +1,6 @@
 //! Connection to a server: address, headers, TLS, proxy, and the connection pool shared by all models on it.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +23,9 @@ const CONNECT_TIME: Duration = Duration::from_secs(10);
 const KEEPALIVE: Duration = Duration::from_secs(30);
 /// Maximum number of idle connections per server.
 const MAX_IDLE: usize = 512;
+
+/// Bytes of a request that a server on this machine is expected to read within the silence limit: about 4 000 tokens.
+const LOCAL_PROMPT: usize = 16 << 10;
 
 /// A server and the connections to it.
 pub(crate) struct Endpoint {
@@ -91,6 +94,15 @@ impl Endpoint {
     /// Whether the connection is unencrypted, which is the case only for self-hosted servers.
     pub(super) fn is_plain(&self) -> bool {
         self.base.scheme() == "http"
+    }
+
+    /// How long the server may be silent over a request of this many bytes before it sends its first data. A server on
+    /// this machine reads the prompt at the speed of this machine, so a long one takes proportionally longer.
+    pub(super) fn prompt_silence(&self, bytes: usize) -> Duration {
+        let host = self.base.host_str().unwrap_or_default().trim_matches(['[', ']']);
+        let local = host == "localhost" || host.parse().is_ok_and(|address: IpAddr| address.is_loopback());
+        let parts = u32::try_from(bytes.div_ceil(LOCAL_PROMPT)).unwrap_or(u32::MAX).max(1);
+        if local { self.silence.saturating_mul(parts) } else { self.silence }
     }
 
     /// The error of a request that got no response.

@@ -213,6 +213,30 @@ async fn silence_before_and_within_a_reply() {
 }
 
 #[tokio::test]
+async fn a_local_server_may_take_longer_over_a_long_prompt() {
+    for before in [vec![], vec![Act::Send(STREAM_HEAD.as_bytes().to_vec())]] {
+        let mut acts = before.clone();
+        acts.push(Act::Pause(Duration::from_millis(1600)));
+        if before.is_empty() {
+            acts.push(Act::Send(STREAM_HEAD.as_bytes().to_vec()));
+        }
+        acts.extend([HELLO, STOP, DONE].map(|part| Act::Send(chunk(part))));
+        acts.push(Act::Send(b"0\r\n\r\n".to_vec()));
+        let server = Server::start(vec![acts]).await;
+        let mut conversation = conversation();
+        conversation.push(Message::user("word ".repeat(8_000)));
+        let (options, cancel) = (RequestOptions::default(), CancellationToken::new());
+        let reply = open(&settings(&server)).send(&conversation, &options, &mut |_| {}, &cancel).await;
+        assert!(reply.is_ok(), "{reply:?}");
+        let server = Server::start(vec![before.into_iter().chain([Act::Hang]).collect()]).await;
+        let reply = open(&settings(&server)).send(&conversation, &options, &mut |_| {}, &cancel).await;
+        let error = reply.unwrap_err();
+        assert!(error.message.ends_with("sent nothing for 3 s"), "{error}");
+        assert_eq!((error.kind, error.kind.retriable()), (ErrorKind::SlowPrompt, false));
+    }
+}
+
+#[tokio::test]
 async fn a_stream_that_hangs_after_its_end_is_whole() {
     let acts = vec![
         Act::Send(STREAM_HEAD.as_bytes().to_vec()),

@@ -54,6 +54,22 @@ fn each_kind_of_project_has_its_command() {
 }
 
 #[test]
+fn package_markers_are_not_passed_as_tests() {
+    let python: &[(&str, &str)] = &[
+        ("pkg/a.py", ""),
+        ("tests/__init__.py", ""),
+        ("tests/conftest.py", ""),
+        ("tests/test_a.py", "import unittest"),
+    ];
+    let named = ["tests/__init__.py", "tests/conftest.py", "tests/test_a.py"];
+    let found = commands(python, &["pkg/a.py"], &named);
+    assert!(found.contains(&"python3 -m unittest tests.test_a".to_owned()), "{found:?}");
+    assert!(found.iter().all(|command| !command.contains("__init__")), "{found:?}");
+    let found = commands(python, &["pkg/a.py"], &["tests/__init__.py"]);
+    assert!(found.contains(&"python3 -m unittest discover -p '*test*.py'".to_owned()), "{found:?}");
+}
+
+#[test]
 fn commands_are_narrowed_to_the_tests_that_matter() {
     let python: &[(&str, &str)] =
         &[("pkg/a.py", ""), ("tests/test_a.py", "import unittest"), ("tests/test_b.py", "")];

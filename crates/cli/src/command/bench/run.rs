@@ -16,12 +16,15 @@ use super::progress::Progress;
 use super::setup::{BenchSetup, SelectionFlags, seconds, suite_path};
 use super::show;
 use crate::command::launcher::{CommandLauncher, LaunchFlags};
-use crate::config::SANDBOX_MODES;
-use crate::config::flags::{ApprovalFlags, DirectoryFlag, words};
+use crate::config::flags::{ApprovalFlags, DirectoryFlag, ModelFlags, words};
+use crate::config::{self, SANDBOX_MODES};
 use crate::process::Process;
 use crate::process::clock;
 use crate::process::error::CliError;
 use crate::process::stdio;
+
+/// Trials at the same time if no server tells its number of slots.
+const USUAL_CONCURRENCY: usize = 4;
 
 /// Run a suite and score every trial.
 ///
@@ -86,9 +89,9 @@ pub(crate) struct RunBenchArgs {
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Execution")]
 pub(crate) struct ExecutionFlags {
-    /// Trials at the same time
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 4, value_parser = at_least_one)]
-    concurrent: usize,
+    /// Trials at the same time [default: the slots of the models' server if it tells them, as llama.cpp does, else 4]
+    #[arg(short = 'n', long, value_name = "N", value_parser = at_least_one)]
+    concurrent: Option<usize>,
     /// Money for the whole job, in US dollars
     #[arg(long, value_name = "USD")]
     budget_usd: Option<f64>,
@@ -112,9 +115,9 @@ fn at_least_one(text: &str) -> Result<usize, String> {
 }
 
 impl ExecutionFlags {
-    fn options(&self) -> JobOptions {
+    fn options(&self, concurrent: usize) -> JobOptions {
         JobOptions {
-            concurrent: self.concurrent,
+            concurrent,
             budget_usd: self.budget_usd,
             timeout: seconds(self.timeout),
             redo: self.redo.clone(),
@@ -122,7 +125,8 @@ impl ExecutionFlags {
     }
 
     pub(super) async fn setup(&self, process: &Process) -> Result<BenchSetup, CliError> {
-        BenchSetup::new(self.sandbox.unwrap_or_default(), self.concurrent, process).await
+        let tests = self.concurrent.unwrap_or(usize::MAX);
+        BenchSetup::new(self.sandbox.unwrap_or_default(), tests, process).await
     }
 }
 
@@ -142,6 +146,7 @@ impl RunBenchArgs {
                 max_turns: self.max_turns,
                 max_tokens: self.max_tokens,
                 timeout_s: self.trial_timeout,
+                patience_s: None,
                 budget_usd: None,
             },
             verify: self.verify,
@@ -202,10 +207,14 @@ pub(super) async fn perform(
     let gates = ApprovalFlags { sandbox: execution.sandbox, ..ApprovalFlags::default() };
     let flags = LaunchFlags { gates, ..LaunchFlags::default() };
     let launcher = Arc::new(CommandLauncher::new(process, directory, flags)?);
+    let concurrent = match execution.concurrent {
+        Some(given) => given,
+        None => usual_concurrency(&launcher, &job.lock().settings).await,
+    };
     let mut progress = Progress::new(job.trial_names().len(), execution.json, &process.environment);
     let mut printed = Ok(());
     let ended = job
-        .run(launcher, setup.scorer, &execution.options(), stop_signal(), |event| {
+        .run(launcher, setup.scorer, &execution.options(concurrent), stop_signal(), |event| {
             if let Err(error) = progress.show(&event) {
                 printed = Err(error);
             }
@@ -235,6 +244,23 @@ pub(super) async fn perform(
         }
     });
     Ok(exit)
+}
+
+/// Trials at the same time if the user does not say: what the busiest server has room for. More would only wait in its
+/// queue, while their time runs.
+async fn usual_concurrency(launcher: &CommandLauncher, settings: &JobSettings) -> usize {
+    let mut least = None;
+    for variant in &settings.variants {
+        let model = ModelFlags {
+            model: variant.model.clone(),
+            base_url: settings.base_url.clone(),
+            api: settings.api.as_deref().and_then(config::word),
+        };
+        let slots = launcher.slots(&model, variant.agent.as_deref()).await;
+        let slots = slots.and_then(|slots| usize::try_from(slots).ok()).unwrap_or(USUAL_CONCURRENCY);
+        least = Some(least.map_or(slots, |least: usize| least.min(slots)));
+    }
+    least.unwrap_or(USUAL_CONCURRENCY).max(1)
 }
 
 fn exit_of(job: &Job, end: JobEnd, results: &[TrialResult]) -> ExitStatus {

@@ -59,6 +59,7 @@ impl CommandLauncher {
                 max_turns: Some(limits.max_turns),
                 max_tokens: Some(limits.max_tokens),
                 timeout_s: limits.task_timeout_s,
+                patience_s: limits.patience_s,
                 budget_usd: limits.budget_usd,
             },
             prompt,

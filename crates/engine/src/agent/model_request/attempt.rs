@@ -6,12 +6,13 @@ use fusee_journal::StepKind;
 use fusee_journal::event::EventDelta;
 use fusee_model::{
     CancellationToken, Conversation, ErrorKind, Model, ModelError, RepetitionDetector, Reply,
-    ReplyDelta as Piece, RequestOptions, StopReason,
+    ReplyDelta as Piece, RequestOptions, RetryPolicy, StopReason,
 };
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use crate::agent::conversation::external_changes::FileSnapshot;
+use crate::agent::limits::Limits;
 use crate::agent::task::AgentTask;
 
 /// Timeout for tasks without a time limit; the model client still limits how long a server may stay silent.
@@ -91,11 +92,51 @@ pub(crate) struct ServerLoading {
 }
 
 impl ServerLoading {
-    /// The next pause in milliseconds; `None` once the loading timeout is exhausted.
-    fn pause(self, now_ms: u64, limit_s: u64, asked_ms: Option<u64>) -> Option<u64> {
-        let left = limit_s.saturating_mul(1000).checked_sub(now_ms.saturating_sub(self.since_ms))?;
+    /// The next pause in milliseconds; `None` once no time is left.
+    fn pause(self, left_ms: u64, asked_ms: Option<u64>) -> Option<u64> {
         let own = (LOADING_PAUSE_MS << self.tries.min(8)).min(LONGEST_LOADING_PAUSE_MS);
-        (left > 0).then(|| asked_ms.unwrap_or(own).max(1).min(left))
+        (left_ms > 0).then(|| asked_ms.unwrap_or(own).max(1).min(left_ms))
+    }
+}
+
+/// A server that has not answered since its last reply.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Outage {
+    /// Working time at the first failure.
+    pub(crate) since_ms: Option<u64>,
+    /// Set while the server is loading its model.
+    pub(crate) loading: Option<ServerLoading>,
+}
+
+impl Outage {
+    /// The pause before the next attempt in milliseconds, if there is to be one, after a failed attempt of `took_ms`.
+    /// `patience_s` bounds the whole outage; without it each kind of failure has its own limit.
+    fn pause(self, failure: &ModelError, this: AttemptState, took_ms: u64, jitter: f64) -> Option<u64> {
+        let (limits, asked) = (this.limits, failure.retry_after_ms);
+        let now_ms = this.began_ms.saturating_add(took_ms);
+        let left = |limit_s: u64, since_ms: u64| {
+            limit_s.saturating_mul(1000).saturating_sub(now_ms.saturating_sub(since_ms))
+        };
+        let patience = limits.patience_s.map(|limit_s| left(limit_s, self.since_ms.unwrap_or(this.began_ms)));
+        if failure.kind == ErrorKind::Loading {
+            let loading = self.loading.unwrap_or(ServerLoading { since_ms: this.began_ms, tries: 0 });
+            let own = || left(limits.loading_timeout_s, loading.since_ms);
+            return loading.pause(patience.unwrap_or_else(own), asked);
+        }
+        if !failure.kind.retriable() {
+            return None;
+        }
+        // A server that accepts requests and stays silent is not out of reach: waiting for it is no use.
+        let unlimited = patience.is_some() && failure.kind != ErrorKind::Silence;
+        let max_retries = if unlimited { u32::MAX } else { limits.retry_policy.max_retries };
+        let policy = RetryPolicy { max_retries, ..limits.retry_policy };
+        let delay = policy.delay(this.attempt, asked, jitter)?;
+        let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+        match patience {
+            None => Some(delay_ms),
+            Some(left) if left == 0 || asked.is_some_and(|asked| asked > left) => None,
+            Some(left) => Some(delay_ms.min(left)),
+        }
     }
 }
 
@@ -105,11 +146,13 @@ pub(crate) struct AttemptState {
     /// Counts from 1; attempts answered with "still loading" are not counted.
     pub(crate) attempt: u32,
     /// Working time before the attempt.
-    pub(crate) now_ms: u64,
+    pub(crate) began_ms: u64,
     /// Remaining working time, if limited.
     pub(crate) left_ms: Option<u64>,
-    /// Set while the server is loading its model.
-    pub(crate) loading: Option<ServerLoading>,
+    /// How long the server has not answered.
+    pub(crate) outage: Outage,
+    /// Limits in force for this attempt.
+    pub(crate) limits: Limits,
 }
 
 /// Sends the request once. A failure includes the delay before the next attempt, if there is to be one. Also returns how
@@ -146,16 +189,8 @@ pub(crate) async fn send(
     }
     let result = match result {
         AttemptResult::Error { error, .. } => {
-            let (limits, asked) = (session.limits, error.retry_after_ms);
-            let after_ms = if error.kind == ErrorKind::Loading {
-                let loading = this.loading.unwrap_or(ServerLoading { since_ms: this.now_ms, tries: 0 });
-                loading.pause(this.now_ms, limits.loading_timeout_s, asked)
-            } else if error.kind.retriable() {
-                let delay = limits.retry_policy.delay(this.attempt, asked, (session.jitter)());
-                delay.map(|delay| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX))
-            } else {
-                None
-            };
+            let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let after_ms = this.outage.pause(&error, this, took_ms, (session.jitter)());
             AttemptResult::Error { error, after_ms }
         }
         other => other,
