@@ -34,7 +34,7 @@ use fusee_journal::{
 };
 use fusee_model::{CancellationToken, Model, profile};
 use fusee_tools::diagnostics::EditChecker;
-use fusee_tools::mcp::{McpTool, deferred};
+use fusee_tools::mcp::{McpTool, deferral};
 use fusee_tools::tool::computer::Computer;
 use fusee_tools::{CommandSettings, Tool, Toolbox, Workspace};
 
@@ -463,7 +463,7 @@ async fn task(
     if material.is_some() {
         toolbox = review_setup::read_only_tools(&toolbox);
     }
-    deferred::add_access(&mut toolbox);
+    deferral::add_access(&mut toolbox);
     let hooks = hook_setup::runner(&settings, sqlite_run.run(), &commands, resources.trusts_project);
     let _attached = gate.attach(&commands.sandbox);
     let diagnostics = settings.diagnostics.clone();

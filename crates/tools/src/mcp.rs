@@ -8,7 +8,7 @@
 mod call;
 mod client;
 mod connection;
-pub mod deferred;
+pub mod deferral;
 mod failure;
 mod flow_control;
 mod handler;

@@ -60,7 +60,7 @@ pub(crate) async fn connect(config: &Config, directory: &Path, process: &Process
             }
         }
     }
-    let tokens = model::Estimator::default().count(mcp::deferred::definition_bytes(&servers.offered));
+    let tokens = model::Estimator::default().count(mcp::deferral::definition_bytes(&servers.offered));
     let is_deferred = tokens as f64 > window as f64 * config.mcp_context_share();
     for (offered, server) in servers.offered.iter_mut().zip(clients) {
         offered.deferred = is_deferred;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fusee_journal::{Branch, RunId};
 use fusee_model::{Model, Price, RequestOptions, ToolSpec};
 use fusee_tools::diagnostics::EditChecker;
-use fusee_tools::mcp::deferred;
+use fusee_tools::mcp::deferral;
 use fusee_tools::tool::computer;
 use fusee_tools::{CommandSettings, Secrets, ToolDefinition, Toolbox, Workspace};
 
@@ -128,7 +128,7 @@ impl Session {
     pub(crate) fn definitions(&self) -> impl Iterator<Item = &ToolDefinition> {
         let display = self.model.dialect().traits.display.is_some();
         let offered = move |definition: &&ToolDefinition| display || definition.name != computer::NAME;
-        deferred::sent(&self.toolbox).filter(offered).chain(control_tools::definitions())
+        deferral::sent(&self.toolbox).filter(offered).chain(control_tools::definitions())
     }
 
     /// The definition of a control tool or of a tool of the toolbox.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use fusee_journal::event::{CallFate, Event, ToolResult};
 use fusee_journal::{RunAborted, StepMeta};
 use fusee_model::{Image, Message, ToolCall};
-use fusee_tools::mcp::deferred;
+use fusee_tools::mcp::deferral;
 use fusee_tools::tool::arguments;
 use fusee_tools::tool::provider_tools;
 use fusee_tools::{RetrySafety, Tool, ToolOutput, Toolbox};
@@ -272,7 +272,7 @@ impl TurnManager<'_> {
 /// Maps a call of a provider-defined tool, or one through `call_tool`, to the tool that is meant. The conversation keeps
 /// the call as the model made it.
 fn to_own_call(toolbox: &Toolbox, call: ToolCall) -> ToolCall {
-    if let Some((name, arguments)) = deferred::inner_call(toolbox, &call.name, &call.arguments) {
+    if let Some((name, arguments)) = deferral::inner_call(toolbox, &call.name, &call.arguments) {
         return ToolCall { id: call.id, name, arguments };
     }
     let ours = match toolbox.find(&call.name) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use fusee_journal::{Branch, Journal, RunId, StepKind, StepRow};
 use fusee_model::Message;
 use fusee_model::tokens::Estimator;
-use fusee_tools::mcp::{McpTool, deferred};
+use fusee_tools::mcp::{McpTool, deferral};
 use fusee_tools::{CommandSettings, ToolDefinition, Toolbox};
 use serde_json::Value;
 
@@ -103,7 +103,7 @@ fn tool_sizes(settings: &RunSpec) -> BTreeMap<String, usize> {
         // A name that is already taken keeps its tool.
         let _ = toolbox.insert(Arc::new(McpTool::disconnected(offered.clone())));
     }
-    deferred::add_access(&mut toolbox);
+    deferral::add_access(&mut toolbox);
     let named = |definition: &ToolDefinition| (definition.name.to_string(), size(definition));
     toolbox.definitions().map(named).chain(agent::own_definitions().map(named)).collect()
 }

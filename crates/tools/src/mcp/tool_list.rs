@@ -37,7 +37,7 @@ pub struct OfferedTool {
     pub parameters: Value,
     /// `Read` if the server annotates the tool as read-only, otherwise `Write`.
     pub category: Access,
-    /// Whether the definition is not sent with each request; see [`deferred`](super::deferred).
+    /// Whether the definition is not sent with each request; see [`deferral`](super::deferral).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deferred: bool,
 }
