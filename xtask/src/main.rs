@@ -36,7 +36,7 @@ use std::process::ExitCode;
 const USAGE: &str = "Usage: cargo xtask COMMAND
 
   test [FILTER…]  Run all tests and doc tests; arguments are passed to `cargo nextest run`
-  suites [NAME…]  Run suites with programs of others: protocols, diagnostics, bench, browser, restate, attack; not part of `test`
+  suites [NAME…]  Run suites with programs of others: model, protocols, diagnostics, bench, browser, restate, attack; not part of `test`
   lint            Check formatting, dependencies, clippy, documentation, its site and fuzz targets
   local           Run the tests of the in-process model (feature `local`); compiles llama.cpp
   ci              Run what CI runs: lint, then test

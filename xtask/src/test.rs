@@ -35,7 +35,8 @@ type Suite = fn() -> Outcome;
 
 /// Runs the suites of these names, or all of them: those with programs of others that `run` leaves out.
 pub(crate) fn suites(names: &[String]) -> Outcome {
-    let suites: [(&str, Suite); 6] = [
+    let suites: [(&str, Suite); 7] = [
+        ("model", || real_model::install().and_then(|()| real_model::test())),
         ("protocols", || protocol_peers::install().and_then(|()| protocol_peers::test())),
         ("diagnostics", || language_servers::install().and_then(|()| language_servers::test())),
         ("bench", || bench_tools::install().and_then(|()| bench_tools::test())),

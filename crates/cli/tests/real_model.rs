@@ -9,6 +9,7 @@
     reason = "a test panics when it fails, and does not go through the product's seams"
 )]
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
@@ -21,9 +22,10 @@ use fusee::engine::model::{
     ToolFormat, ToolSpec,
 };
 use fusee_testkit::events::of_type;
-use fusee_testkit::project::{Command, Project};
+use fusee_testkit::project::{Command, Project, Running};
 use fusee_testkit::server::{self, Reply, Server};
 use parking_lot::Mutex;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 /// A server with a model, killed on drop.
@@ -286,4 +288,95 @@ fn summarises_old_turns(served: &Served) {
         last.as_array().unwrap().iter().any(stands),
         "and stand in the place of the turns: {said:?} in {last:#}"
     );
+}
+
+/// Ten cases. Half of them pass as they are, so that the two flows have something to lose.
+fn ten_cases() -> Project {
+    let mut suite = "test = \"python3 check.py\"\ntimeout_s = 20\n".to_owned();
+    let mut project = project();
+    for n in 0..10 {
+        let case = format!("case-{n}");
+        suite += &format!(
+            "\n[[case]]\nname = \"{case}\"\nprompt = \"Set x to {n} in value.py.\"\nfiles = \"{case}\"\n\
+             solution = [\"value.py\"]\ntests = [\"check.py\"]\n"
+        );
+        project = project
+            .with(&format!("suite/{case}/value.py"), &format!("x = {}\n", n / 2 * 2))
+            .with(&format!("suite/{case}/check.py"), &format!("import value\nassert value.x == {n}\n"));
+    }
+    project.with("suite/suite.toml", &suite)
+}
+
+/// The rewards of both attempts by case, from `results.jsonl`.
+fn rewards(project: &Project, out: &str) -> BTreeMap<String, Vec<f64>> {
+    let mut found: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    let mut runs = BTreeSet::new();
+    for line in project.read(&format!("{out}/results.jsonl")).lines() {
+        let result: Value = serde_json::from_str(line).unwrap();
+        assert!(runs.insert(result["run"].to_string()), "a run counts twice: {line}");
+        let passed = f64::from(u8::from(result["passed"].as_bool().unwrap()));
+        found.entry(result["case"].as_str().unwrap().to_owned()).or_default().push(passed);
+    }
+    found
+}
+
+#[test]
+#[ignore = "needs the real model: cargo xtask suites model"]
+fn a_job_killed_twice_is_resumed_to_its_end_and_two_flows_are_compared() {
+    let (served, project) = (Served::start(), ten_cases());
+    let url = served.base_url();
+    let bench = |args: &[&str]| {
+        let command = project.command(env!("CARGO_BIN_EXE_fusee")).args(["bench"]).args(args);
+        command.limit(Duration::from_secs(200))
+    };
+    let finished = |out: &str| {
+        let text = std::fs::read_to_string(project.dir().join(out).join("results.jsonl"));
+        text.unwrap_or_default().lines().count()
+    };
+    let job = ["run", "suite", "-m", "llama.cpp:smollm2", "--base-url", &url, "--attempts", "2"];
+    let limits = ["--tries", "1", "--max-turns", "2"];
+    let kill_after = |running: Running, trials: usize| {
+        let begun = Instant::now();
+        while finished("flat") < trials {
+            assert!(begun.elapsed() < Duration::from_secs(120), "no result number {trials}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        running.signal(Signal::KILL);
+        assert!(running.wait().was_killed());
+        assert!(finished("flat") < 20, "the job ended before it was killed");
+    };
+    kill_after(bench(&job).args(limits).args(["--flow", "flat", "--out", "flat"]).start(), 4);
+    kill_after(bench(&["resume", "flat"]).start(), 11);
+    bench(&["resume", "flat"]).run().exits(0);
+    bench(&job).args(limits).args(["--flow", "direct", "--out", "direct"]).run().exits(0);
+
+    let (flat, direct) = (rewards(&project, "flat"), rewards(&project, "direct"));
+    for found in [&flat, &direct] {
+        assert!(found.len() == 10 && found.values().all(|attempts| attempts.len() == 2), "{found:?}");
+    }
+    let rate = |of: &BTreeMap<String, Vec<f64>>| of.values().flatten().sum::<f64>() / 20.0;
+    let compared = bench(&["compare", "flat", "direct", "--json"]).run().exits(0);
+    let compared: Value = serde_json::from_str(&compared.stdout).unwrap();
+    let is = |field: &str, expected: f64| {
+        assert!((compared[field].as_f64().unwrap() - expected).abs() < 1e-9, "{field}: {compared:#}");
+    };
+    is("cases", 10.0);
+    is("a", rate(&flat));
+    is("b", rate(&direct));
+    is("difference", rate(&flat) - rate(&direct));
+    // The exact paired permutation test: every way of swapping the two flows within the cases.
+    let differences: Vec<f64> = flat
+        .iter()
+        .map(|(case, attempts)| attempts.iter().sum::<f64>() - direct[case].iter().sum::<f64>())
+        .collect();
+    let seen = differences.iter().sum::<f64>().abs();
+    let extreme = (0..1_u32 << 10).filter(|swaps| {
+        let sign = |n: usize| if swaps >> n & 1 == 1 { -1.0 } else { 1.0 };
+        let sum: f64 = differences.iter().enumerate().map(|(n, difference)| sign(n) * difference).sum();
+        sum.abs() >= seen - 1e-9
+    });
+    is("p", extreme.count() as f64 / 1024.0);
+    let shown = bench(&["compare", "flat", "direct"]).run().exits(0).stdout;
+    assert!(shown.contains(&format!("{:.1} %", 100.0 * rate(&flat))), "{shown}");
+    assert!(shown.contains(&format!("{:.1} %", 100.0 * rate(&direct))), "{shown}");
 }
