@@ -52,9 +52,6 @@ pub enum ErrorKind {
     Timeout,
     /// Connected, but nothing arrived within the silence limit.
     Silence,
-    /// A server on this machine sent nothing within the limit for its long prompt. Sending the prompt again would make it
-    /// start over.
-    SlowPrompt,
     /// The stream ended prematurely.
     Cut,
     /// Too many requests (429).
@@ -90,8 +87,7 @@ impl ErrorKind {
             | ErrorKind::RateLimited
             | ErrorKind::Loading
             | ErrorKind::Server => true,
-            ErrorKind::SlowPrompt
-            | ErrorKind::Overflow
+            ErrorKind::Overflow
             | ErrorKind::Auth
             | ErrorKind::Quota
             | ErrorKind::Invalid

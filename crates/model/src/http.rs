@@ -192,8 +192,7 @@ impl HttpModel {
 
     fn silence(&self, limit: Duration) -> ModelError {
         let message = format!("{} sent nothing for {} s", self.endpoint.shown, limit.as_secs_f64());
-        let kind = if limit > self.endpoint.silence { ErrorKind::SlowPrompt } else { ErrorKind::Silence };
-        ModelError::new(kind, message)
+        ModelError::new(ErrorKind::Silence, message)
     }
 }
 

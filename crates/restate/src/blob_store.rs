@@ -121,7 +121,7 @@ impl BlobStore {
         };
         let content = found.map_err(|error| match error {
             object_store::Error::NotFound { .. } => {
-                self.lacks(hash, "is missing; --blobs must name the same place for all workers and clients")
+                self.lacks(hash, "is missing; all workers and clients must use the same blob store")
             }
             error => self.failed(&error),
         })?;

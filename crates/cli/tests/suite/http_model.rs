@@ -113,20 +113,6 @@ fn slow_streams_are_not_silent_ones() {
 }
 
 #[test]
-fn a_long_prompt_that_a_local_server_does_not_finish_is_not_sent_again() {
-    let project = impatient();
-    let server = Server::start([Reply::silence(), Reply::silence()]);
-    let long = "word ".repeat(8_000);
-    let run = run_on(&project, &server).args(["--background", &long]).run().exits(3);
-    let events = run.events();
-    assert_eq!((server.requests().len(), of_type(&events, "retry").len()), (1, 0));
-    let error = &events.last().unwrap()["error"];
-    let message = error["message"].as_str().unwrap();
-    assert_eq!(error["code"], "TIMEOUT");
-    assert!(message.ends_with(" s; raise `timeout_s` if the model needs longer"), "{message}");
-}
-
-#[test]
 fn a_server_that_does_not_stream_is_understood() {
     let project = Project::new();
     let server = Server::start([shell(0).usage(5, 5).whole(), Message::text("Done.").usage(9, 1).whole()]);

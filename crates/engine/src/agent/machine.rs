@@ -440,7 +440,7 @@ fn fail(code: ErrorCode, reason: &str, message: String) -> TaskEnd {
 }
 
 fn model_failure(error: &ModelError, attempts: u32) -> TaskEnd {
-    if matches!(error.kind, ErrorKind::Silence | ErrorKind::SlowPrompt) {
+    if error.kind == ErrorKind::Silence {
         let message =
             format!("{}{}; raise `timeout_s` if the model needs longer", error.message, tries(attempts));
         return fail(ErrorCode::Timeout, "time", message);
@@ -450,7 +450,7 @@ fn model_failure(error: &ModelError, attempts: u32) -> TaskEnd {
         _ => (ErrorCode::TurnFailed, "llm_error"),
     };
     if error.kind == ErrorKind::Loading {
-        let help = "the model took too long to load; raise `loading_timeout_s` or `--patience`";
+        let help = "the model took too long to load; raise `loading_timeout_s`";
         let message = format!("{} ({help})", error.message);
         let error = ErrorDetail { code, reason: reason.to_owned(), message };
         return TaskEnd::Failed { error, unreachable: true };

@@ -1,3 +1,5 @@
+//! Classes of failures by the way a run ended.
+
 use fusee_journal::event::{ErrorCode, ErrorDetail, TaskStatus};
 
 use super::FailureClass;
