@@ -198,6 +198,8 @@ fn fenced(text: &str) -> Vec<FencedBlock<'_>> {
         let length = mark.map_or(0, |mark| trimmed.chars().take_while(|c| *c == mark).count());
         if let Some(block) = &mut open {
             if mark == Some(block.mark) && length >= block.length && trimmed.chars().count() == length {
+                // A line names only the block that follows it.
+                before = "";
                 match open.take().map(|open| (open.path(), open.block())) {
                     Some((Some(path), block)) => label = Some((path, block)),
                     closed => blocks.extend(closed.map(|(_, block)| block)),
@@ -241,15 +243,32 @@ impl<'a> UnclosedBlock<'a> {
     }
 }
 
-/// The file a block is for: named in its info string or on the line before it.
+/// The file a block is for: named in its info string, on the line before it, or in a comment on its first line.
 fn path_of(block: &FencedBlock<'_>, targets: &[String]) -> Option<NamedPath> {
     if let Some(path) = path_in(block.info, targets) {
         return Some(NamedPath { path, is_heading: true });
     }
-    let path = path_in(block.before, targets)?;
-    let is_heading = words(block.before).count() == 1;
-    // A command line is no file, even below a sentence that names one.
-    (is_heading || !block.is_for_terminal()).then_some(NamedPath { path, is_heading })
+    let before = path_in(block.before, targets).filter(|_| {
+        // A command line is no file, even below a sentence that names one.
+        words(block.before).count() == 1 || !block.is_for_terminal()
+    });
+    let is_heading = before.is_some() && words(block.before).count() == 1;
+    if !is_heading && let Some(path) = path_in_comment(&block.body, targets) {
+        return Some(NamedPath { path, is_heading: true });
+    }
+    before.map(|path| NamedPath { path, is_heading })
+}
+
+/// The target that a comment on the first line names, if the comment says nothing else.
+fn path_in_comment(body: &str, targets: &[String]) -> Option<String> {
+    const MARKERS: &[&str] = &["//", "#", "--", ";", "/*", "<!--", "%"];
+    let line = body.lines().next()?.trim();
+    let text = MARKERS.iter().find_map(|marker| line.strip_prefix(marker))?;
+    let text = text.trim_end_matches("*/").trim_end_matches("-->");
+    let text = text.trim().trim_start_matches(['/', '#']).trim();
+    let text = text.strip_prefix("File:").or_else(|| text.strip_prefix("file:")).unwrap_or(text);
+    let [only] = words(text).collect::<Vec<_>>()[..] else { return None };
+    targets.iter().find(|target| is_path_to(target, only)).cloned()
 }
 
 /// The words of a line, without quotes and marks.
@@ -259,14 +278,15 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
+/// Whether a word is the path of a target. A model may use the full path of a file it was given by name.
+fn is_path_to(target: &str, word: &str) -> bool {
+    word.strip_suffix(target).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+}
+
 /// The path in a line: one of the targets, or the only word that looks like a path.
 fn path_in(line: &str, targets: &[String]) -> Option<String> {
     let words: Vec<&str> = words(line).collect();
-    // A model may use the full path of a file it was given by name.
-    let is = |target: &str, word: &str| {
-        word.strip_suffix(target).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
-    };
-    if let Some(known) = targets.iter().find(|target| words.iter().any(|word| is(target, word))) {
+    if let Some(known) = targets.iter().find(|target| words.iter().any(|word| is_path_to(target, word))) {
         return Some(known.clone());
     }
     let looks = |word: &&&str| {

@@ -33,6 +33,26 @@ fn a_block_is_for_the_file_that_is_named_before_it_or_after_its_fence() {
 }
 
 #[test]
+fn a_comment_on_the_first_line_of_a_block_names_its_file() {
+    let targets = ["store.py", "src/view.py"];
+    let answer = "Here are both files:\n```python\n# store.py\na = 1\n```\n\n```python\n# File: src/view.py\nb = 2\n```\n";
+    let expected = vec![
+        ("store.py".to_owned(), "# store.py\na = 1\n".to_owned()),
+        ("src/view.py".to_owned(), "# File: src/view.py\nb = 2\n".to_owned()),
+    ];
+    assert_eq!(files(answer, &targets), Ok(expected));
+    let other = "```js\n// see store.py for the other half\nb = 2\n```\n";
+    assert!(files(other, &targets).unwrap_err().contains("not clear which file"));
+}
+
+#[test]
+fn a_line_names_only_the_block_after_it() {
+    let targets = ["store.py", "view.py"];
+    let answer = "store.py\n```python\na = 1\n```\n```python\nb = 2\n```\n";
+    assert_eq!(files(answer, &targets), Ok(one("store.py", "a = 1\n")));
+}
+
+#[test]
 fn a_lone_target_needs_no_name_and_the_largest_block_is_it() {
     let answer = "I change this:\n```\nx\n```\nThe file:\n```python\nx = 1\ny = 2\n```\n";
     assert_eq!(files(answer, &["leap.py"]), Ok(one("leap.py", "x = 1\ny = 2\n")));
