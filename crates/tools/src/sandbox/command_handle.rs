@@ -21,7 +21,7 @@ use super::protected_paths::{self, report::ProtectionReport};
 use super::{CommandEnvironment, ForkServer, NamespaceSandbox, Policy, Sandbox};
 use crate::sandbox::fork_server::exit_report::ExitReport;
 use crate::sandbox::fork_server::protocol::{self, EncodedConfinement, NamespaceJoin};
-use crate::sandbox::landlock::sandbox::SettingsBackup;
+use crate::sandbox::protected_paths::settings_backup::SettingsBackup;
 use crate::sandbox::sys::process;
 
 /// Number of attempts, 1 ms apart, to send to a busy fork server. It needs less than a millisecond per

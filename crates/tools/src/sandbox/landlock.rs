@@ -6,7 +6,6 @@ pub(crate) mod grants;
 pub(crate) mod restrict;
 pub(crate) mod sandbox;
 pub(crate) mod second_layer;
-pub(crate) mod settings_backup;
 
 use std::ffi::c_long;
 use std::io;

@@ -2,8 +2,9 @@
 //! not change.
 //!
 //! An existing path is covered by a read-only bind mount of itself, and its parent directories are pinned, so
-//! that none of them can be moved away and created anew (`read_only_mount`). A missing path cannot be covered; it is
-//! watched while a command runs, and what the command creates there is set aside (`revert`).
+//! that none of them can be moved away and created again (`read_only_mount`). A missing path cannot be covered; it is
+//! watched while a command runs, and what the command creates there is set aside (`revert`). Settings of git that cannot
+//! be covered are restored from a copy after the command (`settings_backup`).
 
 #[cfg(target_os = "linux")]
 mod directory_changes;
@@ -20,6 +21,8 @@ pub(crate) mod report;
 pub(crate) mod repository_watch;
 #[cfg(target_os = "linux")]
 mod revert;
+#[cfg(target_os = "linux")]
+pub(crate) mod settings_backup;
 pub(crate) mod submodules;
 
 #[doc(hidden)]

@@ -22,10 +22,10 @@ use crate::sandbox::fork_server::exit_report::ExitReport;
 use crate::sandbox::fork_server::protocol::{CommandSpec, DecodedConfinement};
 use crate::sandbox::fork_server::reap::{self, ReapResult};
 use crate::sandbox::fork_server::usage::UsageSampler;
-use crate::sandbox::landlock::sandbox::SettingsBackup;
 use crate::sandbox::limits::ExceededLimit;
 use crate::sandbox::namespaces::join::{self, JoinRequest};
 use crate::sandbox::protected_paths::report::ProtectionReport;
+use crate::sandbox::protected_paths::settings_backup::SettingsBackup;
 use crate::sandbox::protected_paths::{self, Watch};
 use crate::sandbox::sys::process::{self, ExecProgram};
 

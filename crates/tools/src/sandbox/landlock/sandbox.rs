@@ -2,7 +2,8 @@
 //! filter takes sockets away, and [`guarantees`] tells the user what is not covered.
 //!
 //! Unlike the namespace sandbox it shows the machine as it is and denies access. It cannot exclude a part of what it
-//! grants; `grants` and `settings_backup` work around that. `restrict` applies it to a process. Where namespaces are
+//! grants; `grants` and `protected_paths::settings_backup` work
+//! around that. `restrict` applies it to a process. Where namespaces are
 //! available, Landlock is also used as a second layer around them (`second_layer`).
 
 use std::io;
@@ -23,7 +24,6 @@ use crate::sandbox::protected_paths::repository_watch::RepositoryWatch;
 
 pub(crate) use crate::sandbox::landlock::restrict::{LandlockConfinement, hold};
 pub(crate) use crate::sandbox::landlock::second_layer::namespace_ruleset;
-pub(crate) use crate::sandbox::landlock::settings_backup::SettingsBackup;
 
 /// Candidate parents of a run's private directories; the first writable one is used.
 const PLACES: [&str; 2] = ["/tmp", "/var/tmp"];

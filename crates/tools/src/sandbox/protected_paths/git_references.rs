@@ -3,8 +3,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use super::settings_backup::SettingsBackup;
 use super::submodules;
-use crate::sandbox::landlock::settings_backup::SettingsBackup;
 use crate::sandbox::policy::CreatedPathAction;
 use crate::workspace::bounded_read;
 

@@ -23,8 +23,8 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
 use super::directory_changes::{ChangedDirectories, DirectoryChanges};
 use super::entry::Entry;
 use super::report::ProtectionReport;
+use super::settings_backup::SettingsBackup;
 use super::{git_references, revert_at, submodules};
-use crate::sandbox::landlock::settings_backup::SettingsBackup;
 use crate::sandbox::policy::{CreatedPathAction, of_a_repository};
 
 /// Maximum number of directories searched. Beyond it, what a command creates is not found.

@@ -1,7 +1,8 @@
 //! Backup of settings that decide what runs outside the sandbox: taken before a command, restored after it.
-//! Landlock cannot make a part of the writable workspace read-only, so changes are reverted instead.
+//! Landlock cannot make a part of the writable workspace read-only, and a mount cannot cover repositories that appear
+//! later, so changes are reverted instead.
 //!
-//! `protected_paths::revert` does the same for paths that did not exist before.
+//! `revert` does the same for paths that did not exist before.
 #![deny(clippy::let_underscore_must_use, clippy::unused_result_ok)]
 
 use std::io;
@@ -10,10 +11,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
+use super::entry::Entry;
+use super::report::ProtectionReport;
+use super::{is_hook, revert_at, sanitize_nested};
 use crate::sandbox::policy::CreatedPathAction;
-use crate::sandbox::protected_paths::entry::Entry;
-use crate::sandbox::protected_paths::report::ProtectionReport;
-use crate::sandbox::protected_paths::{is_hook, revert_at, sanitize_nested};
 
 /// Maximum size of a backup, in total and per file. Settings and hooks take a few kilobytes.
 const MAX_BYTES: u64 = 4 << 20;
