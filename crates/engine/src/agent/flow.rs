@@ -6,6 +6,7 @@
 mod answer_edits;
 mod auto;
 mod branched;
+mod fallback;
 mod flow_state;
 mod imports;
 mod location;
@@ -14,7 +15,6 @@ mod preload;
 mod preparation;
 mod protected_tests;
 mod request_files;
-mod retry;
 mod run_flow;
 mod sampler;
 mod samples;
@@ -38,7 +38,7 @@ pub(crate) use task_rules::{FlowShape, TaskRules};
 pub(crate) use tool_gate::ToolRef;
 
 pub use auto::{FlowChoice, VERIFY_AUTO, VERIFY_OFF};
-pub use retry::SecondMethod;
+pub use fallback::FallbackMethod;
 pub use settings::{
     BenchmarkSettings, FlowEditFormat, FlowMode, FlowSettings, HistoryMode, HistorySettings, OutputMode,
     PhaseControl, PhaseLog, PhaseMode, PhasePlace, PhaseProbe, PhaseRules, PlanMode, RuntimeAction,

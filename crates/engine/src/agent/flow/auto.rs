@@ -9,10 +9,10 @@ use fusee_tools::test_command::test_commands;
 use serde::{Deserialize, Serialize};
 
 use super::branched::read_only_verb;
+use super::fallback::FallbackMethod;
 use super::location::Located;
 use super::preload::{self, Subjects};
 use super::request_files::RequestFiles;
-use super::retry::SecondMethod;
 use super::samples::{SMALL_MODEL_REPAIRS, SMALL_MODEL_SAMPLES};
 use super::settings::{FlowMode, FlowSettings};
 
@@ -76,7 +76,7 @@ pub(crate) fn resolve_auto(flow: &mut FlowSettings, run: RunTraits<'_>, workspac
     let one_session = matches!(flow.mode, FlowMode::Flat | FlowMode::Staged);
     if run.small && one_session && !run.needs_session && flow.stages.is_empty() {
         let change = asks_for_change(run.request) && begins_with(run.request, CHANGE);
-        flow.second_method = Some(if change { SecondMethod::Direct } else { SecondMethod::Answer });
+        flow.second_method = Some(if change { FallbackMethod::Direct } else { FallbackMethod::Answer });
     }
     let wanted = match flow.verify.as_deref() {
         Some(VERIFY_OFF) => {

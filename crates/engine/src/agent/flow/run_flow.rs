@@ -15,7 +15,7 @@ use super::settings::{FlowEditFormat, FlowMode, FlowSettings, RuntimeAction};
 use super::stage::Stage;
 use super::stage_runner::{StageNecessity, StageRunner, StageSpec};
 use super::task_rules::{FlowShape, StageRequirements, StageSignal, TaskRules};
-use super::{branched, retry, tool_gate};
+use super::{branched, fallback, tool_gate};
 use crate::agent::{AgentTask, TaskOutcome, task_hooks};
 
 const CONTEXT: &str = "This is the first of three stages: context. Find out what matters for the request: list, search \
@@ -61,7 +61,7 @@ pub(crate) async fn work(
     let rules = TaskRules { protected, parent, chosen, ..TaskRules::for_session(flow, shape) };
     let task = main.with_rules(rules);
     match flow.second_method {
-        Some(method) => Box::pin(retry::run(&task, flow, method, started_ms)).await,
+        Some(method) => Box::pin(fallback::run(&task, flow, method, started_ms)).await,
         None => task.run(started_ms).await,
     }
 }

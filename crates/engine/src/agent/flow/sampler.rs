@@ -245,7 +245,7 @@ impl StageRunner<'_> {
             None => {
                 let tries = if count == 1 { "try" } else { "tries" };
                 let details = format!("no usable answer in {count} {tries}; {}", missing.join("; "));
-                outcome = retry::nothing_changed(outcome, &details);
+                outcome = fallback::nothing_changed(outcome, &details);
             }
         }
         let summary = if completed { outcome.answer.clone() } else { missing.join("; ") };

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::auto::FlowChoice;
-use super::retry::SecondMethod;
+use super::fallback::FallbackMethod;
 use super::samples::{SAMPLE_TEMPERATURE, Sampling};
 use super::stage::Stage;
 use crate::prompt::PlanningStrategy;
@@ -52,7 +52,7 @@ pub struct FlowSettings {
     pub chosen: Option<FlowChoice>,
     /// What to try if the task comes to nothing; settled when a run starts.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub second_method: Option<SecondMethod>,
+    pub second_method: Option<FallbackMethod>,
     /// Command that verifies the result; before a run starts, also `auto` and `off`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verify: Option<String>,

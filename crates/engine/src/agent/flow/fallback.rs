@@ -1,4 +1,4 @@
-//! A second method for a task of a small model that came to nothing: no file changed although a change was requested,
+//! The fallback: a second method for a task of a small model that came to nothing: no file changed although a change was requested,
 //! or the answer asks for something that the runtime can look up. The task is tried once more with the files in the
 //! prompt, and ends with its true status.
 
@@ -18,7 +18,7 @@ use crate::agent::{AgentTask, Facts, TaskOutcome};
 /// The method of the second try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum SecondMethod {
+pub enum FallbackMethod {
     /// `direct`, for a request that asks for a change.
     Direct,
     /// An answer from the files, for a question.
@@ -68,15 +68,15 @@ fn asks_for_input(answer: &str) -> bool {
 }
 
 /// Why a task came to nothing, if it did.
-fn shortfall(method: SecondMethod, facts: &Facts, outcome: &TaskOutcome) -> Option<&'static str> {
+fn shortfall(method: FallbackMethod, facts: &Facts, outcome: &TaskOutcome) -> Option<&'static str> {
     let completed = outcome.status == TaskStatus::Completed;
     match method {
-        SecondMethod::Direct if facts.has_changes() || facts.is_verified() || is_final(outcome) => None,
-        SecondMethod::Direct => Some("nothing was changed"),
-        SecondMethod::Answer if completed && asks_for_input(&outcome.answer) => {
+        FallbackMethod::Direct if facts.has_changes() || facts.is_verified() || is_final(outcome) => None,
+        FallbackMethod::Direct => Some("nothing was changed"),
+        FallbackMethod::Answer if completed && asks_for_input(&outcome.answer) => {
             Some("the answer asks for something that is in the project")
         }
-        SecondMethod::Answer => None,
+        FallbackMethod::Answer => None,
     }
 }
 
@@ -84,7 +84,7 @@ fn shortfall(method: SecondMethod, facts: &Facts, outcome: &TaskOutcome) -> Opti
 pub(crate) async fn run(
     task: &AgentTask,
     flow: &FlowSettings,
-    method: SecondMethod,
+    method: FallbackMethod,
     started_ms: i64,
 ) -> Result<TaskOutcome, RunAborted> {
     let (first, outcome, missing) = task.drive(started_ms).await?;
@@ -102,20 +102,20 @@ pub(crate) async fn run(
     let choice = FlowChoice { flow: FlowMode::Direct, reason: format!("{why} by {method_name}") };
     parts.emit(Event::FlowChosen { flow: choice.flow.name().to_owned(), reason: choice.reason });
     match method {
-        SecondMethod::Direct => Box::pin(run_flow::finish_directly(parts, task, &flow)).await,
-        SecondMethod::Answer => {
+        FallbackMethod::Direct => Box::pin(run_flow::finish_directly(parts, task, &flow)).await,
+        FallbackMethod::Answer => {
             let outcome = match parts.part(answer_from_files(&flow)).await? {
                 Ok(()) => parts.completed(),
                 Err(failed) => *failed,
             };
             let asks = outcome.status == TaskStatus::Completed && asks_for_input(&outcome.answer);
-            parts.end(if asks { asked_again(outcome) } else { outcome }).await
+            parts.end(if asks { still_asking(outcome) } else { outcome }).await
         }
     }
 }
 
 /// The outcome of a task whose second answer asks for something, too.
-fn asked_again(outcome: TaskOutcome) -> TaskOutcome {
+fn still_asking(outcome: TaskOutcome) -> TaskOutcome {
     let error = ErrorDetail {
         code: ErrorCode::TurnFailed,
         reason: ASKED_FOR_INPUT.to_owned(),
