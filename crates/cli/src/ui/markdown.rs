@@ -1,4 +1,4 @@
-//! Renders the model's Markdown as terminal rows. Text without markup is unchanged. `terminal/stream.rs`
+//! Renders the model's Markdown as terminal rows. Text without markup is unchanged. `terminal/stream_buffer.rs`
 //! decides which part of a stream is complete enough to be rendered.
 
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};

@@ -8,7 +8,7 @@ mod glyphs;
 mod rows;
 mod screen;
 mod status;
-mod stream;
+mod stream_buffer;
 mod tail;
 mod view;
 

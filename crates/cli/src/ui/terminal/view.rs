@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::glyphs::Glyphs;
 use super::rows::{indented, shown_change};
 use super::status::Status;
-use super::stream::TextStream;
+use super::stream_buffer::TextStream;
 use super::tail::OutputTail;
 use crate::ui::line::{Style, StyledLine, wrap};
 use crate::ui::summary::RunTally;
