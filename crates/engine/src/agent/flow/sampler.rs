@@ -9,8 +9,8 @@ use fusee_tools::ContentHash;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
+use super::fallback;
 use super::preload::{self, PreloadedFile};
-use super::retry;
 use super::samples::{Candidate, Candidates, NextAttempt, Sampling, Verdict, judged};
 use super::settings::{FlowEditFormat, RuntimeAction};
 use super::stage_notes::StageNote;
