@@ -40,7 +40,7 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// Empty facts of a task whose earlier parts have read these files.
+    /// Empty facts of a task whose earlier stages have read these files.
     pub(crate) fn with_contents(contents: BTreeMap<String, ContentHash>) -> Self {
         Self { contents, ..Self::default() }
     }
@@ -118,7 +118,7 @@ impl Facts {
         count(&self.calls).saturating_sub(count(&self.refused) + count(&self.errors))
     }
 
-    /// Adds the facts of a part of the task.
+    /// Adds the facts of a stage.
     pub(crate) fn absorb(&mut self, part: &Self) {
         self.files_read.extend(part.files_read.iter().cloned());
         self.note_changes(part.files_changed.values());

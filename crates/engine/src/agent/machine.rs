@@ -103,7 +103,7 @@ impl TurnMachine {
         }
     }
 
-    /// Sets the tokens that the server accepts, as far as earlier parts of the work found out.
+    /// Sets the tokens that the server accepts, as far as earlier stages of the work found out.
     pub(crate) fn with_accepted_tokens(self, accepted_tokens: Option<u64>) -> Self {
         Self { accepted_tokens, ..self }
     }

@@ -32,7 +32,7 @@ pub struct AgentTask {
     pub(crate) submission_id: String,
     pub(crate) turn_type: TurnType,
     pub(crate) system: String,
-    /// System prompt of parts without tools, if it differs.
+    /// System prompt of stages without tools, if it differs.
     pub(crate) direct_system: Option<String>,
     pub(crate) input: Vec<Message>,
     pub(crate) earlier: PriorConversation,
@@ -171,7 +171,7 @@ pub(crate) struct FinishedTask {
     pub(crate) outcome: TaskOutcome,
     pub(crate) facts: Facts,
     pub(crate) plan: Plan,
-    /// Phase state for the next part.
+    /// Phase state for the next stage.
     pub(crate) phases: Option<Phases>,
     /// Unmet requirements of a stage that would have succeeded otherwise.
     pub(crate) missing: Vec<String>,
@@ -230,7 +230,7 @@ impl AgentTask {
         Self { spent_before: spent, ..self }
     }
 
-    /// Sets the system prompt of parts without tools.
+    /// Sets the system prompt of stages without tools.
     #[must_use]
     pub(crate) fn with_direct_system(self, system: String) -> Self {
         Self { direct_system: Some(system), ..self }

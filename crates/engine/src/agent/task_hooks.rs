@@ -95,7 +95,7 @@ pub(super) async fn before_end(
     Ok(Some(format!("A hook says that the task is not done: {}", outcome.reason)))
 }
 
-/// Tells the hooks that a task made of parts ends; its parts are over, so they cannot continue it.
+/// Tells the hooks that a task made of stages ends; its stages are over, so they cannot continue it.
 pub(super) async fn at_end(main: &AgentTask, outcome: &TaskOutcome) -> Result<(), RunAborted> {
     if outcome.status != TaskStatus::Completed || main.rules.parent.is_some() {
         return Ok(());

@@ -241,7 +241,7 @@ impl<'t> TurnManager<'t> {
         Limits { max_tokens: self.conversation.max_tokens(limits.max_tokens), ..limits }
     }
 
-    /// Advances to the next part of the work if the facts allow it.
+    /// Advances to the next phase if the facts allow it.
     pub(super) fn advance_flow(&mut self) {
         let events = self.flow.advance(self.machine.turn_index());
         events.into_iter().for_each(|event| self.run.emit(event));

@@ -1,4 +1,4 @@
-//! `branched` mode: makes a plan, then runs each planned task as a part of its own, in order of priority.
+//! `branched` mode: makes a plan, then runs each planned task as a stage of its own, in order of priority.
 
 use fusee_journal::RunAborted;
 
@@ -25,12 +25,12 @@ pub(crate) async fn work(
     flow: &FlowSettings,
     started_ms: i64,
 ) -> Result<TaskOutcome, RunAborted> {
-    let mut parts = StageRunner::new(main, flow, started_ms);
-    parts.begin();
-    if let Err(failed) = parts.part(planning(flow)).await? {
-        return parts.end(*failed).await;
+    let mut stages = StageRunner::new(main, flow, started_ms);
+    stages.begin();
+    if let Err(failed) = stages.run_stage(planning(flow)).await? {
+        return stages.end(*failed).await;
     }
-    let mut tasks = parts.plan.tasks().to_vec();
+    let mut tasks = stages.plan.tasks().to_vec();
     tasks.sort_by_key(|task| task.priority.unwrap_or(i64::MAX));
     let count = tasks.len();
     let skipping =
@@ -42,33 +42,33 @@ pub(crate) async fn work(
         let (stage, label) = (format!("task-{}", n + 1), stage_notes::one_line(&task.description, 80));
         if let Some(verb) = skipping(task).filter(|_| last != Some(n)) {
             let why = format!("skipped: read-only task (`{verb}`)");
-            parts.skipped(&stage, &label, &why);
-            parts.plan.set_status(&task.id, task.status, Some(why));
+            stages.skipped(&stage, &label, &why);
+            stages.plan.set_status(&task.id, task.status, Some(why));
             continue;
         }
-        parts.plan.set_status(&task.id, PlanStatus::InProgress, None);
+        stages.plan.set_status(&task.id, PlanStatus::InProgress, None);
         let place = PlannedPlace { n, count, last: last == Some(n) };
         let spec = planned(flow, task, &stage, &label, place);
-        let tested = own_tests(main, flow, task, &parts).await?;
+        let tested = own_tests(main, flow, task, &stages).await?;
         let is_tested = tested.is_some();
         let ended = match tested {
             Some((sampling, preparation)) => {
-                parts.sampled(answered(flow, spec, preparation), sampling).await?
+                stages.run_sampled(answered(flow, spec, preparation), sampling).await?
             }
-            None => parts.part(spec).await?,
+            None => stages.run_stage(spec).await?,
         };
         let status = if ended.is_ok() { PlanStatus::Completed } else { PlanStatus::Failed };
-        parts.plan.set_status(&task.id, status, None);
+        stages.plan.set_status(&task.id, status, None);
         if let Err(failed) = ended {
             // Its tests may need what a later task does; its best answer is kept.
             let goes_on = is_tested && last != Some(n) && !is_final(&failed);
             if !goes_on {
-                return parts.end(*failed).await;
+                return stages.end(*failed).await;
             }
         }
     }
-    let done = parts.completed();
-    parts.end(done).await
+    let done = stages.completed();
+    stages.end(done).await
 }
 
 fn planning(flow: &FlowSettings) -> StageSpec {
@@ -136,10 +136,10 @@ async fn own_tests(
     main: &AgentTask,
     flow: &FlowSettings,
     task: &PlannedTask,
-    parts: &StageRunner<'_>,
+    stages: &StageRunner<'_>,
 ) -> Result<Option<(Sampling, Preparation)>, RunAborted> {
     let Some(sampling) = flow.sampling() else { return Ok(None) };
-    let prepared = preparation::prepare_part(main, &task.description, parts).await?;
+    let prepared = preparation::prepare_planned_task(main, &task.description, stages).await?;
     Ok(prepared.map(|preparation| (sampling, preparation)))
 }
 

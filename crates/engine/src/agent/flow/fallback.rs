@@ -97,19 +97,19 @@ pub(crate) async fn run(
     let (settings, request) = (flow.clone(), task.request.clone());
     let flow: FlowSettings =
         look(task, "second_method", move || auto::direct_settings(settings, &request, &workspace)).await?;
-    let mut parts = StageRunner::new(task, &flow, started_ms);
-    parts.take(None, &first);
+    let mut stages = StageRunner::new(task, &flow, started_ms);
+    stages.absorb(None, &first);
     let choice = FlowChoice { flow: FlowMode::Direct, reason: format!("{why} by {method_name}") };
-    parts.emit(Event::FlowChosen { flow: choice.flow.name().to_owned(), reason: choice.reason });
+    stages.emit(Event::FlowChosen { flow: choice.flow.name().to_owned(), reason: choice.reason });
     match method {
-        FallbackMethod::Direct => Box::pin(run_flow::finish_directly(parts, task, &flow)).await,
+        FallbackMethod::Direct => Box::pin(run_flow::finish_directly(stages, task, &flow)).await,
         FallbackMethod::Answer => {
-            let outcome = match parts.part(answer_from_files(&flow)).await? {
-                Ok(()) => parts.completed(),
+            let outcome = match stages.run_stage(answer_from_files(&flow)).await? {
+                Ok(()) => stages.completed(),
                 Err(failed) => *failed,
             };
             let asks = outcome.status == TaskStatus::Completed && asks_for_input(&outcome.answer);
-            parts.end(if asks { still_asking(outcome) } else { outcome }).await
+            stages.end(if asks { still_asking(outcome) } else { outcome }).await
         }
     }
 }
@@ -134,7 +134,7 @@ pub(crate) fn nothing_changed(outcome: TaskOutcome, details: &str) -> TaskOutcom
     TaskOutcome { status: TaskStatus::Failed, error: Some(error), ..outcome }
 }
 
-/// The part that answers a question from the files.
+/// The stage that answers a question from the files.
 fn answer_from_files(flow: &FlowSettings) -> StageSpec {
     let shape = StageRequirements {
         id: "answer".to_owned(),

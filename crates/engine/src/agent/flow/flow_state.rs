@@ -1,4 +1,4 @@
-//! Enforces the rules of one task: which calls may run, which part of the work it is in, and whether it may
+//! Enforces the rules of one task: which calls may run, which phase it is in, and whether it may
 //! end. It keeps the facts, the plan and the phase, and has no effects; the task runner acts on its decisions.
 
 use fusee_journal::event::{Event, PhaseSource};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::phases::{PhaseTransition, Phases};
 use super::task_rules::{FlowShape, RequiredReads, StageRequirements, StageSignal, TaskRules, ToolAccess};
-use super::tool_gate::{self, StagedPart, ToolRef};
+use super::tool_gate::{self, StagedPhase, ToolRef};
 use crate::agent::{Facts, Plan, Session};
 
 /// The rules of a task and its progress under them.
@@ -15,14 +15,14 @@ use crate::agent::{Facts, Plan, Session};
 pub(crate) struct FlowState {
     access: ToolAccess,
     shape: FlowShape,
-    part: StagedPart,
+    phase: StagedPhase,
     pub(crate) facts: Facts,
     pub(crate) plan: Plan,
     /// The current phase, if the task has phases.
     pub(crate) phases: Option<Phases>,
     /// Arguments of the model's `flow_stage_done` call.
     payload: Option<Value>,
-    /// Hash of the progress in the current part, and the turn at which it was first reached.
+    /// Hash of the progress in the current phase, and the turn at which it was first reached.
     progress: (u64, u32),
     /// Whether the model has been prompted to implement the change.
     nudged: bool,
@@ -37,15 +37,15 @@ pub(crate) struct Feedback {
 
 impl FlowState {
     pub(crate) fn new(rules: &TaskRules, plan: Plan) -> Self {
-        let part = match &rules.shape {
-            FlowShape::Stage(StageRequirements { part: Some(part), .. }) => *part,
-            FlowShape::Staged(_) => StagedPart::Explore,
-            _ => StagedPart::Implement,
+        let phase = match &rules.shape {
+            FlowShape::Stage(StageRequirements { phase: Some(phase), .. }) => *phase,
+            FlowShape::Staged(_) => StagedPhase::Explore,
+            _ => StagedPhase::Implement,
         };
         Self {
             access: rules.access.clone(),
             shape: rules.shape.clone(),
-            part,
+            phase,
             facts: Facts::with_contents(rules.already_read.clone()),
             plan,
             phases: rules.phases.clone(),
@@ -70,8 +70,8 @@ impl FlowState {
             // With all tools open, a model thinks in its replies, and the definition is not worth its tokens.
             return false;
         }
-        let steers = tool.category == fusee_tools::Access::Control;
-        let named = offered.is_empty() || steers || offered.iter().any(|name| name == tool.name);
+        let is_control = tool.category == fusee_tools::Access::Control;
+        let named = offered.is_empty() || is_control || offered.iter().any(|name| name == tool.name);
         named && (!self.access.hides || tool_gate::open_by_lists(&self.access, tool))
     }
 
@@ -82,7 +82,7 @@ impl FlowState {
     /// The event for the initial phase, if the task has phases.
     pub(crate) fn first_state(&self) -> Option<Event> {
         matches!(self.shape, FlowShape::Staged(_)).then(|| Event::PhaseState {
-            phase: self.part.name().to_owned(),
+            phase: self.phase.name().to_owned(),
             source: PhaseSource::Flow,
             turn_index: 0,
         })
@@ -102,7 +102,7 @@ impl FlowState {
             return Ok(());
         }
         let open = self.open_among(all);
-        let text = tool_gate::refusal(tool.name, &self.place(), open, &self.opens_when());
+        let text = tool_gate::refusal(tool.name, &self.place(), open, &self.unlock_hint());
         Err(Feedback { text, kind: "gated_call" })
     }
 
@@ -133,54 +133,54 @@ impl FlowState {
 
     /// Whether this tool makes progress in the current phase of a staged task.
     pub(crate) fn makes_progress(&self, tool: ToolRef<'_>) -> bool {
-        matches!(self.shape, FlowShape::Staged(_)) && tool_gate::makes_progress(self.part, tool)
+        matches!(self.shape, FlowShape::Staged(_)) && tool_gate::makes_progress(self.phase, tool)
     }
 
     /// Whether a staged task has reached the phase that changes files.
     fn changes_now(&self) -> bool {
-        matches!(self.shape, FlowShape::Staged(_)) && self.part == StagedPart::Implement
+        matches!(self.shape, FlowShape::Staged(_)) && self.phase == StagedPhase::Implement
     }
 
-    /// Hash of the progress in the current part; unchanged while there is no progress.
+    /// Hash of the progress in the current phase; unchanged while there is no progress.
     fn progress_now(&self) -> u64 {
         use std::hash::{Hash, Hasher};
         let mut hasher = std::collections::hash_map::DefaultHasher::new();
         let (read, planned) = (self.facts.files_read().count(), self.plan.tasks().len());
-        (self.part.name(), read, planned, self.facts.state()).hash(&mut hasher);
+        (self.phase.name(), read, planned, self.facts.state()).hash(&mut hasher);
         hasher.finish()
     }
 
     fn is_open(&self, tool: ToolRef<'_>) -> bool {
         let by_shape = match &self.shape {
             FlowShape::Free => true,
-            FlowShape::Staged(_) => tool_gate::open_in(self.part, tool),
+            FlowShape::Staged(_) => tool_gate::open_in(self.phase, tool),
             FlowShape::Planning(mode) => {
                 !self.plan.tasks().is_empty() || tool_gate::open_before_plan(*mode, tool)
             }
-            FlowShape::Stage(stage) => stage.part.is_none_or(|part| tool_gate::open_in(part, tool)),
+            FlowShape::Stage(stage) => stage.phase.is_none_or(|phase| tool_gate::open_in(phase, tool)),
         };
         let offered = &self.access.offered;
-        let steers = tool.category == fusee_tools::Access::Control;
+        let is_control = tool.category == fusee_tools::Access::Control;
         !self.access.no_tools
             && by_shape
             && tool_gate::open_by_lists(&self.access, tool)
-            && (offered.is_empty() || steers || offered.iter().any(|name| name == tool.name))
+            && (offered.is_empty() || is_control || offered.iter().any(|name| name == tool.name))
     }
 
     fn place(&self) -> String {
         match &self.shape {
             FlowShape::Free => "this task".to_owned(),
-            FlowShape::Staged(_) => format!("the {} phase", self.part.name()),
+            FlowShape::Staged(_) => format!("the {} phase", self.phase.name()),
             FlowShape::Planning(_) => "this task before there is a plan".to_owned(),
             FlowShape::Stage(stage) => format!("the stage `{}`", stage.id),
         }
     }
 
-    fn opens_when(&self) -> String {
+    fn unlock_hint(&self) -> String {
         match &self.shape {
             FlowShape::Free => "It is not open in this task.".to_owned(),
-            FlowShape::Staged(required) => match self.part {
-                StagedPart::Explore => format!(
+            FlowShape::Staged(required) => match self.phase {
+                StagedPhase::Explore => format!(
                     "Planning opens once {}; changing files opens with the plan.",
                     missing_reads(required, &self.facts)
                 ),
@@ -199,9 +199,9 @@ impl FlowState {
         }
     }
 
-    /// Advances to the next part if the facts allow it; each change is an event.
+    /// Advances to the next phase if the facts allow it; each change is an event.
     pub(crate) fn advance(&mut self, turn_index: u32) -> Vec<Event> {
-        let events = self.next_parts(turn_index);
+        let events = self.next_phases(turn_index);
         let progress = self.progress_now();
         if progress != self.progress.0 {
             self.progress = (progress, turn_index);
@@ -209,12 +209,12 @@ impl FlowState {
         events
     }
 
-    /// Whether the task made no progress in its part since an earlier turn.
+    /// Whether the task made no progress in its phase since an earlier turn.
     pub(crate) fn is_stuck(&self, turn_index: u32) -> bool {
         turn_index > self.progress.1
     }
 
-    /// Whether to prompt the model to implement the change: once, when the part that changes files begins and
+    /// Whether to prompt the model to implement the change: once, when the phase that changes files begins and
     /// nothing has changed yet.
     pub(crate) fn take_nudge(&mut self) -> bool {
         if self.nudged || !self.changes_now() {
@@ -239,27 +239,27 @@ impl FlowState {
         self.phases.as_ref().and_then(Phases::tail)
     }
 
-    fn next_parts(&mut self, turn_index: u32) -> Vec<Event> {
+    fn next_phases(&mut self, turn_index: u32) -> Vec<Event> {
         let FlowShape::Staged(required) = &self.shape else { return Vec::new() };
         let mut events = Vec::new();
         loop {
-            let (next, reason) = match self.part {
-                StagedPart::Explore if has_read(required, &self.facts) => {
-                    (StagedPart::Plan, "the required files were read")
+            let (next, reason) = match self.phase {
+                StagedPhase::Explore if has_read(required, &self.facts) => {
+                    (StagedPhase::Plan, "the required files were read")
                 }
-                StagedPart::Plan if !self.plan.tasks().is_empty() => {
-                    (StagedPart::Implement, "a plan was made")
+                StagedPhase::Plan if !self.plan.tasks().is_empty() => {
+                    (StagedPhase::Implement, "a plan was made")
                 }
                 _ => return events,
             };
             events.push(Event::PhaseTransition {
-                from: self.part.name().to_owned(),
+                from: self.phase.name().to_owned(),
                 to: next.name().to_owned(),
                 source: PhaseSource::Flow,
                 turn_index,
                 reason: reason.to_owned(),
             });
-            self.part = next;
+            self.phase = next;
         }
     }
 
@@ -274,18 +274,18 @@ impl FlowState {
                 "There is no plan yet. Make one: call plan_tasks with action \"create\" and a list of tasks."
                     .to_owned()
             }
-            FlowShape::Staged(required) => match self.part {
-                StagedPart::Explore => format!(
+            FlowShape::Staged(required) => match self.phase {
+                StagedPhase::Explore => format!(
                     "You are in the explore phase. Go on with the reading tools: planning opens once {}.",
                     missing_reads(required, &self.facts)
                 ),
-                StagedPart::Plan => {
+                StagedPhase::Plan => {
                     "You are in the plan phase. Call plan_tasks with action \"create\" and a list of tasks; \
                                then the tools that change files open."
                         .to_owned()
                 }
-                StagedPart::Implement if self.facts.has_changes() => return Ok(()),
-                StagedPart::Implement => {
+                StagedPhase::Implement if self.facts.has_changes() => return Ok(()),
+                StagedPhase::Implement => {
                     "Nothing has changed in the workspace yet. Make the change now with write_file, \
                                     edit_file or apply_patch."
                         .to_owned()
@@ -329,7 +329,7 @@ impl FlowState {
         }
     }
 
-    /// The facts, the plan, the phases for the next part, and the arguments that ended the stage.
+    /// The facts, the plan, the phases for the next stage, and the arguments that ended the stage.
     pub(crate) fn into_parts(self) -> (Facts, Plan, Option<Phases>, Option<Value>) {
         let phases = self.phases.map(|phases| phases.carried_over(&self.facts));
         (self.facts, self.plan, phases, self.payload)

@@ -23,9 +23,9 @@ pub(crate) struct Phases {
     place: PhasePlace,
     /// Index of the current phase in the states.
     at: usize,
-    /// Files read by earlier parts of the task.
+    /// Files read by earlier stages.
     read_before: BTreeSet<String>,
-    /// Plans seen in this part; `planned` says whether there was one before.
+    /// Plans seen in this stage; `planned` says whether there was one before.
     plans: u32,
     planned: bool,
     /// File state when the plan was replaced: only later changes start the implementation again.
@@ -62,7 +62,7 @@ impl Phases {
         })
     }
 
-    /// The state for the next part of the task.
+    /// The state for the next stage.
     pub(crate) fn carried_over(mut self, facts: &Facts) -> Self {
         self.read_before.extend(facts.files_read().cloned());
         (self.plans, self.replanned_at, self.ruled) = (0, None, false);
@@ -180,11 +180,11 @@ impl Phases {
         Some(PhaseTransition { from, to: self.name().to_owned(), reason })
     }
 
-    /// The state for a part of the work: by default the first, the last but one, and the last.
-    fn target(&self, part: &str) -> usize {
+    /// The state for a stage: by default the first, the last but one, and the last.
+    fn target(&self, stage: &str) -> usize {
         let last = self.control.states.len().saturating_sub(1);
-        let named = self.control.rules.targets.get(part).and_then(|name| position(&self.control, name));
-        named.unwrap_or(match part {
+        let named = self.control.rules.targets.get(stage).and_then(|name| position(&self.control, name));
+        named.unwrap_or(match stage {
             "context" => 0,
             "plan" => last.saturating_sub(1),
             _ => last,

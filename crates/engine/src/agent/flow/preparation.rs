@@ -55,7 +55,7 @@ const VERIFY_SLOWDOWN: u64 = 10;
 pub(crate) async fn prepare(
     main: &AgentTask,
     flow: &FlowSettings,
-    parts: &mut StageRunner<'_>,
+    stages: &mut StageRunner<'_>,
 ) -> Result<Preparation, RunAborted> {
     let (workspace, request) = (Arc::clone(&main.session.workspace), main.request.clone());
     // The user's own choice of files needs no location.
@@ -73,7 +73,7 @@ pub(crate) async fn prepare(
     let mut output = None;
     // Several answers may each run forever, so that it matters how long the tests take.
     if flow.verify_found || !clear || flow.sampling().is_some() {
-        let baseline = run_baseline(main, flow, parts).await?;
+        let baseline = run_baseline(main, flow, stages).await?;
         if flow.verify.is_some() {
             // Commands that cannot run here are not tried again.
             found.verify = baseline.as_ref().map(|baseline| baseline.command.clone());
@@ -83,7 +83,7 @@ pub(crate) async fn prepare(
             let message = format!(
                 "`{command}` passes before the change, so it cannot show that the change is complete"
             );
-            parts.emit(Event::Warning { code: "verify_passed_before".to_owned(), message });
+            stages.emit(Event::Warning { code: "verify_passed_before".to_owned(), message });
         }
         found.verify_time_s = baseline.as_ref().and_then(Baseline::time_limit_s);
         output = baseline.filter(|baseline| !baseline.passed);
@@ -93,7 +93,7 @@ pub(crate) async fn prepare(
         let failing = output.as_ref().map(|baseline| baseline.output.clone());
         let located = look(main, "locate", move || locate(&request, &workspace, failing.as_deref())).await?;
         let (files, tests) = (located.targets.clone(), located.tests.clone());
-        parts.emit(Event::FilesLocated(FilesLocated { files, tests }));
+        stages.emit(Event::FilesLocated(FilesLocated { files, tests }));
         found.located = Some(Arc::new(located));
     }
     if !named {
@@ -101,34 +101,34 @@ pub(crate) async fn prepare(
         let root = main.session.workspace.shown_root().display().to_string();
         found.failure = output.as_ref().and_then(|baseline| baseline.first_failure(&root));
     }
-    found.copies = found.verify.is_none() || can_copy(main, parts).await?;
+    found.copies = found.verify.is_none() || can_copy(main, stages).await?;
     Ok(found)
 }
 
 /// Prepares the answers to a planned task that names its files and has tests of its own. `None` for other tasks.
-pub(crate) async fn prepare_part(
+pub(crate) async fn prepare_planned_task(
     main: &AgentTask,
     description: &str,
-    parts: &StageRunner<'_>,
+    stages: &StageRunner<'_>,
 ) -> Result<Option<Preparation>, RunAborted> {
     let (workspace, wanted) = (Arc::clone(&main.session.workspace), description.to_owned());
     let found: Option<(String, Located)> =
         look(main, "part_tests", move || auto::own_tests(&wanted, &workspace)).await?;
     let Some((command, located)) = found else { return Ok(None) };
     let located = Some(Arc::new(located));
-    let copies = can_copy(main, parts).await?;
+    let copies = can_copy(main, stages).await?;
     Ok(copies.then(|| Preparation { verify: Some(command), located, copies, ..Preparation::default() }))
 }
 
 /// Whether commands can run in copies of the workspace; if not, the user is told why.
-async fn can_copy(main: &AgentTask, parts: &StageRunner<'_>) -> Result<bool, RunAborted> {
+async fn can_copy(main: &AgentTask, stages: &StageRunner<'_>) -> Result<bool, RunAborted> {
     let call = StepRequest::new(&main.branch, StepKind::Environment, "copies");
     let session = &main.session;
     let body = async { copy_kind(&session.commands, session.workspace.root()).await.err() };
     let problem: Option<String> = main.engine.step(call, body).await?.value;
     if let Some(problem) = &problem {
         let message = format!("only one answer at a time is tried, in the workspace itself: {problem}");
-        parts.emit(Event::Warning { code: "no_copies".to_owned(), message });
+        stages.emit(Event::Warning { code: "no_copies".to_owned(), message });
     }
     Ok(problem.is_none())
 }
@@ -137,12 +137,12 @@ async fn can_copy(main: &AgentTask, parts: &StageRunner<'_>) -> Result<bool, Run
 async fn run_baseline(
     main: &AgentTask,
     flow: &FlowSettings,
-    parts: &mut StageRunner<'_>,
+    stages: &mut StageRunner<'_>,
 ) -> Result<Option<Baseline>, RunAborted> {
     let mut commands: VecDeque<String> =
         flow.verify.iter().chain(&flow.verify_alternatives).cloned().collect();
     let mut runs = 0;
-    let mut actions = TurnManager::new(main, parts.last_ms());
+    let mut actions = TurnManager::new(main, stages.last_ms());
     let (mut baseline, mut misplaced) = (None, None);
     while let Some(command) = commands.pop_front() {
         runs += 1;
@@ -164,7 +164,7 @@ async fn run_baseline(
     }
     let baseline = baseline.or(misplaced);
     let (spent, last_ms): (Spent, i64) = (actions.run.meter.spent.clone(), actions.run.meter.last_ms);
-    parts.add_spent(&spent, last_ms);
+    stages.add_spent(&spent, last_ms);
     Ok(baseline)
 }
 

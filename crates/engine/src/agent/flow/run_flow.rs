@@ -1,6 +1,6 @@
-//! Runs the main task of a run in the configured shape: in one session, or in parts that are tasks of their
-//! own. Parts run one after the other, each on its own journal branch, so a killed run resumes within the
-//! part it was in.
+//! Runs the main task of a run in the configured shape: in one session, or in stages that are tasks of their
+//! own. Stages run one after the other, each on its own journal branch, so a killed run resumes within the
+//! stage it was in.
 
 use std::sync::Arc;
 
@@ -45,14 +45,14 @@ pub(crate) async fn work(
         main.rules.protected = Some(Arc::new(protected));
     }
     let shape = match (flow.stages.is_empty(), flow.mode) {
-        (false, _) => return StageRunner::new(&main, flow, started_ms).through(stages(flow)).await,
+        (false, _) => return StageRunner::new(&main, flow, started_ms).run_all(stages(flow)).await,
         (true, FlowMode::Auto | FlowMode::Flat) => FlowShape::Free,
         (true, FlowMode::Staged) => {
             let subject = subject(&main).await?;
             FlowShape::Staged(subject.required(flow.phase_control.rules.min_files_read_for_plan))
         }
         (true, FlowMode::Staged3) => {
-            return StageRunner::new(&main, flow, started_ms).through(staged3(flow)).await;
+            return StageRunner::new(&main, flow, started_ms).run_all(staged3(flow)).await;
         }
         (true, FlowMode::Branched) => return Box::pin(branched::work(&main, flow, started_ms)).await,
         (true, FlowMode::Direct) => return Box::pin(answer_directly(&main, flow, started_ms)).await,
@@ -72,35 +72,35 @@ async fn answer_directly(
     flow: &FlowSettings,
     started_ms: i64,
 ) -> Result<TaskOutcome, RunAborted> {
-    let parts = StageRunner::new(main, flow, started_ms);
-    parts.begin();
-    Box::pin(finish_directly(parts, main, flow)).await
+    let stages = StageRunner::new(main, flow, started_ms);
+    stages.begin();
+    Box::pin(finish_directly(stages, main, flow)).await
 }
 
 /// The answers of `direct` for a task that has been announced, and its end.
 pub(super) async fn finish_directly(
-    mut parts: StageRunner<'_>,
+    mut stages: StageRunner<'_>,
     main: &AgentTask,
     flow: &FlowSettings,
 ) -> Result<TaskOutcome, RunAborted> {
-    let preparation = preparation::prepare(main, flow, &mut parts).await?;
+    let preparation = preparation::prepare(main, flow, &mut stages).await?;
     let copies = preparation.copies;
-    let mut part = direct(flow, preparation);
+    let mut stage = direct(flow, preparation);
     if !copies {
-        part.attempts = part.attempts.max(flow.repairs.unwrap_or_default() + 1);
+        stage.attempts = stage.attempts.max(flow.repairs.unwrap_or_default() + 1);
     }
     // Only whole files can be compared and tried in copies.
-    let whole = part.rules.edit_format == FlowEditFormat::Whole && copies;
+    let whole = stage.rules.edit_format == FlowEditFormat::Whole && copies;
     let ended = match flow.sampling().filter(|_| whole) {
-        Some(sampling) => parts.sampled(part, sampling).await?,
-        None => parts.part(part).await?,
+        Some(sampling) => stages.run_sampled(stage, sampling).await?,
+        None => stages.run_stage(stage).await?,
     };
     match ended {
         Ok(()) => {
-            let done = parts.completed();
-            parts.end(done).await
+            let done = stages.completed();
+            stages.end(done).await
         }
-        Err(failed) => parts.end(*failed).await,
+        Err(failed) => stages.end(*failed).await,
     }
 }
 
@@ -134,7 +134,7 @@ pub(super) async fn look<T: Default + Serialize + DeserializeOwned + Send + 'sta
 /// The configured stages.
 fn stages(flow: &FlowSettings) -> Vec<StageSpec> {
     let count = flow.stages.len();
-    let part = |(n, stage): (usize, &Stage)| {
+    let spec = |(n, stage): (usize, &Stage)| {
         let mut rules = TaskRules::of_stage(flow, stage, Default::default());
         rules.edit_format = stage.edit_format.unwrap_or(flow.edit_format);
         rules.before = merged(&flow.before, &stage.before, n == 0);
@@ -161,7 +161,7 @@ fn stages(flow: &FlowSettings) -> Vec<StageSpec> {
             ..StageSpec::new(&stage.id, format!("{title}\n\n{}", task.trim()), rules, flow)
         }
     };
-    flow.stages.iter().enumerate().map(part).collect()
+    flow.stages.iter().enumerate().map(spec).collect()
 }
 
 /// Adds the flow's actions to those of its first or last stage.
@@ -175,26 +175,26 @@ fn merged(flow: &RuntimeAction, stage: &RuntimeAction, here: bool) -> RuntimeAct
     }
 }
 
-/// The parts context, plan and implement.
+/// The stages context, plan and implement.
 fn staged3(flow: &FlowSettings) -> Vec<StageSpec> {
-    let parts = [
-        ("context", CONTEXT, tool_gate::StagedPart::Explore),
-        ("plan", PLAN, tool_gate::StagedPart::Plan),
-        ("implement", IMPLEMENT, tool_gate::StagedPart::Implement),
+    let stages = [
+        ("context", CONTEXT, tool_gate::StagedPhase::Explore),
+        ("plan", PLAN, tool_gate::StagedPhase::Plan),
+        ("implement", IMPLEMENT, tool_gate::StagedPhase::Implement),
     ];
-    let part = |(id, task, gates): (&str, &str, tool_gate::StagedPart)| {
-        let last = gates == tool_gate::StagedPart::Implement;
+    let spec = |(id, task, gates): (&str, &str, tool_gate::StagedPhase)| {
+        let last = gates == tool_gate::StagedPhase::Implement;
         let shape = StageRequirements {
             id: id.to_owned(),
             signal: StageSignal::None,
             calls: 1,
             change: last,
-            part: Some(gates),
+            phase: Some(gates),
             ..StageRequirements::default()
         };
         let mut rules = TaskRules::for_session(flow, FlowShape::Stage(shape));
         rules.verify = flow.verify.clone().filter(|_| last);
-        rules.before = if gates == tool_gate::StagedPart::Explore {
+        rules.before = if gates == tool_gate::StagedPhase::Explore {
             flow.before.clone()
         } else {
             RuntimeAction::default()
@@ -203,7 +203,7 @@ fn staged3(flow: &FlowSettings) -> Vec<StageSpec> {
         rules.edit_format = if last { flow.edit_format } else { FlowEditFormat::Tools };
         StageSpec { answers: last, ..StageSpec::new(id, task.to_owned(), rules, flow) }
     };
-    parts.into_iter().map(part).collect()
+    stages.into_iter().map(spec).collect()
 }
 
 /// The model answers once with the new file; each retry starts over with the failure.

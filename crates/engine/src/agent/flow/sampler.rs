@@ -1,4 +1,4 @@
-//! Makes the attempts of a part that takes several answers (`samples.rs` decides about them), some of them at the same
+//! Makes the attempts of a stage that takes several answers (`samples.rs` decides about them), some of them at the same
 //! time where the server can, and writes the winner to the workspace.
 
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ use crate::agent::{Facts, FinishedTask, TaskOutcome};
 /// Maximum number of answers at the same time, whatever the server can do.
 const MAX_PARALLEL: u32 = 8;
 
-/// What the attempts of a part came to.
+/// What the attempts of a stage came to.
 #[derive(Default)]
 struct Attempts {
     count: u32,
@@ -33,17 +33,17 @@ struct Attempts {
 }
 
 impl StageRunner<'_> {
-    /// Runs one part by taking several answers: the first that passes, or else the best one. The inner error is
+    /// Runs one stage by taking several answers: the first that passes, or else the best one. The inner error is
     /// the outcome of the task if none passed.
-    pub(crate) async fn sampled(
+    pub(crate) async fn run_sampled(
         &mut self,
-        mut part: StageSpec,
+        mut stage: StageSpec,
         sampling: Sampling,
     ) -> Result<Result<(), Box<TaskOutcome>>, RunAborted> {
-        let after = std::mem::take(&mut part.rules.after);
-        if let FlowShape::Stage(stage) = &mut part.rules.shape {
+        let after = std::mem::take(&mut stage.rules.after);
+        if let FlowShape::Stage(requirements) = &mut stage.rules.shape {
             // Answers change copies of the workspace.
-            stage.change = false;
+            requirements.change = false;
         }
         let mut candidates = Candidates::new(sampling);
         let (mut attempts, mut slots) = (Attempts::default(), None);
@@ -56,44 +56,44 @@ impl StageRunner<'_> {
             match candidates.next(parallel) {
                 NextAttempt::Stop => break,
                 NextAttempt::Choose => {
-                    let number = self.choose(&part, candidates.unverified()).await?;
+                    let number = self.choose(&stage, candidates.unverified()).await?;
                     candidates.choose(number);
                 }
                 next => {
-                    if self.attempts(&part, &next, &mut candidates, &mut attempts).await? {
+                    if self.attempts(&stage, &next, &mut candidates, &mut attempts).await? {
                         break;
                     }
                 }
             }
         }
-        self.finish_samples(&part, &after, &candidates, attempts).await
+        self.finish_samples(&stage, &after, &candidates, attempts).await
     }
 
     /// Makes the next attempts. Returns whether they are the last.
     async fn attempts(
         &mut self,
-        part: &StageSpec,
+        stage: &StageSpec,
         next: &NextAttempt,
         candidates: &mut Candidates,
         attempts: &mut Attempts,
     ) -> Result<bool, RunAborted> {
-        let mut part = part.clone();
+        let mut stage = stage.clone();
         let (count, hint) = match next {
             NextAttempt::Samples { count, .. } => (*count, None),
             NextAttempt::Repair { failure } => (1, Some(failure.as_str())),
             NextAttempt::Escalate { model, failure } => {
-                part.model = Some(model.clone());
+                stage.model = Some(model.clone());
                 (1, failure.as_deref())
             }
             NextAttempt::Choose | NextAttempt::Stop => return Ok(true),
         };
         let rules = candidates.rules(next);
-        part.rules.sample = Some(rules.clone());
-        let ended = self.make_attempts(&part, attempts.count + 1, count, hint, &attempts.facts).await?;
+        stage.rules.sample = Some(rules.clone());
+        let ended = self.make_attempts(&stage, attempts.count + 1, count, hint, &attempts.facts).await?;
         attempts.count += count;
         let mut over = false;
         for (n, finished) in ended {
-            self.take(part.model.as_ref(), &finished);
+            self.absorb(stage.model.as_ref(), &finished);
             attempts.facts.absorb(&finished.facts);
             let verdict = judged(n, &rules, &finished);
             self.emit(Event::Sample(verdict.clone()));
@@ -111,18 +111,18 @@ impl StageRunner<'_> {
     /// Makes this many attempts, at the same time if there are several. The first that passes stops the others.
     async fn make_attempts(
         &self,
-        part: &StageSpec,
+        stage: &StageSpec,
         first: u32,
         count: u32,
         hint: Option<&str>,
         so_far: &Facts,
     ) -> Result<BTreeMap<u32, FinishedTask>, RunAborted> {
         for attempt in first..first + count {
-            self.emit(Event::StageStarted { stage: part.id.clone(), label: part.label.clone(), attempt });
+            self.emit(Event::StageStarted { stage: stage.id.clone(), label: stage.label.clone(), attempt });
         }
         let main = self.main();
         if count == 1 {
-            return Ok([(first, self.attempt(part, first, hint, so_far, &main.cancel).await?)].into());
+            return Ok([(first, self.attempt(stage, first, hint, so_far, &main.cancel).await?)].into());
         }
         let call = StepRequest::new(&main.branch, StepKind::FanOut, "samples")
             .with_args(json!({ "first": first, "count": count }));
@@ -132,7 +132,7 @@ impl StageRunner<'_> {
             let child = |n: u32| -> ChildBody<'_> {
                 Box::new(move |stop| {
                     Box::pin(async move {
-                        let finished = self.attempt(part, n, hint, so_far, &stop).await?;
+                        let finished = self.attempt(stage, n, hint, so_far, &stop).await?;
                         let end = match (finished.sample.verdict, finished.outcome.status) {
                             // Stops the others.
                             (Verdict::Passed, _) => ChildEnd::Failed(Value::Null),
@@ -151,7 +151,7 @@ impl StageRunner<'_> {
         if recorded.replayed {
             // The children are in the journal, each on its own branch.
             for n in (first..).take(recorded.value.reports.len()) {
-                ends.insert(n, self.attempt(part, n, hint, so_far, &main.cancel).await?);
+                ends.insert(n, self.attempt(stage, n, hint, so_far, &main.cancel).await?);
             }
         }
         Ok(ends)
@@ -172,7 +172,7 @@ impl StageRunner<'_> {
     /// Lets the model choose among answers that nothing verifies. Returns its number, from 1.
     async fn choose(
         &mut self,
-        part: &StageSpec,
+        stage: &StageSpec,
         candidates: &[Candidate],
     ) -> Result<Option<usize>, RunAborted> {
         let mut shown = String::new();
@@ -187,25 +187,25 @@ impl StageRunner<'_> {
             let files: Vec<PreloadedFile> = candidate.files.iter().map(file).collect();
             shown.push_str(&format!("Answer {}:\n\n{}\n\n", n + 1, preload::shown(&files)));
         }
-        let mut part = part.clone();
-        part.task = format!("{shown}Which of these answers is right? Reply with its number alone.");
-        (part.id, part.label) = ("choose".to_owned(), "choose".to_owned());
-        (part.rules.verify, part.rules.sample) = (None, None);
-        part.rules.edit_format = FlowEditFormat::Tools;
-        part.rules.before = RuntimeAction::default();
+        let mut stage = stage.clone();
+        stage.task = format!("{shown}Which of these answers is right? Reply with its number alone.");
+        (stage.id, stage.label) = ("choose".to_owned(), "choose".to_owned());
+        (stage.rules.verify, stage.rules.sample) = (None, None);
+        stage.rules.edit_format = FlowEditFormat::Tools;
+        stage.rules.before = RuntimeAction::default();
         let cancel = self.main().cancel.clone();
-        let finished = self.attempt(&part, 1, None, &Facts::default(), &cancel).await?;
-        self.take(part.model.as_ref(), &finished);
+        let finished = self.attempt(&stage, 1, None, &Facts::default(), &cancel).await?;
+        self.absorb(stage.model.as_ref(), &finished);
         let answer = &finished.outcome.answer;
         let digits: String =
             answer.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
         Ok(digits.parse().ok())
     }
 
-    /// Writes the winner to the workspace and reports on the part.
+    /// Writes the winner to the workspace and reports on the stage.
     async fn finish_samples(
         &mut self,
-        part: &StageSpec,
+        stage: &StageSpec,
         after: &RuntimeAction,
         candidates: &Candidates,
         attempts: Attempts,
@@ -249,8 +249,8 @@ impl StageRunner<'_> {
             }
         }
         let summary = if completed { outcome.answer.clone() } else { missing.join("; ") };
-        self.notes.push(StageNote::new(&part.label, &summary, None, &facts));
-        self.report(part, completed, count, &facts, &summary, Some(payload));
+        self.notes.push(StageNote::new(&stage.label, &summary, None, &facts));
+        self.report(stage, completed, count, &facts, &summary, Some(payload));
         if completed {
             self.set_answer(outcome.answer);
             return Ok(Ok(()));
@@ -258,7 +258,7 @@ impl StageRunner<'_> {
         if outcome.status == TaskStatus::Completed {
             outcome.status = TaskStatus::Failed;
         }
-        Ok(Err(Box::new(self.failed(&part.id, outcome, &missing, false))))
+        Ok(Err(Box::new(self.failed(&stage.id, outcome, &missing, false))))
     }
 
     /// Writes the files of a candidate to the workspace, and runs the command that follows.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::settings::{FlowEditFormat, FlowSettings, HistoryMode, HistorySettings, RuntimeAction};
 
-/// A part of the work with its own prompt, tools and requirements. It runs as a sub-run.
+/// A stage: a part of the work with its own prompt, tools and requirements. It runs as a sub-run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Stage {

@@ -1,4 +1,4 @@
-//! Short notes passed from one part of the work to the next, from the model's words and the recorded facts.
+//! Short notes passed from one stage to the next, from the model's words and the recorded facts.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::agent::Facts;
 /// Maximum characters of the model's words in a note.
 const NOTE_CHARACTERS: usize = 600;
 
-/// One line about a part of the work.
+/// One line about a stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StageNote {
     pub(crate) label: String,
@@ -15,7 +15,7 @@ pub(crate) struct StageNote {
 }
 
 impl StageNote {
-    /// Summarises a part.
+    /// Summarises a stage.
     pub(crate) fn new(label: &str, answer: &str, payload: Option<&Value>, facts: &Facts) -> Self {
         let mut text = one_line(answer, NOTE_CHARACTERS);
         for (key, word) in [("decisions", "decided"), ("risks", "risks"), ("next_actions", "next")] {

@@ -1,5 +1,5 @@
-//! Runs a task in parts. Each part is a sub-run with its own session, events and report. Only short notes,
-//! the plan and the facts about files read and changed pass from one part to the next.
+//! Runs a task in stages. Each stage is a sub-run with its own session, events and report. Only short notes,
+//! the plan and the facts about files read and changed pass from one stage to the next.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::stage_notes::{self, StageNote};
 use super::task_rules::{FlowShape, TaskRules};
 use crate::agent::{AgentTask, Facts, FactsEnd, FinishedTask, Plan, Spent, TaskOutcome};
 
-/// One part of the work, before it starts.
+/// One stage of the work, before it starts.
 #[derive(Clone, Debug)]
 pub(crate) struct StageSpec {
     pub(crate) id: String,
@@ -28,7 +28,7 @@ pub(crate) struct StageSpec {
     pub(crate) rules: TaskRules,
     /// Maximum number of attempts.
     pub(crate) attempts: u32,
-    /// Number of notes from earlier parts to include.
+    /// Number of notes from earlier stages to include.
     pub(crate) window: i64,
     pub(crate) needs: StageNecessity,
     pub(crate) model: Option<String>,
@@ -37,7 +37,7 @@ pub(crate) struct StageSpec {
 }
 
 impl StageSpec {
-    /// A required part with the retries and notes of the flow, named by its id.
+    /// A required stage with the retries and notes of the flow, named by its id.
     pub(crate) fn new(id: &str, task: String, rules: TaskRules, flow: &FlowSettings) -> Self {
         Self {
             id: id.to_owned(),
@@ -55,7 +55,7 @@ impl StageSpec {
     }
 }
 
-/// Whether the rest of the task depends on a part.
+/// Whether the rest of the task depends on a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StageNecessity {
     /// A failure ends the task.
@@ -64,14 +64,14 @@ pub(crate) enum StageNecessity {
     Optional,
 }
 
-/// Runner and accumulated state of the parts.
+/// Runner and accumulated state of the stages.
 pub(crate) struct StageRunner<'a> {
     main: &'a AgentTask,
     flow: &'a FlowSettings,
     started_ms: i64,
     last_ms: i64,
     spent: Spent,
-    /// Tokens that the servers of the parts' models accept, by the part's own model.
+    /// Tokens that the servers of the stages' models accept, by the stage's own model.
     accepted_tokens: BTreeMap<Option<String>, u64>,
     pub(crate) facts: Facts,
     pub(crate) plan: Plan,
@@ -80,12 +80,12 @@ pub(crate) struct StageRunner<'a> {
     answer: String,
     /// Whether the answer makes the run fail.
     fails_run: bool,
-    /// Sections opened so far; they stay open in later parts.
+    /// Sections opened so far; they stay open in later stages.
     opened: BTreeSet<String>,
 }
 
 impl<'a> StageRunner<'a> {
-    /// A runner that has not run any part.
+    /// A runner that has not run any stage.
     pub(crate) fn new(main: &'a AgentTask, flow: &'a FlowSettings, started_ms: i64) -> Self {
         Self {
             main,
@@ -104,11 +104,11 @@ impl<'a> StageRunner<'a> {
         }
     }
 
-    /// Runs the parts in order until the end or the first failure of a required part.
-    pub(crate) async fn through(mut self, parts: Vec<StageSpec>) -> Result<TaskOutcome, RunAborted> {
+    /// Runs the stages in order until the end or the first failure of a required stage.
+    pub(crate) async fn run_all(mut self, stages: Vec<StageSpec>) -> Result<TaskOutcome, RunAborted> {
         self.begin();
-        for part in parts {
-            if let Err(failed) = self.part(part).await? {
+        for stage in stages {
+            if let Err(failed) = self.run_stage(stage).await? {
                 return self.end(*failed).await;
             }
         }
@@ -123,17 +123,20 @@ impl<'a> StageRunner<'a> {
         }
     }
 
-    /// Runs one part with its retries. The inner error is the outcome of the task if the part failed.
-    pub(crate) async fn part(&mut self, part: StageSpec) -> Result<Result<(), Box<TaskOutcome>>, RunAborted> {
+    /// Runs one stage with its retries. The inner error is the outcome of the task if the stage failed.
+    pub(crate) async fn run_stage(
+        &mut self,
+        stage: StageSpec,
+    ) -> Result<Result<(), Box<TaskOutcome>>, RunAborted> {
         let (mut attempt, mut facts, mut hint) = (0, Facts::default(), None);
         let (finished, missing) = loop {
             attempt += 1;
-            self.emit(Event::StageStarted { stage: part.id.clone(), label: part.label.clone(), attempt });
-            let finished = self.attempt(&part, attempt, hint.as_deref(), &facts, &self.main.cancel).await?;
-            self.take(part.model.as_ref(), &finished);
+            self.emit(Event::StageStarted { stage: stage.id.clone(), label: stage.label.clone(), attempt });
+            let finished = self.attempt(&stage, attempt, hint.as_deref(), &facts, &self.main.cancel).await?;
+            self.absorb(stage.model.as_ref(), &finished);
             facts.absorb(&finished.facts);
             let missing = failures(&finished);
-            if missing.is_empty() || attempt >= part.attempts || is_final(&finished.outcome) {
+            if missing.is_empty() || attempt >= stage.attempts || is_final(&finished.outcome) {
                 break (finished, missing);
             }
             hint = self.flow.retry_hints.then(|| missing.join("; "));
@@ -141,24 +144,24 @@ impl<'a> StageRunner<'a> {
         };
         let completed = missing.is_empty();
         let summary = if completed { finished.outcome.answer.clone() } else { missing.join("; ") };
-        self.notes.push(StageNote::new(&part.label, &summary, finished.payload.as_ref(), &facts));
-        self.report(&part, completed, attempt, &facts, &summary, finished.payload.clone());
+        self.notes.push(StageNote::new(&stage.label, &summary, finished.payload.as_ref(), &facts));
+        self.report(&stage, completed, attempt, &facts, &summary, finished.payload.clone());
         let fatal = finished.outcome.status == TaskStatus::Cancelled || finished.outcome.unreachable;
         if completed {
             self.answer = finished.outcome.answer;
             self.fails_run = finished.outcome.fails_run;
             return Ok(Ok(()));
         }
-        // Without the last part there is no answer of the required form.
-        let answers = part.answers && self.main.check.is_some();
-        if part.needs == StageNecessity::Optional && !fatal && !answers {
+        // Without the last stage there is no answer of the required form.
+        let answers = stage.answers && self.main.check.is_some();
+        if stage.needs == StageNecessity::Optional && !fatal && !answers {
             return Ok(Ok(()));
         }
         let unmet = !finished.missing.is_empty();
-        Ok(Err(Box::new(self.failed(&part.id, finished.outcome, &missing, unmet))))
+        Ok(Err(Box::new(self.failed(&stage.id, finished.outcome, &missing, unmet))))
     }
 
-    /// Reports a part that is skipped.
+    /// Reports a stage that is skipped.
     pub(crate) fn skipped(&mut self, id: &str, label: &str, why: &str) {
         self.emit(Event::FlowStageReport(FlowStageReport {
             stage: id.to_owned(),
@@ -173,31 +176,31 @@ impl<'a> StageRunner<'a> {
         self.emit(Event::StageComplete { stage: id.to_owned(), status: StageStatus::Skipped });
     }
 
-    /// Runs one attempt of a part, until its end or until `cancel` stops it.
+    /// Runs one attempt of a stage, until its end or until `cancel` stops it.
     pub(super) async fn attempt(
         &self,
-        part: &StageSpec,
+        stage: &StageSpec,
         attempt: u32,
         hint: Option<&str>,
         so_far: &Facts,
         cancel: &CancellationToken,
     ) -> Result<FinishedTask, RunAborted> {
         let main = self.main;
-        let name = if attempt == 1 { part.id.clone() } else { format!("{}.{attempt}", part.id) };
-        let mut rules = part.rules.clone();
+        let name = if attempt == 1 { stage.id.clone() } else { format!("{}.{attempt}", stage.id) };
+        let mut rules = stage.rules.clone();
         rules.parent = Some(main.branch.clone());
         rules.attempt = attempt;
         rules.used = self.spent.clone();
-        rules.accepted_tokens = self.accepted_tokens.get(&part.model).copied();
+        rules.accepted_tokens = self.accepted_tokens.get(&stage.model).copied();
         rules.protected = main.rules.protected.clone();
         rules.request = Some(main.request.clone());
-        rules.description = Some(part.description.clone());
+        rules.description = Some(stage.description.clone());
         rules.phases = self.phases.clone();
         rules.already_read = self.facts.contents().clone();
-        if let FlowShape::Stage(stage) = &mut rules.shape {
-            stage.read_before = self.facts.files_read().chain(so_far.files_read()).cloned().collect();
+        if let FlowShape::Stage(requirements) = &mut rules.shape {
+            requirements.read_before = self.facts.files_read().chain(so_far.files_read()).cloned().collect();
         }
-        let session = match &part.model {
+        let session = match &stage.model {
             Some(model) => Arc::new(main.session.with_model(model)),
             None => Arc::clone(&main.session),
         };
@@ -206,52 +209,52 @@ impl<'a> StageRunner<'a> {
             Arc::clone(&main.engine),
             main.branch.child(&name),
             main.submission_id.clone(),
-            self.system(part),
-            self.input(part, hint),
+            self.system(stage),
+            self.input(stage, hint),
             main.turn_type,
         )
         .with_cancel(cancel.clone(), Arc::clone(&main.progress))
         .with_rules(rules);
-        if !part.rules.access.no_tools {
+        if !stage.rules.access.no_tools {
             task.sectioned_prompt = main
                 .sectioned_prompt
                 .clone()
                 .map(|sectioned_prompt| sectioned_prompt.with_opened(&self.opened));
             task.spawn = main.spawn.clone();
         }
-        if part.answers {
+        if stage.answers {
             task.check = main.check.clone();
             task.answer_handler = main.answer_handler.clone();
         }
         task.earlier.known = main.earlier.known.clone();
-        if !matches!(part.rules.shape, FlowShape::Planning(_)) {
+        if !matches!(stage.rules.shape, FlowShape::Planning(_)) {
             task.earlier.plan = self.plan.clone();
         }
         Box::pin(task.run_to_end(self.last_ms)).await
     }
 
-    /// System prompt of a part.
-    fn system(&self, part: &StageSpec) -> String {
+    /// System prompt of a stage.
+    fn system(&self, stage: &StageSpec) -> String {
         let direct =
-            self.main.direct_system.as_ref().filter(|_| part.rules.edit_format != FlowEditFormat::Tools);
+            self.main.direct_system.as_ref().filter(|_| stage.rules.edit_format != FlowEditFormat::Tools);
         direct.unwrap_or(&self.main.system).clone()
     }
 
-    /// First message of a part: the request, the notes so far, the plan, the instructions.
-    fn input(&self, part: &StageSpec, hint: Option<&str>) -> String {
+    /// First message of a stage: the request, the notes so far, the plan, the instructions.
+    fn input(&self, stage: &StageSpec, hint: Option<&str>) -> String {
         let mut pieces = vec![self.main.request.clone()];
-        pieces.extend(stage_notes::shown(&self.notes, part.window));
-        if !self.plan.tasks().is_empty() && !matches!(part.rules.shape, FlowShape::Planning(_)) {
+        pieces.extend(stage_notes::shown(&self.notes, stage.window));
+        if !self.plan.tasks().is_empty() && !matches!(stage.rules.shape, FlowShape::Planning(_)) {
             pieces.push(format!("The plan:\n{}", self.plan.render()));
         }
         pieces.extend(hint.map(|hint| format!("The last attempt did not succeed: {hint}")));
-        pieces.push(part.again.as_ref().filter(|_| hint.is_some()).unwrap_or(&part.task).clone());
-        pieces.extend(self.main.answer_form.clone().filter(|_| part.answers));
+        pieces.push(stage.again.as_ref().filter(|_| hint.is_some()).unwrap_or(&stage.task).clone());
+        pieces.extend(self.main.answer_form.clone().filter(|_| stage.answers));
         pieces.join("\n\n")
     }
 
-    /// Adds what a part that ended found out and used. `model` is its own model, if it has one.
-    pub(crate) fn take(&mut self, model: Option<&String>, finished: &FinishedTask) {
+    /// Adds what a stage that ended found out and used. `model` is its own model, if it has one.
+    pub(crate) fn absorb(&mut self, model: Option<&String>, finished: &FinishedTask) {
         if let Some(tokens) = finished.outcome.accepted_tokens {
             self.accepted_tokens.insert(model.cloned(), tokens);
         }
@@ -270,7 +273,7 @@ impl<'a> StageRunner<'a> {
         self.last_ms = self.last_ms.max(last_ms);
     }
 
-    /// The task that the parts belong to.
+    /// The task that the stages belong to.
     pub(super) fn main(&self) -> &'a AgentTask {
         self.main
     }
@@ -290,10 +293,10 @@ impl<'a> StageRunner<'a> {
         self.last_ms
     }
 
-    /// Reports on a part that ended.
+    /// Reports on a stage that ended.
     pub(super) fn report(
         &self,
-        part: &StageSpec,
+        stage: &StageSpec,
         completed: bool,
         attempts: u32,
         facts: &Facts,
@@ -302,8 +305,8 @@ impl<'a> StageRunner<'a> {
     ) {
         let status = if completed { StageStatus::Completed } else { StageStatus::Failed };
         self.emit(Event::FlowStageReport(FlowStageReport {
-            stage: part.id.clone(),
-            label: part.label.clone(),
+            stage: stage.id.clone(),
+            label: stage.label.clone(),
             status,
             attempts,
             files_read: facts.files_read().cloned().collect(),
@@ -311,7 +314,7 @@ impl<'a> StageRunner<'a> {
             summary: stage_notes::one_line(summary, 1000),
             payload,
         }));
-        self.emit(Event::StageComplete { stage: part.id.clone(), status });
+        self.emit(Event::StageComplete { stage: stage.id.clone(), status });
     }
 
     fn base(&self) -> TaskOutcome {
@@ -332,10 +335,10 @@ impl<'a> StageRunner<'a> {
         self.base()
     }
 
-    /// Outcome of a task whose part failed: with the part's own error, or with the requirements that were unmet.
+    /// Outcome of a task whose stage failed: with the stage's own error, or with the requirements that were unmet.
     pub(super) fn failed(
         &self,
-        part: &str,
+        stage: &str,
         outcome: TaskOutcome,
         missing: &[String],
         unmet: bool,
@@ -343,8 +346,8 @@ impl<'a> StageRunner<'a> {
         let base = TaskOutcome { answer: outcome.answer, unreachable: outcome.unreachable, ..self.base() };
         let error = outcome.error.map(|error| {
             let message = match unmet {
-                true => format!("the stage `{part}` did not complete: {}", missing.join("; ")),
-                false => format!("in `{part}`: {}", error.message),
+                true => format!("the stage `{stage}` did not complete: {}", missing.join("; ")),
+                false => format!("in `{stage}`: {}", error.message),
             };
             ErrorDetail { message, ..error }
         });
@@ -379,7 +382,7 @@ impl<'a> StageRunner<'a> {
     }
 }
 
-/// The reasons why a part did not succeed.
+/// The reasons why a stage did not succeed.
 pub(super) fn failures(finished: &FinishedTask) -> Vec<String> {
     match &finished.outcome.error {
         Some(error) if finished.missing.is_empty() => vec![error.message.clone()],

@@ -39,9 +39,9 @@ pub(crate) struct TaskRules {
     pub(crate) further_attempts: u32,
     /// Turn limit, if lower than the session's.
     pub(crate) max_turns: Option<u32>,
-    /// Resources used by earlier parts; they count towards the limits on time and cost.
+    /// Resources used by earlier stages; they count towards the limits on time and cost.
     pub(crate) used: Spent,
-    /// Tokens that the model's server accepts, as far as earlier parts found out.
+    /// Tokens that the model's server accepts, as far as earlier stages found out.
     pub(crate) accepted_tokens: Option<u64>,
     /// Actions of the runtime before and after the work.
     pub(crate) before: RuntimeAction,
@@ -58,9 +58,9 @@ pub(crate) struct TaskRules {
     pub(crate) protected: Option<Arc<ProtectedTests>>,
     /// Description in the report, if not the request.
     pub(crate) description: Option<String>,
-    /// Request of the entire task, if this is a part of it.
+    /// Request of the entire task, if this is one of its stages.
     pub(crate) request: Option<String>,
-    /// Content of the files read by earlier parts.
+    /// Content of the files read by earlier stages.
     pub(crate) already_read: BTreeMap<String, ContentHash>,
     /// Initial phase state, if there are phases.
     pub(crate) phases: Option<Phases>,
@@ -115,8 +115,8 @@ pub(crate) struct StageRequirements {
     pub(crate) change: bool,
     /// Files read in the run before this stage; they count towards `files_read`.
     pub(crate) read_before: BTreeSet<String>,
-    /// Fixed part of the work whose gates apply.
-    pub(crate) part: Option<super::tool_gate::StagedPart>,
+    /// Fixed phase whose gates apply.
+    pub(crate) phase: Option<super::tool_gate::StagedPhase>,
 }
 
 /// How a stage ends.
@@ -169,7 +169,7 @@ impl TaskRules {
             calls: stage.require_non_flow_tool.unwrap_or_default(),
             change: stage.require_code_change,
             read_before,
-            part: None,
+            phase: None,
         };
         Self {
             shape: FlowShape::Stage(shape),

@@ -5,15 +5,15 @@ use fusee_tools::{Access, ToolDefinition};
 use super::settings::PlanMode;
 use super::task_rules::ToolAccess;
 
-/// The three parts of `staged` work.
+/// The phases of `staged`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StagedPart {
+pub(crate) enum StagedPhase {
     Explore,
     Plan,
     Implement,
 }
 
-impl StagedPart {
+impl StagedPhase {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Explore => "explore",
@@ -36,34 +36,34 @@ impl<'a> ToolRef<'a> {
     }
 }
 
-/// Whether a tool is open in a part. Control tools always are, except `spawn_subtask`, which could do
+/// Whether a tool is open in a phase. Control tools always are, except `spawn_subtask`, which could do
 /// anything.
-pub(crate) fn open_in(part: StagedPart, tool: ToolRef<'_>) -> bool {
-    let steers = tool.category == Access::Control && tool.name != "spawn_subtask";
-    match part {
-        StagedPart::Explore => {
-            steers || tool.category == Access::Read || (tool.category == Access::Reason && !plans(tool))
+pub(crate) fn open_in(phase: StagedPhase, tool: ToolRef<'_>) -> bool {
+    let is_control = tool.category == Access::Control && tool.name != "spawn_subtask";
+    match phase {
+        StagedPhase::Explore => {
+            is_control || tool.category == Access::Read || (tool.category == Access::Reason && !plans(tool))
         }
-        StagedPart::Plan => steers || tool.category == Access::Reason,
-        StagedPart::Implement => true,
+        StagedPhase::Plan => is_control || tool.category == Access::Reason,
+        StagedPhase::Implement => true,
     }
 }
 
-/// Whether this tool makes progress in a part: reading files, making the plan, changing something.
-pub(crate) fn makes_progress(part: StagedPart, tool: ToolRef<'_>) -> bool {
-    match part {
-        StagedPart::Explore => matches!(tool.name, "read_file" | "read_files"),
-        StagedPart::Plan => plans(tool),
+/// Whether this tool makes progress in a phase: reading files, making the plan, changing something.
+pub(crate) fn makes_progress(phase: StagedPhase, tool: ToolRef<'_>) -> bool {
+    match phase {
+        StagedPhase::Explore => matches!(tool.name, "read_file" | "read_files"),
+        StagedPhase::Plan => plans(tool),
         // Of the tools that change files, the one small models handle best; this rule exists for them.
-        StagedPart::Implement => tool.name == "write_file",
+        StagedPhase::Implement => tool.name == "write_file",
     }
 }
 
 /// Whether a planning task may use this tool before a plan exists.
 pub(crate) fn open_before_plan(mode: PlanMode, tool: ToolRef<'_>) -> bool {
     match mode {
-        PlanMode::First => open_in(StagedPart::Plan, tool),
-        PlanMode::Explore => open_in(StagedPart::Plan, tool) || open_in(StagedPart::Explore, tool),
+        PlanMode::First => open_in(StagedPhase::Plan, tool),
+        PlanMode::Explore => open_in(StagedPhase::Plan, tool) || open_in(StagedPhase::Explore, tool),
         PlanMode::None => true,
     }
 }
@@ -77,8 +77,8 @@ pub(crate) fn open_by_lists(access: &ToolAccess, tool: ToolRef<'_>) -> bool {
     if named(&access.block) {
         return false;
     }
-    let steers = tool.category == Access::Control && tool.name != "spawn_subtask";
-    access.allow.is_empty() || steers || named(&access.allow)
+    let is_control = tool.category == Access::Control && tool.name != "spawn_subtask";
+    access.allow.is_empty() || is_control || named(&access.allow)
 }
 
 fn plans(tool: ToolRef<'_>) -> bool {

@@ -15,7 +15,7 @@ pub(crate) struct Meter {
     started_ms: i64,
     /// End of the last step.
     pub(crate) last_ms: i64,
-    /// Used by earlier parts of the same work; counts towards its limits.
+    /// Used by earlier stages of the same work; counts towards its limits.
     before: Spent,
     /// Used by this task and its subtasks; `turns` counts those of the subtasks.
     pub(crate) spent: Spent,
@@ -36,7 +36,7 @@ struct CurrentTurn {
 }
 
 impl Meter {
-    /// A meter of a task whose earlier parts have used `before`.
+    /// A meter of a task whose earlier stages have used `before`.
     pub(crate) fn new(started_ms: i64, before: Spent) -> Self {
         Self { started_ms, last_ms: started_ms, before, ..Self::default() }
     }
