@@ -79,6 +79,16 @@ pub enum Reference {
     Script(PathBuf),
 }
 
+impl CaseFile {
+    fn problem(&self) -> Option<String> {
+        match std::fs::File::open(&self.source).and_then(|file| file.metadata()) {
+            Ok(found) if found.is_file() => None,
+            Ok(_) => Some("not a file".to_owned()),
+            Err(error) => Some(error.to_string()),
+        }
+    }
+}
+
 impl Case {
     /// Why the case cannot run on this machine, if it cannot.
     pub fn skip_reason(&self, machine: &HostMachine) -> Option<String> {
@@ -90,6 +100,11 @@ impl Case {
         }
         let missing = self.programs.iter().find(|program| !machine.has_program(program));
         missing.map(|program| format!("needs `{program}`, which is not installed"))
+    }
+
+    /// The first file that cannot be copied into a working copy, and why.
+    pub(crate) fn unreadable_file(&self) -> Option<(&CaseFile, String)> {
+        self.files.iter().find_map(|file| Some((file, file.problem()?)))
     }
 
     /// The request: the instructions, then what to change.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -12,7 +13,8 @@ use crate::statistics::{CaseDifference, cases_needed, mcnemar, paired_interval, 
 const SEED: u64 = 1;
 
 /// Comparison of two results A and B.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "BenchComparison")]
 pub struct Comparison {
     /// Cases that both have.
     pub cases: usize,
@@ -45,7 +47,7 @@ pub struct Comparison {
 }
 
 /// A case with different results.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Flip {
     /// Folder name of the case that flipped.
     pub case: String,

@@ -22,15 +22,20 @@ use crate::atif;
 use crate::case::Case;
 use crate::lock::{JobSettings, Lock};
 use crate::machine::HostMachine;
+use crate::ownership;
 use crate::patch;
 use crate::results::{self, TrialResult, write_json, write_whole};
 use crate::score::Scorer;
+use crate::spending::Spending;
 use crate::suite::{DEMO, Suite, SuiteProblem};
 use crate::summary;
 use crate::trial::{FinishedTrial, Trial, TrialContext, TrialError};
 use crate::working_copy::WorkingCopy;
 
 pub use crate::job_error::JobError;
+
+/// Time between two looks at the clock and at the money.
+const TICK: Duration = Duration::from_secs(1);
 
 /// A job that is ready to run.
 pub struct Job {
@@ -49,7 +54,7 @@ pub struct Job {
 pub struct JobOptions {
     /// Trials at the same time.
     pub concurrent: usize,
-    /// Money to spend, in US dollars.
+    /// Money to spend, in US dollars. The trials are stopped within about a second after it is spent, and can be resumed.
     pub budget_usd: Option<f64>,
     /// Time after which the job stops.
     pub timeout: Option<Duration>,
@@ -65,6 +70,8 @@ pub enum JobEvent<'e> {
         /// Their number.
         count: usize,
     },
+    /// A second has passed.
+    Tick,
     /// A trial starts or is resumed.
     Started {
         /// Its name: case, attempt and variant.
@@ -106,7 +113,7 @@ impl Job {
         if let Some(lock) = Lock::read(folder).map_err(JobError::Usage)? {
             if lock.settings != settings {
                 return Err(JobError::Usage(format!(
-                    "{} holds a job with other settings; choose another --out, or continue it with `fusee bench resume {}`",
+                    "{} contains a job with different settings; choose another --out, or continue it with `fusee bench resume {}`",
                     folder.display(),
                     folder.display()
                 )));
@@ -122,9 +129,15 @@ impl Job {
     /// Prepares the job in `folder` to be continued.
     pub fn open(folder: &Path, scratch: &Path, machine: &HostMachine) -> Result<Self, JobError> {
         let lock = Lock::read(folder).map_err(JobError::Usage)?.ok_or_else(|| {
-            JobError::Usage(format!("{} holds no job: it has no lock.json", folder.display()))
+            JobError::Usage(format!("{} is not a job folder: it has no lock.json", folder.display()))
         })?;
         let (mut job, cases) = Self::read(folder, scratch, &lock.settings, machine)?;
+        if let Some(agent) = lock.changed_agent() {
+            return Err(JobError::Usage(format!(
+                "agent file {} has changed since the job started; restore it or start a new job",
+                agent.display()
+            )));
+        }
         let now = Lock::new(lock.job.clone(), lock.created.clone(), lock.settings.clone(), &cases);
         let mut by_name: BTreeMap<String, Case> =
             cases.into_iter().map(|case| (case.name.clone(), case)).collect();
@@ -250,6 +263,8 @@ impl Job {
         stop: impl Future<Output = ()>,
         mut progress: impl FnMut(JobEvent<'_>),
     ) -> Result<(JobEnd, Vec<TrialResult>), JobError> {
+        fs::create_dir_all(&self.folder).map_err(|error| self.fault(&error))?;
+        let _ownership = ownership::take(&self.folder)?;
         write_json(&self.folder.join("lock.json"), &self.lock).map_err(|error| self.fault(&error))?;
         let mut waiting = Vec::new();
         let mut done = Vec::new();
@@ -273,10 +288,12 @@ impl Job {
         progress(JobEvent::Waiting { count: waiting.len() });
         let context = Arc::new(self.context(launcher, scorer)?);
         let mut spent: f64 = done.iter().filter_map(|result| result.cost_usd).sum();
+        let is_spent = |spent: f64| options.budget_usd.is_some_and(|budget| spent >= budget);
         let mut waiting = waiting.into_iter();
         let mut running: JoinSet<(String, Result<TrialResult, TrialError>)> = JoinSet::new();
         let mut end = JobEnd::Complete;
         let mut stop = pin!(stop);
+        let mut ticks = tokio::time::interval(TICK);
         let mut deadline = pin!(async {
             match options.timeout {
                 Some(timeout) => tokio::time::sleep(timeout).await,
@@ -284,21 +301,28 @@ impl Job {
             }
         });
         loop {
-            while end == JobEnd::Complete && running.len() < options.concurrent.max(1) {
-                let left = options.budget_usd.map(|budget| budget - spent);
-                if left.is_some_and(|left| left <= 0.0) && waiting.len() > 0 {
-                    end = JobEnd::OutOfBudget;
-                    break;
-                }
+            if is_spent(spent) && running.len() + waiting.len() > 0 {
+                end = JobEnd::OutOfBudget;
+                break;
+            }
+            while running.len() < options.concurrent.max(1) {
                 let Some(trial) = waiting.next() else { break };
                 let name = self.name(&trial);
                 progress(JobEvent::Started { name: &name });
-                running.spawn(Box::pin(perform(trial, name, Arc::clone(&context), left)));
+                running.spawn(Box::pin(perform(trial, name, Arc::clone(&context))));
             }
             let ended = tokio::select! {
                 ended = running.join_next() => ended,
                 () = &mut stop => { end = JobEnd::Stopped; break }
                 () = &mut deadline => { end = JobEnd::TimedOut; break }
+                _ = ticks.tick() => {
+                    progress(JobEvent::Tick);
+                    if options.budget_usd.is_some() && is_spent(spent + context.spending.of_running()) {
+                        end = JobEnd::OutOfBudget;
+                        break;
+                    }
+                    continue;
+                }
             };
             let Some(ended) = ended else { break };
             let (name, result) = ended.map_err(|error| JobError::Failed(error.to_string()))?;
@@ -369,7 +393,8 @@ impl Job {
                 known.insert(row.id.to_string());
             }
         }
-        Ok(TrialContext { launcher, scorer, settings: self.lock.settings.clone(), known, unstarted })
+        let (spending, settings) = (Spending::new(Arc::clone(&launcher)), self.lock.settings.clone());
+        Ok(TrialContext { launcher, scorer, settings, known, unstarted, spending })
     }
 
     fn stored(&self, trial: &Trial) -> Result<Option<TrialResult>, JobError> {
@@ -415,9 +440,10 @@ async fn perform(
     trial: Trial,
     name: String,
     context: Arc<TrialContext>,
-    budget: Option<f64>,
 ) -> (String, Result<TrialResult, TrialError>) {
-    let finished = match Box::pin(trial.run(&context, budget)).await {
+    let finished = Box::pin(trial.run(&context)).await;
+    context.spending.remove_trial(&trial.id);
+    let finished = match finished {
         Ok(finished) => finished,
         Err(error) => return (name, Err(error)),
     };
@@ -445,14 +471,15 @@ async fn perform(
 fn write_trial(trial: &Trial, finished: FinishedTrial) -> std::io::Result<TrialResult> {
     let FinishedTrial { mut result, journal, feedback } = finished;
     let folder = &trial.folder;
-    if let Some(journal) = journal {
+    let worked = !result.runs.is_empty();
+    if let Some(journal) = journal.filter(|_| worked) {
         let runs: Vec<_> = result.runs.iter().filter_map(|run| run.parse().ok()).collect();
         match atif::trajectory(&journal, &runs) {
             Ok(trajectory) => write_json(&folder.join("trajectory.json"), &trajectory)?,
             Err(error) => return Err(std::io::Error::other(error.to_string())),
         }
     }
-    let patch = patch::between(&trial.case, &trial.copy.project());
+    let patch = if worked { patch::between(&trial.case, &trial.copy.project()) } else { String::new() };
     result.lazy_comments = count_lazy_comments(&patch);
     result.syntax_errors = count(&feedback, "SyntaxError");
     result.indentation_errors = count(&feedback, "IndentationError");

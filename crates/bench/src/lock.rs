@@ -29,6 +29,9 @@ pub struct Lock {
     pub settings: JobSettings,
     /// The cases in the order in which they are run, each with a hash of its files.
     pub cases: Vec<LockedCase>,
+    /// The agent files of the variants, each with a hash of its content.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<LockedAgent>,
 }
 
 /// What a user asks a job to measure.
@@ -85,6 +88,15 @@ pub struct LockedCase {
     pub hash: String,
 }
 
+/// An agent file of a job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LockedAgent {
+    /// Path as in the variant.
+    pub file: PathBuf,
+    /// Hash of its content.
+    pub hash: String,
+}
+
 impl Variant {
     /// A name for folders: its number and its words.
     pub fn folder(&self, number: usize) -> String {
@@ -108,9 +120,17 @@ impl Lock {
             fusee: env!("CARGO_PKG_VERSION").to_owned(),
             created,
             platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+            agents: agents(&settings),
             settings,
             cases: cases.iter().map(locked).collect(),
         }
+    }
+
+    /// An agent file whose content is no longer what it was when the job started.
+    pub(crate) fn changed_agent(&self) -> Option<&Path> {
+        let now = agents(&self.settings);
+        let changed = self.agents.iter().find(|agent| !now.contains(agent));
+        changed.map(|agent| agent.file.as_path())
     }
 
     /// Reads the lock of a job; `None` if the folder holds none.
@@ -128,6 +148,23 @@ impl Lock {
         }
         Ok(Some(lock))
     }
+}
+
+fn agents(settings: &JobSettings) -> Vec<LockedAgent> {
+    let mut files: Vec<&PathBuf> =
+        settings.variants.iter().filter_map(|variant| variant.agent.as_ref()).collect();
+    files.sort();
+    files.dedup();
+    // A file that cannot be read is reported when the first run starts.
+    let locked = |file: &PathBuf| LockedAgent {
+        file: file.clone(),
+        hash: short_hash(&std::fs::read(file).unwrap_or_default()),
+    };
+    files.into_iter().map(locked).collect()
+}
+
+fn short_hash(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex()[..16].to_owned()
 }
 
 /// Hash of a case: its request, its files with their content, and how it is tested.

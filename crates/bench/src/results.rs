@@ -102,16 +102,19 @@ pub struct ResultsError {
     message: String,
 }
 
-/// Reads the results of a job: its folder, or a `results.jsonl`.
+/// Reads the results of a job: its folder, or a `results.jsonl`. A last line without its end is left out: a job that is
+/// killed may leave one, and `fusee bench resume` writes it again.
 pub fn read(path: &Path) -> Result<Vec<TrialResult>, ResultsError> {
     let file = if path.is_dir() { path.join("results.jsonl") } else { path.to_owned() };
     let fault = |message: String| ResultsError { file: file.clone(), message };
     let text = fs::read_to_string(&file).map_err(|error| fault(error.to_string()))?;
     let mut results = Vec::new();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let result =
-            serde_json::from_str(line).map_err(|error| fault(format!("line {}: {error}", number + 1)))?;
-        results.push(result);
+        match serde_json::from_str(line) {
+            Ok(result) => results.push(result),
+            Err(_) if !text.ends_with('\n') && number + 1 == text.lines().count() => {}
+            Err(error) => return Err(fault(format!("line {}: {error}", number + 1))),
+        }
     }
     Ok(results)
 }

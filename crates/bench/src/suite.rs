@@ -86,6 +86,7 @@ impl Suite {
                     .to_owned(),
             ));
         }
+        suite.leave_out_unreadable();
         suite.make_names_unique(root);
         suite.cases.sort_by(|one, other| one.name.cmp(&other.name));
         suite.problems.sort_by(|one, other| (&one.file, one.line).cmp(&(&other.file, other.line)));
@@ -124,6 +125,18 @@ impl Suite {
             .collect();
         entries.sort();
         entries.iter().try_for_each(|entry| self.search(entry, commands, depth + 1))
+    }
+
+    /// A case whose files cannot be read, such as links that lead nowhere, is a problem now and not in the middle of a job.
+    fn leave_out_unreadable(&mut self) {
+        let problems = &mut self.problems;
+        self.cases.retain(|case| match case.unreadable_file() {
+            None => true,
+            Some((file, message)) => {
+                problems.push(SuiteProblem { case: case.name.clone(), ..problem(&file.source, message) });
+                false
+            }
+        });
     }
 
     fn add(&mut self, folder: &Path, read: Result<Case, Vec<SuiteProblem>>) {

@@ -59,7 +59,9 @@ fn row(lock: &Lock, dirname: &str, date: &str, all: &[&TrialResult]) -> String {
     add("versions", text(&lock.fusee));
     let seconds: f64 = all.iter().map(|result| result.seconds).sum();
     add("seconds_per_case", format!("{:.1}", if all.is_empty() { 0.0 } else { seconds / all.len() as f64 }));
-    add("total_cost", format!("{:.4}", all.iter().filter_map(|result| result.cost_usd).sum::<f64>()));
+    // Adding 0 turns the empty sum -0.0 into 0.0.
+    let cost = all.iter().filter_map(|result| result.cost_usd).sum::<f64>() + 0.0;
+    add("total_cost", format!("{cost:.4}"));
     add("prompt_tokens", sum(|result| result.tokens.saturating_sub(result.output_tokens)).to_string());
     add("completion_tokens", sum(|result| result.output_tokens).to_string());
     let mut yaml = String::new();

@@ -2,6 +2,7 @@
 //!
 //! A trial is resumed from what it left behind: its runs are in the journal under ids that follow from the trial, and
 //! its working copy says to which of them it belongs. A run that exists is resumed or read again, never started twice.
+//! What the budget of the job has left is not a limit of a run: `job` stops all trials when it is spent.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -11,12 +12,15 @@ use std::time::Duration;
 use fusee::engine::approval::NonInteractive;
 use fusee::engine::journal::{Journal, RunId};
 use fusee::engine::run::{self, FailureClass, RunOutcome};
-use fusee::launch::{LaunchError, LaunchErrorKind, LaunchLimits, LaunchRequest, LaunchWork, Launcher};
+use fusee::launch::{
+    LaunchError, LaunchErrorKind, LaunchLimits, LaunchRequest, LaunchWork, Launcher, ResumeRequest,
+};
 
 use crate::case::Case;
 use crate::lock::{JobSettings, Variant};
 use crate::results::TrialResult;
 use crate::score::{Grade, Score, Scorer};
+use crate::spending::Spending;
 use crate::usage::RunUsage;
 use crate::working_copy::WorkingCopy;
 
@@ -50,6 +54,8 @@ pub(crate) struct TrialContext {
     pub(crate) known: HashSet<String>,
     /// Of those, the ones that were killed before they had settings; they cannot be resumed.
     pub(crate) unstarted: HashSet<String>,
+    /// Where the trials note the runs that they start.
+    pub(crate) spending: Spending,
 }
 
 /// What the model did in one try.
@@ -74,17 +80,19 @@ pub(crate) enum TrialError {
 }
 
 impl Trial {
-    /// Runs the trial to its result. `budget` is what the job may still spend.
-    pub(crate) async fn run(
-        &self,
-        context: &TrialContext,
-        budget: Option<f64>,
-    ) -> Result<FinishedTrial, TrialError> {
+    /// Runs the trial to its result.
+    pub(crate) async fn run(&self, context: &TrialContext) -> Result<FinishedTrial, TrialError> {
+        if let Some((file, problem)) = self.case.unreadable_file() {
+            // The suite was changed while the job runs; the other trials are not concerned.
+            let problem = format!("{}: {problem}", file.source.display());
+            let score = Score::Failed(FailureClass::VerifierBroken, problem);
+            return Ok(self.finish(context, 0, &[], None, score));
+        }
         let (mut runs, mut generation) = (Vec::new(), self.prepare(context)?);
         let mut request = self.case.request();
         let (mut number, mut continues) = (1, None);
         loop {
-            let work = self.work(context, number, &mut generation, &request, continues, budget).await?;
+            let work = self.work(context, number, &mut generation, &request, continues).await?;
             runs.push(work.run.clone());
             if let Some(next) = self.started_request(context, number + 1, generation) {
                 // The next try has changed the working copy since: this one was scored before it started.
@@ -112,7 +120,7 @@ impl Trial {
                 Score::Graded(Grade { feedback, .. }) if again => {
                     request = self.case.retry_request(&feedback)
                 }
-                score => return Ok(self.finish(context, number, &runs, work, score)),
+                score => return Ok(self.finish(context, number, &runs, Some(work), score)),
             }
             continues = Some(work.run);
             number += 1;
@@ -166,7 +174,6 @@ impl Trial {
         generation: &mut u32,
         request: &str,
         continues: Option<RunId>,
-        budget: Option<f64>,
     ) -> Result<Work, TrialError> {
         let (mut failures, mut pause) = (0, RETRY_PAUSE);
         loop {
@@ -178,7 +185,7 @@ impl Trial {
                 }
                 continue;
             }
-            let work = self.run_once(context, &id, number, request, continues.clone(), budget).await?;
+            let work = self.run_once(context, &id, number, request, continues.clone()).await?;
             let retried = work.class.is_some_and(FailureClass::is_retried);
             if !retried || failures == RETRIES {
                 return Ok(work);
@@ -201,17 +208,16 @@ impl Trial {
         number: u32,
         request: &str,
         continues: Option<RunId>,
-        budget: Option<f64>,
     ) -> Result<Work, TrialError> {
         let fault = |message: String| LaunchError { kind: LaunchErrorKind::Failed, message, help: None };
         let run: RunId = id.parse().map_err(|error| TrialError::Fatal(fault(error)))?;
         let launcher = &context.launcher;
+        context.spending.add_run(&self.id, run.clone());
         let started = if context.known.contains(id) {
-            launcher.resume(launcher.directory(), &run, Some(Arc::new(NonInteractive))).await
+            let with = ResumeRequest { approver: Some(Arc::new(NonInteractive)), ..ResumeRequest::default() };
+            launcher.resume(launcher.directory(), &run, with).await
         } else {
-            launcher
-                .start(self.launch_request(context, run.clone(), number, request, continues, budget))
-                .await
+            launcher.start(self.launch_request(context, run.clone(), number, request, continues)).await
         };
         let outcome = match started {
             Ok(handle) => handle.outcome().await,
@@ -240,13 +246,9 @@ impl Trial {
         number: u32,
         request: &str,
         continues: Option<RunId>,
-        budget: Option<f64>,
     ) -> LaunchRequest {
         let JobSettings { limits, base_url, api, verify, .. } = &context.settings;
-        let least = |one: Option<f64>, other: Option<f64>| match (one, other) {
-            (Some(one), Some(other)) => Some(one.min(other)),
-            (one, other) => one.or(other),
-        };
+        let tests = self.case.tests.iter().map(|test| test.to_string_lossy().into_owned());
         LaunchRequest {
             work: LaunchWork::Request(request.to_owned()),
             directory: Some(self.copy.project()),
@@ -259,13 +261,10 @@ impl Trial {
             agent: self.variant.agent.clone(),
             flow: self.variant.flow.clone(),
             verify: verify.then(|| self.case.test.command.clone()),
-            limits: LaunchLimits {
-                timeout_s: limits.timeout_s.or(self.case.agent_timeout_s),
-                budget_usd: least(limits.budget_usd, budget),
-                ..*limits
-            },
+            limits: LaunchLimits { timeout_s: limits.timeout_s.or(self.case.agent_timeout_s), ..*limits },
             continues,
             benchmark_try: Some(number),
+            protected_files: tests.collect(),
             approver: Some(Arc::new(NonInteractive)),
             ..LaunchRequest::default()
         }
@@ -276,7 +275,7 @@ impl Trial {
         context: &TrialContext,
         tries: u32,
         runs: &[RunId],
-        work: Work,
+        work: Option<Work>,
         score: Score,
     ) -> FinishedTrial {
         let launcher = &context.launcher;
@@ -289,8 +288,12 @@ impl Trial {
             }
             settings = runs.last().and_then(|run| run::settings_of(journal, run).ok());
         }
+        let (run, class, message) = match work {
+            Some(Work { run, class, message }) => (run.to_string(), class, message),
+            None => (String::new(), None, None),
+        };
         let (grade, cause, message) = match score {
-            Score::Graded(grade) => (Some(grade), work.class, work.message),
+            Score::Graded(grade) => (Some(grade), class, message),
             Score::Failed(class, message) => (None, Some(class), Some(message)),
         };
         let flow = self.variant.flow.clone();
@@ -309,7 +312,7 @@ impl Trial {
             tokens: usage.tokens,
             cost_usd: usage.cost_usd,
             seconds: usage.seconds(),
-            run: work.run.to_string(),
+            run,
             message,
             agent: self.variant.agent.as_ref().map(|agent| agent.display().to_string()),
             language: self.case.language.clone(),

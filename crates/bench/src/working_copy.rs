@@ -82,7 +82,9 @@ impl WorkingCopy {
             let target = self.project().join(&file.path);
             make_parent(&target)?;
             remove(&target)?;
-            fs::copy(&file.source, target)?;
+            fs::copy(&file.source, target).map_err(|error| {
+                io::Error::new(error.kind(), format!("{}: {error}", file.source.display()))
+            })?;
         }
         Ok(())
     }

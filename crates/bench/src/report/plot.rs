@@ -74,7 +74,7 @@ pub(super) fn bars(title: &str, bars: &[Bar], most: f64, tick: impl Fn(f64) -> S
             escape(&bar.note)
         );
     }
-    svg.push_str("</svg>\n");
+    svg.push_str("</svg></div>\n");
     svg
 }
 
@@ -142,7 +142,7 @@ pub(super) fn scatter(title: &str, points: &[Point], x_name: &str, x_tick: impl 
             escape(&cut(&point.label))
         );
     }
-    svg.push_str("</svg>\n");
+    svg.push_str("</svg></div>\n");
     svg
 }
 
@@ -155,7 +155,10 @@ pub(super) fn colour(series: usize) -> String {
 }
 
 fn open(title: &str, height: f64) -> String {
-    format!("<svg viewBox=\"0 0 {WIDTH:.0} {height:.0}\" role=\"img\" aria-label=\"{}\">", escape(title))
+    format!(
+        "<div class=\"wide\"><svg class=\"plot\" viewBox=\"0 0 {WIDTH:.0} {height:.0}\" role=\"img\" aria-label=\"{}\">",
+        escape(title)
+    )
 }
 
 /// The end of an axis that reaches `most`, and its number of steps: each is 1, 2, 2.5 or 5 times a power of ten.

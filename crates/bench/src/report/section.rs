@@ -116,7 +116,7 @@ fn verdict(page: &mut String, comparison: &Comparison) {
     let word = match (*low > 0.0 || *high < 0.0) && *p < 0.05 {
         true if *difference > 0.0 => "better",
         true => "worse",
-        false => "not told apart by these results",
+        false => "not significantly different",
     };
     let needed = match comparison.needed {
         Some(needed) => format!(" To see a difference of {POINTS:.0} points, {needed} cases are needed."),
@@ -141,19 +141,26 @@ fn flips(page: &mut String, comparison: &Comparison, names: [&str; 2]) {
     let [first, other] = names.map(escape);
     let _ = writeln!(
         page,
-        "<div class=\"wide\"><table><tr><th>Case</th><th>{first}</th><th>{other}</th><th>Runs</th></tr>"
+        "<div class=\"wide\"><table><tr><th>Case that differs</th><th>{first}</th><th>{other}</th></tr>"
     );
     for flip in &comparison.flipped {
         let _ = writeln!(
             page,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td><code>{}</code></td></tr>",
+            "<tr><td>{}</td>{}{}</tr>",
             escape(&flip.case),
-            word(&flip.b),
-            word(&flip.a),
-            escape(&flip.b_runs.iter().chain(&flip.a_runs).cloned().collect::<Vec<_>>().join(" "))
+            flip_cell(&flip.b, &flip.b_runs),
+            flip_cell(&flip.a, &flip.a_runs)
         );
     }
-    page.push_str("</table></div>\n");
+    page.push_str(
+        "</table></div>\n<p class=\"faint\"><code>fusee show RUN</code> shows what a run did.</p>\n",
+    );
+}
+
+/// A result with its runs, one per line.
+fn flip_cell(value: &serde_json::Value, runs: &[String]) -> String {
+    let runs: String = runs.iter().map(|run| format!("<br><code>{}</code>", escape(run))).collect();
+    format!("<td>{}{runs}</td>", word(value))
 }
 
 fn word(value: &serde_json::Value) -> String {
@@ -292,12 +299,22 @@ pub(super) fn cases(page: &mut String, series: &[Series]) {
     for (case, columns) in &cases {
         let _ = write!(page, "<tr><td>{}</td>", escape(case));
         for results in columns {
-            let cells: Vec<String> = results.iter().map(|result| cell(result)).collect();
+            let mut cells: Vec<String> = results.iter().map(|result| cell(result)).collect();
+            if is_flaky(results) {
+                cells.push("<strong>flaky</strong>".to_owned());
+            }
             let _ = write!(page, "<td>{}</td>", cells.join("<br>"));
         }
         page.push_str("</tr>\n");
     }
     page.push_str("</table></div>\n");
+}
+
+/// Whether some attempts at a case passed and others did not.
+fn is_flaky(results: &[&TrialResult]) -> bool {
+    let graded: Vec<bool> =
+        results.iter().filter(|result| result.is_graded()).map(|result| result.passed).collect();
+    graded.contains(&true) && graded.contains(&false)
 }
 
 fn cell(result: &TrialResult) -> String {
@@ -317,6 +334,19 @@ fn count(value: f64) -> String {
         value if value >= 1e6 => format!("{:.1}M", value / 1e6),
         value if value >= 1e4 => format!("{:.0}k", value / 1e3),
         value if value >= 100.0 || value.fract() == 0.0 => format!("{value:.0}"),
-        value => format!("{value:.1}"),
+        value if value >= 1.0 => format!("{value:.1}"),
+        value if value >= 0.1 => format!("{value:.2}"),
+        value => format!("{value:.3}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_as_many_digits_as_help() {
+        let shown = [0.0, 0.0125, 0.25, 1.25, 12.0, 123.4, 20_240.0, 1.5e6].map(count);
+        assert_eq!(shown, ["0", "0.013", "0.25", "1.2", "12", "123", "20k", "1.5M"]);
     }
 }

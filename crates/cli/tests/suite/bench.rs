@@ -91,6 +91,7 @@ fn a_job_writes_results_that_say_what_happened() {
     let script = script(&project);
     let done = bench(&project, &["run", "suite", "-m", &script, "--out", "out", "-n", "2"]).run().exits(0);
     assert!(done.stdout.contains("passed 2 of 3: 66.7 %"), "{}", done.stdout);
+    assert!(done.stdout.contains(", cost unknown\n"), "{}", done.stdout);
     let results = results(&project, "out");
     assert_eq!(results.len(), 3);
     let cases = by_case(&results);
@@ -117,6 +118,9 @@ fn a_job_writes_results_that_say_what_happened() {
         fusee(&project).args(["show", cases["beta"]["run"].as_str().unwrap(), "--json"]).run().exits(0);
     let request = shown.stdout.lines().next().unwrap().to_owned();
     assert!(request.contains("The tests fail") && request.contains("no beta in ."), "{request}");
+    let first_try = cases["gamma"]["runs"][0].as_str().unwrap();
+    let refused = fusee(&project).args(["show", first_try, "--json"]).run().exits(0).stdout;
+    assert!(refused.contains("Test files cannot be changed in this task: check.sh"), "{refused}");
     assert_eq!(project.read("out/trials/gamma.1/patch.diff"), "");
     assert!(project.read("out/trials/alpha.1/patch.diff").contains("+alpha"));
     let preds: Value = serde_json::from_str(&project.read("out/preds.json")).unwrap();
@@ -158,6 +162,7 @@ fn a_job_writes_results_that_say_what_happened() {
             "completion_tokens",
         ]
     );
+    assert!(summary.contains("\n  total_cost: 0.0000\n"), "{summary}");
     assert!(
         summary.contains("pass_rate_1: 33.3\n  pass_rate_2: 66.7\n  pass_num_1: 1\n  pass_num_2: 2\n"),
         "{summary}"

@@ -25,7 +25,7 @@ pub(crate) struct CheckSuiteArgs {
     /// Folder of the suite, a suite.toml, or `demo`
     #[arg(value_name = "SUITE")]
     suite: PathBuf,
-    /// Cases at the same time
+    /// Number of concurrent cases
     #[arg(short = 'n', long, value_name = "N", default_value_t = 2)]
     concurrent: usize,
     /// Whether to run tests in the sandbox; `off` runs them unsandboxed

@@ -16,8 +16,8 @@ use crate::ui::format;
 
 /// Compare two results, paired by case and attempt.
 ///
-/// Prints the difference of the pass rates with a 95 % interval, a p value, the cases that differ, and how many cases
-/// would be needed to see a difference of --points. DIR@N selects the Nth variant of a job with several.
+/// Prints the difference of the pass rates with a 95 % confidence interval, a p-value, the cases that differ, and how many
+/// cases would be needed to detect a difference of --points. DIR@N selects the Nth variant of a job with several.
 #[derive(Args)]
 pub(crate) struct CompareArgs {
     /// Folder of the first job, or DIR@N for its Nth variant
@@ -26,7 +26,7 @@ pub(crate) struct CompareArgs {
     /// Folder of the second job, or DIR@N
     #[arg(value_name = "B")]
     b: String,
-    /// Difference to plan for, in points
+    /// Difference to detect, in percentage points
     #[arg(long, value_name = "X", default_value_t = 5.0)]
     points: f64,
     /// Print a JSON object
@@ -105,7 +105,7 @@ fn text(comparison: &Comparison, a: &str, b: &str) -> String {
     text.push_str(match (*low > 0.0 || *high < 0.0, *p < 0.05) {
         (true, true) if *difference > 0.0 => "A is better.\n",
         (true, true) => "B is better.\n",
-        _ => "The results do not tell them apart.\n",
+        _ => "The difference is not statistically significant.\n",
     });
     if let Some(needed) = comparison.needed {
         let _ = writeln!(text, "To see a difference of {points} points, {needed} cases are needed.");
@@ -129,7 +129,7 @@ fn text(comparison: &Comparison, a: &str, b: &str) -> String {
     }
     if comparison.unpaired > 0 {
         let left = format::count(comparison.unpaired as u64, "trial");
-        let _ = writeln!(text, "\nLeft out, since there is no graded counterpart: {left}.");
+        let _ = writeln!(text, "\nLeft out because they have no graded counterpart: {left}.");
     }
     text
 }

@@ -1,4 +1,5 @@
-//! Progress of a job: a block of lines at a terminal, a line per finished trial on a pipe, JSON on stdout if asked for.
+//! Progress of a job: a block of lines at a terminal, redrawn every second; a line per finished trial on a pipe; JSON on
+//! stdout if asked for.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -12,6 +13,7 @@ use crate::process::environment::Environment;
 use crate::process::error::CliError;
 use crate::process::stdio;
 use crate::ui::format;
+use crate::ui::terminal::size_of_stderr;
 
 /// Running trials that are listed at a terminal.
 const MAX_LISTED: usize = 12;
@@ -27,15 +29,18 @@ pub(super) struct Progress {
     ended: usize,
     passed: usize,
     graded: usize,
-    cost_usd: f64,
+    /// Cost so far, if a price is known.
+    cost_usd: Option<f64>,
     /// Lines of the block that is on the screen.
     lines: usize,
     /// Trials that had a result before.
     earlier: Option<usize>,
+    /// Whether unknown prices are still to be told, because the job has a budget.
+    budget: bool,
 }
 
 impl Progress {
-    pub(super) fn new(total: usize, json: bool, environment: &Environment) -> Self {
+    pub(super) fn new(total: usize, json: bool, budget: bool, environment: &Environment) -> Self {
         Self {
             total,
             json,
@@ -45,9 +50,10 @@ impl Progress {
             ended: 0,
             passed: 0,
             graded: 0,
-            cost_usd: 0.0,
+            cost_usd: None,
             lines: 0,
             earlier: None,
+            budget,
         }
     }
 
@@ -55,19 +61,29 @@ impl Progress {
     pub(super) fn show(&mut self, event: &JobEvent<'_>) -> Result<(), CliError> {
         match event {
             JobEvent::Started { name } => self.running.push_back(((*name).to_owned(), Instant::now())),
+            JobEvent::Tick => {}
             JobEvent::Waiting { count } => self.earlier = Some(self.total.saturating_sub(*count)),
             JobEvent::Finished { name, result } => {
                 self.running.retain(|(running, _)| running != name);
                 self.ended += 1;
                 self.passed += usize::from(result.passed);
                 self.graded += usize::from(result.is_graded());
-                self.cost_usd += result.cost_usd.unwrap_or_default();
+                if let Some(cost) = result.cost_usd {
+                    *self.cost_usd.get_or_insert_default() += cost;
+                }
                 if self.json {
                     stdio::print_json(&format!("{}\n", serde_json::to_string(result).unwrap_or_default()))?;
                 }
                 self.clear();
                 if !self.json || self.live {
                     stdio::error(&self.line(name, result));
+                }
+                if self.budget && result.cost_usd.is_none() && result.tokens > 0 {
+                    self.budget = false;
+                    stdio::error(&format!(
+                        "warning: the price of {} is not known, so its trials do not count towards --budget-usd\n",
+                        result.model
+                    ));
                 }
             }
         }
@@ -91,8 +107,14 @@ impl Progress {
     fn line(&self, name: &str, result: &TrialResult) -> String {
         let done = self.earlier.unwrap_or_default() + self.ended;
         let cause = result.cause.map(|cause| format!(" ({cause})")).unwrap_or_default();
+        let message = match (&result.message, result.is_graded()) {
+            (Some(message), false) => format!(": {}", message.lines().next().unwrap_or_default()),
+            _ => String::new(),
+        };
+        // At a terminal, the block says this.
+        let totals = if self.live { String::new() } else { format!("; {}", self.totals(done)) };
         format!(
-            "[{done}/{}] {} {name}{cause}: {}, {}, {}\n",
+            "[{done}/{}] {} {name}{cause}: {}, {}, {}{totals}{message}\n",
             self.total,
             verdict(result),
             if result.tries == 1 { "1 try".to_owned() } else { format!("{} tries", result.tries) },
@@ -101,25 +123,33 @@ impl Progress {
         )
     }
 
+    /// Passed trials, cost and estimated time left.
+    fn totals(&self, done: usize) -> String {
+        let rate = if self.graded == 0 { 0.0 } else { 100.0 * self.passed as f64 / self.graded as f64 };
+        let left = self.time_left(done).map(|left| format!(", {left} left")).unwrap_or_default();
+        let cost = self.cost_usd.map(|cost| format!(", {}", format::usd(cost))).unwrap_or_default();
+        format!("{rate:.0} % passed{cost}{left}")
+    }
+
     fn block(&self) -> String {
+        let (columns, rows) = size_of_stderr();
+        let listed = rows.saturating_sub(3).clamp(1, MAX_LISTED);
         let mut text = String::new();
-        for (name, since) in self.running.iter().take(MAX_LISTED) {
+        for (name, since) in self.running.iter().take(listed) {
             let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
             let _ = writeln!(text, "  {name}  {}", format::span(ms));
         }
-        if self.running.len() > MAX_LISTED {
-            let _ = writeln!(text, "  and {} more", self.running.len() - MAX_LISTED);
+        if self.running.len() > listed {
+            let _ = writeln!(text, "  and {} more", self.running.len() - listed);
         }
         let done = self.earlier.unwrap_or_default() + self.ended;
-        let rate = if self.graded == 0 { 0.0 } else { 100.0 * self.passed as f64 / self.graded as f64 };
-        let _ = writeln!(
-            text,
-            "{done}/{} done, {rate:.0} % passed, {}{}",
-            self.total,
-            format::usd(self.cost_usd),
-            self.time_left(done).map(|left| format!(", {left} left")).unwrap_or_default()
-        );
-        text
+        let _ = writeln!(text, "{done}/{} done, {}", self.total, self.totals(done));
+        // A line that wraps would be two rows, of which only one is removed.
+        let fitting = |line: &str| -> String {
+            let shown = line.chars().filter(|c| !c.is_control());
+            shown.take(columns.saturating_sub(1).max(1)).collect()
+        };
+        text.lines().map(|line| fitting(line) + "\n").collect()
     }
 
     /// Estimate from the trials that ended in this process.

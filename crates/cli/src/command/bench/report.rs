@@ -11,9 +11,9 @@ use crate::process::Process;
 use crate::process::error::CliError;
 use crate::process::stdio;
 
-/// Write the results as a page: one HTML file with plots, which needs no network.
+/// Write the results as one HTML file with plots, which needs no network.
 ///
-/// With several jobs, or a job with several variants, the page also compares the first with each other one.
+/// With several jobs, or a job with several variants, the page also compares the first with each of the others.
 #[derive(Args)]
 pub(crate) struct ReportArgs {
     /// Folders of the jobs

@@ -13,8 +13,8 @@ use crate::process::error::CliError;
 
 /// Continue a job that was stopped or killed.
 ///
-/// Trials that have a result are not run again, those that were interrupted go on where they stopped, and the rest is
-/// started. Exits like `fusee bench run`.
+/// Trials that have a result are not run again, interrupted ones are resumed, and the rest are started. Exits like
+/// `fusee bench run`.
 #[derive(Args)]
 pub(crate) struct ResumeJobArgs {
     /// Folder of the job

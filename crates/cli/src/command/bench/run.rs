@@ -28,9 +28,9 @@ const USUAL_CONCURRENCY: usize = 4;
 
 /// Run a suite and score every trial.
 ///
-/// Each model, flow and agent tries each case. A try that fails is followed by another one with the output of the
-/// tests, as in the polyglot benchmark. Results are written to the folder of --out; a job that was stopped or killed is
-/// continued by `fusee bench resume`, or by the same command again.
+/// Each model, flow and agent tries each case. After a failed try the model gets another one with the test output, as in
+/// the polyglot benchmark. Results are written to the folder of --out; `fusee bench resume`, or the same command again,
+/// continues a job that was stopped or killed.
 ///
 /// Exits with 0 if every trial was graded, with 1 if some could not be graded, and with 2 on a bad suite or bad flags.
 #[derive(Args)]
@@ -53,7 +53,7 @@ pub(crate) struct RunBenchArgs {
     /// Agent file to measure; can be repeated
     #[arg(long = "agent", value_name = "FILE")]
     agents: Vec<PathBuf>,
-    /// Tries per attempt; each further one sees the output of the tests
+    /// Tries per attempt; each try after the first gets the test output
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=10))]
     tries: u32,
     /// Attempts per case, each from the start
@@ -74,7 +74,7 @@ pub(crate) struct RunBenchArgs {
     /// Maximum working time of a run
     #[arg(long, value_name = "SECONDS")]
     trial_timeout: Option<u64>,
-    /// Print what would be run, and nothing else
+    /// Print what would run, and run nothing
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -89,29 +89,29 @@ pub(crate) struct RunBenchArgs {
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Execution")]
 pub(crate) struct ExecutionFlags {
-    /// Trials at the same time [default: the slots of the models' server if it tells them, as llama.cpp does, else 4]
+    /// Number of concurrent trials [default: the slots that the models' server reports, as llama.cpp does, else 4]
     #[arg(short = 'n', long, value_name = "N", value_parser = at_least_one)]
     concurrent: Option<usize>,
-    /// Money for the whole job, in US dollars
+    /// Budget for the whole job, in US dollars; when it is spent, running trials are stopped and can be resumed
     #[arg(long, value_name = "USD")]
     budget_usd: Option<f64>,
-    /// Time for the whole job
+    /// Time limit for the whole job
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<u64>,
-    /// Run trials again that failed for these causes, separated by commas: sandbox, provider, timeout, overflow,
+    /// Run trials again that failed for these causes, comma-separated: sandbox, provider, timeout, overflow,
     /// budget, refusal, agent_error, verifier_broken, cancelled
     #[arg(long, value_name = "CAUSES", value_delimiter = ',')]
     redo: Vec<FailureClass>,
     /// Whether to run tests and commands in the sandbox; `off` runs them unsandboxed
     #[arg(long, value_name = "on|off", value_parser = words::<SandboxMode>(SANDBOX_MODES))]
     sandbox: Option<SandboxMode>,
-    /// Print the result of each trial as a JSON line when it ends
+    /// Print the result of each trial as a line of JSON when the trial ends
     #[arg(long)]
     json: bool,
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|number| *number > 0).ok_or_else(|| "must be a number from 1".to_owned())
+    text.parse().ok().filter(|number| *number > 0).ok_or_else(|| "must be at least 1".to_owned())
 }
 
 impl ExecutionFlags {
@@ -211,7 +211,8 @@ pub(super) async fn perform(
         Some(given) => given,
         None => usual_concurrency(&launcher, &job.lock().settings).await,
     };
-    let mut progress = Progress::new(job.trial_names().len(), execution.json, &process.environment);
+    let (total, budget) = (job.trial_names().len(), execution.budget_usd.is_some());
+    let mut progress = Progress::new(total, execution.json, budget, &process.environment);
     let mut printed = Ok(());
     let ended = job
         .run(launcher, setup.scorer, &execution.options(concurrent), stop_signal(), |event| {

@@ -20,22 +20,22 @@ use crate::process::error::CliError;
 #[derive(Args, Clone, Default)]
 #[command(next_help_heading = "Cases")]
 pub(super) struct SelectionFlags {
-    /// Only these languages, separated by commas
+    /// Only these languages, comma-separated
     #[arg(long, value_name = "LANGUAGES", value_delimiter = ',')]
     languages: Vec<String>,
-    /// Only cases whose name or keywords contain one of these words, separated by commas
+    /// Only cases whose name or keywords contain one of these words, comma-separated
     #[arg(long, value_name = "WORDS", value_delimiter = ',')]
     keywords: Vec<String>,
     /// Random order, the same for the same SEED [default: by name]
     #[arg(long, value_name = "SEED")]
     shuffle: Option<u64>,
-    /// Only a part of the order, such as 0:10
+    /// Only this range of the cases, such as 0:10
     #[arg(long, value_name = "FROM:TO")]
     slice: Option<Slice>,
     /// Maximum number of cases
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Test command of a language instead of the usual one; can be repeated
+    /// Use this test command for a language; can be repeated
     #[arg(long = "test-command", value_name = "LANGUAGE=COMMAND", value_parser = test_command)]
     test_commands: Vec<(String, String)>,
 }
@@ -118,7 +118,7 @@ pub(super) fn scratch_folder(process: &Process) -> Result<PathBuf, CliError> {
     }
     let found = std::fs::symlink_metadata(&folder).map_err(fault)?;
     if !found.is_dir() || found.uid() != user {
-        return Err(CliError::failed(format!("{} belongs to somebody else", folder.display())));
+        return Err(CliError::failed(format!("{} is owned by another user", folder.display())));
     }
     folder.canonicalize().map_err(fault)
 }

@@ -16,14 +16,14 @@ use crate::ui::format;
 
 /// Show the results of a job.
 ///
-/// Without CASE, prints pass rates with 95 % intervals and one line per trial. With CASE, prints its trials with their
-/// runs and the output of their last tests.
+/// Without CASE, prints pass rates with 95 % confidence intervals and one line per trial. With CASE, prints its trials
+/// with their runs and the output of their last tests.
 #[derive(Args)]
 pub(crate) struct ShowJobArgs {
     /// Folder of the job
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Only this case, in detail
+    /// Show only this case, in detail
     #[arg(value_name = "CASE")]
     case: Option<String>,
     /// Print the results as JSON Lines
@@ -78,15 +78,25 @@ pub(super) fn table(results: &[TrialResult]) -> String {
         let sum = |field: fn(&TrialResult) -> f64| trials.iter().map(|result| field(result)).sum::<f64>();
         let _ = writeln!(
             text,
-            "  {}, {} tokens, {}, {}{}",
+            "  {}, {} tokens, {}, cost {}{}",
             format::count(sum(|result| f64::from(result.turns)) as u64, "turn"),
             format::tokens(sum(|result| result.tokens as f64) as u64),
             format::span((1000.0 * sum(|result| result.seconds)) as u64),
-            format::usd(sum(|result| result.cost_usd.unwrap_or_default())),
+            cost(trials),
             causes(trials)
         );
     }
     text
+}
+
+/// The sum of the known costs; whether others are missing.
+fn cost(trials: &[&TrialResult]) -> String {
+    let known: Vec<f64> = trials.iter().filter_map(|result| result.cost_usd).collect();
+    match known.len() {
+        0 => "unknown".to_owned(),
+        some if some < trials.len() => format!("at least {}", format::usd(known.iter().sum())),
+        _ => format::usd(known.iter().sum()),
+    }
 }
 
 /// pass@k, pass^k and flaky cases, if cases were attempted several times.

@@ -70,12 +70,13 @@ impl ProtectedContent {
 }
 
 impl ProtectedTests {
-    /// Records the tests of a workspace.
-    pub(crate) fn take(workspace: &Workspace) -> Self {
+    /// Records the tests of a workspace: the named files, and all that look like tests.
+    pub(crate) fn take(workspace: &Workspace, named: &[String]) -> Self {
         let mut left = MAX_BYTES;
         let mut files = Vec::new();
-        let paths = workspace.files(MAX_EXAMINED).into_iter().filter(|path| is_protected(path));
-        for path in paths.take(MAX_FILES) {
+        let others = workspace.files(MAX_EXAMINED).into_iter();
+        let others = others.filter(|path| is_protected(path) && !named.contains(path));
+        for path in named.iter().cloned().chain(others).take(MAX_FILES) {
             let Some(bytes) = read(workspace, &path, left) else { continue };
             left -= bytes.len();
             let content = match String::from_utf8(bytes) {

@@ -40,8 +40,8 @@ pub(crate) async fn work(
         Err(ended) => return Ok(*ended),
     };
     if flow.benchmark.is_some_and(|benchmark| benchmark.protects_tests) {
-        let workspace = main.session.workspace.clone();
-        let protected = look(&main, "protected", move || ProtectedTests::take(&workspace)).await?;
+        let (workspace, named) = (main.session.workspace.clone(), flow.protected_files.clone());
+        let protected = look(&main, "protected", move || ProtectedTests::take(&workspace, &named)).await?;
         main.rules.protected = Some(Arc::new(protected));
     }
     let shape = match (flow.stages.is_empty(), flow.mode) {

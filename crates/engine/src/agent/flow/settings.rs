@@ -93,6 +93,9 @@ pub struct FlowSettings {
     /// Set for a benchmark task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub benchmark: Option<BenchmarkSettings>,
+    /// Files that a benchmark task protects besides those that look like tests; relative paths.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub protected_files: Vec<String>,
 }
 
 impl FlowSettings {
@@ -156,6 +159,7 @@ impl Default for FlowSettings {
             phase_log: PhaseLog::Off,
             output: OutputMode::Human,
             benchmark: None,
+            protected_files: Vec::new(),
         }
     }
 }

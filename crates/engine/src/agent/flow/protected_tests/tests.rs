@@ -11,7 +11,7 @@ fn tests_are_put_back_whatever_happened_to_them() {
     std::fs::write(path("b_test.py"), [0xff, 0xfe]).unwrap();
     std::fs::write(path("c.py"), "c\n").unwrap();
     let workspace = Workspace::open(folder.path()).unwrap();
-    let protected = ProtectedTests::take(&workspace);
+    let protected = ProtectedTests::take(&workspace, &[]);
     let again: ProtectedTests = serde_json::from_value(serde_json::to_value(&protected).unwrap()).unwrap();
     assert_eq!(again, protected);
     assert_eq!(protected.restore(&workspace), [""; 0]);
@@ -37,7 +37,7 @@ fn added_tests_are_removed_even_if_they_are_ignored_and_what_tests_leave_behind_
     };
     write("tests/test_a.py");
     let workspace = Workspace::open(folder.path()).unwrap();
-    let protected = ProtectedTests::take(&workspace);
+    let protected = ProtectedTests::take(&workspace, &[]);
     let added = ["conftest.py", "src/lib_test.go", "tests/test_b.py"];
     let left = [
         "src/lib.go",
@@ -50,4 +50,19 @@ fn added_tests_are_removed_even_if_they_are_ignored_and_what_tests_leave_behind_
     assert_eq!(protected.restore(&workspace), added);
     assert_eq!(protected.restore(&workspace), [""; 0]);
     assert!(left.iter().all(|name| folder.path().join(name).exists()));
+}
+
+#[test]
+fn named_files_are_protected_whatever_they_are_called() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("check.sh"), "exit 1\n").unwrap();
+    std::fs::write(folder.path().join("a_test.py"), "a\n").unwrap();
+    let workspace = Workspace::open(folder.path()).unwrap();
+    let named = ["check.sh", "a_test.py", "absent.sh"].map(str::to_owned);
+    let protected = ProtectedTests::take(&workspace, &named);
+    assert!(protected.covers("check.sh") && !protected.covers("other.sh"));
+    std::fs::write(folder.path().join("check.sh"), "exit 0\n").unwrap();
+    assert_eq!(protected.restore(&workspace), ["check.sh"]);
+    let paths: Vec<String> = protected.contents().into_iter().map(|(path, _)| path).collect();
+    assert_eq!(paths, ["a_test.py", "check.sh"]);
 }
