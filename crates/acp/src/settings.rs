@@ -22,7 +22,7 @@ const FLOWS: [(&str, &str); 6] = [
     ("auto", "Chosen by the size of the task and the model"),
     ("flat", "One conversation"),
     ("direct", "One request, one answer"),
-    ("staged", "Analyse, plan, implement and verify one after the other"),
+    ("staged", "Analyse, plan, implement and verify in sequence"),
     ("staged3", "Three stages"),
     ("branched", "One branch for each part of the plan"),
 ];
@@ -31,7 +31,7 @@ const FLOWS: [(&str, &str); 6] = [
 const APPROVALS: [(&str, &str, &str); 3] = [
     ("auto", "Auto", "Runs what the sandbox confines without asking"),
     ("ask", "Ask", "Asks before every change"),
-    ("never", "Never ask", "Refuses whatever would need approval"),
+    ("never", "Never ask", "Refuses calls that need approval"),
 ];
 
 /// Thought levels, which are the reasoning effort of the model.

@@ -197,7 +197,7 @@ impl RestorePlan {
         }
         open.retain(|file| file.content.is_some());
         if let Some(file) = open.iter().find(|file| is_behind_link(workspace, &file.file.path)) {
-            return Err(format!("`{}` cannot be restored: its directory is a symlink now", file.file.path));
+            return Err(format!("`{}` cannot be restored: its directory is now a symlink", file.file.path));
         }
         workspace.restore(&open.iter().map(PendingFile::step).collect::<Vec<_>>(), token, MAX_BYTES)?;
         for path in &self.made {

@@ -49,7 +49,7 @@ pub enum RewindError {
         run: RunId,
     },
     /// The run does not work in a copy of a workspace.
-    #[error("run {run} is no fork with a worktree: its changes are in its workspace already")]
+    #[error("run {run} is not a fork with a worktree: its changes are already in its workspace")]
     NoFork {
         /// Run that was named.
         run: RunId,

@@ -165,7 +165,7 @@ impl UndoPlan {
             return None;
         }
         if !is(trail.after) {
-            return self.leave(path, "changed again after the run by something else".to_owned());
+            return self.leave(path, "changed again after the run".to_owned());
         }
         match source(trail, kept) {
             Ok(source) => Some((now, source)),
@@ -255,7 +255,7 @@ impl UndoPlan {
     pub fn leave_uncertain(&mut self) {
         for path in std::mem::take(&mut self.uncertain) {
             self.files.retain(|file| file.path != path);
-            self.left.push((path, "changed while a command ran, perhaps not by it".to_owned()));
+            self.left.push((path, "changed while a command ran, possibly not by it".to_owned()));
         }
         // A directory that was to be removed may hold such a file.
         let left = &self.left;

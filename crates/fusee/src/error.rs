@@ -43,10 +43,10 @@ pub enum Error {
     #[error("{0}")]
     RunId(String),
     /// The task has no request, or its last input item is not a message of the user.
-    #[error("the task has no request: its last input item must be a message of the user")]
+    #[error("the task has no request: its last input item must be a user message")]
     NoRequest,
     /// An [`AgentTask`](crate::AgentTask) runs once.
-    #[error("task {0} was run already")]
+    #[error("task {0} has already run")]
     AlreadyRun(RunId),
     /// The journal failed during the run, or does not match it. The run stays open and can be resumed.
     #[error(transparent)]
@@ -58,7 +58,7 @@ pub enum Error {
     #[error("the task did not complete: {}", failure(.0))]
     NoAnswer(Box<Outcome>),
     /// The answer does not have the type that was asked for.
-    #[error("the answer does not have the type asked for: {problem}")]
+    #[error("the answer does not have the requested type: {problem}")]
     WrongAnswer {
         /// What the model answered instead.
         answer: String,

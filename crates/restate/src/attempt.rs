@@ -98,7 +98,7 @@ impl Attempt {
         let run: RunId = key.parse().map_err(AttemptError::Never)?;
         if !order.spec.hooks.is_empty() {
             // Hooks run outside the sandbox, and a client must not choose programs for the worker's machine.
-            return Err(AttemptError::Never("hooks of a client do not run on a worker".to_owned()));
+            return Err(AttemptError::Never("a worker does not run hooks of a client".to_owned()));
         }
         let files = order.files.clone();
         Ok(Self { worker, run, order, files, state: AttemptState::Empty })

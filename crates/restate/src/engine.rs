@@ -80,16 +80,16 @@ impl Engine {
         let response = sent.map_err(|error| unreachable(chain(&error)))?;
         let not_an_engine = |cause: String| EngineError::NotAnEngine { url: admin.clone(), cause };
         if !response.status().is_success() {
-            return Err(not_an_engine(format!("GET /version answers {}", response.status())));
+            return Err(not_an_engine(format!("GET /version returned {}", response.status())));
         }
         let text = response.text().await.map_err(|error| unreachable(chain(&error)))?;
         let version: Version = serde_json::from_str(&text)
-            .map_err(|error| not_an_engine(format!("GET /version answers something else ({error})")))?;
+            .map_err(|error| not_an_engine(format!("GET /version returned an unexpected answer ({error})")))?;
         if numbers(&version.version) < Some(OLDEST.1) {
             return Err(EngineError::Old { url: admin, found: version.version, needed: OLDEST.0 });
         }
         let Some(ingress) = version.ingress_endpoint else {
-            return Err(not_an_engine("it does not tell the URL of its ingress".to_owned()));
+            return Err(not_an_engine("it does not report the URL of its ingress".to_owned()));
         };
         Ok(Self { admin, ingress: ingress.trim_end_matches('/').to_owned(), http })
     }

@@ -30,13 +30,13 @@ pub enum EngineError {
         needed: &'static str,
     },
     /// No worker has been registered.
-    #[error("the engine at {url} knows no worker of fusee")]
+    #[error("the engine at {url} has no fusee workers")]
     NoWorker {
         /// URL given by the user.
         url: String,
     },
     /// The engine knows no such run.
-    #[error("the engine knows no run `{run}`")]
+    #[error("no such run on the engine: `{run}`")]
     NoSuchRun {
         /// The id asked for.
         run: String,

@@ -77,7 +77,7 @@ impl Access {
         if !self.hosts.contains(&host) || target.is_some_and(|target| target != host) {
             return Err(foreign());
         }
-        let site = || Problem::new(StatusCode::FORBIDDEN, "requests of other sites are refused");
+        let site = || Problem::new(StatusCode::FORBIDDEN, "requests from other sites are refused");
         if request.headers.contains_key(ORIGIN) {
             let origin = only(&request.headers, &ORIGIN).ok_or_else(site)?.to_ascii_lowercase();
             let ours = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
@@ -120,7 +120,7 @@ impl Access {
         match reads || known {
             true => Ok(()),
             false => {
-                Err(Problem::new(StatusCode::FORBIDDEN, "the request does not say which page it comes from"))
+                Err(Problem::new(StatusCode::FORBIDDEN, "missing Origin or Sec-Fetch-Site header"))
             }
         }
     }

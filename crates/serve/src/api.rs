@@ -65,7 +65,7 @@ fn api() -> Api {
         .get(
             SESSION,
             session::show,
-            Operation::new("What this server serves").returns::<session::SessionView>(200),
+            Operation::new("Describe this server and its projects").returns::<session::SessionView>(200),
         )
         .post(
             SESSION,
@@ -106,7 +106,7 @@ fn api() -> Api {
         .get(
             "/api/runs/{run}/index",
             events::index,
-            Operation::new("Where the events of a run are")
+            Operation::new("Index of the events of a run")
                 .query::<events::IndexQuery>()
                 .returns::<events::IndexView>(200),
         )
@@ -120,7 +120,7 @@ fn api() -> Api {
         .get(
             "/api/runs/{run}/context",
             context::show,
-            Operation::new("What the model of a run receives")
+            Operation::new("The model's context in a run")
                 .query::<runs::RunQuery>()
                 .returns::<context::ContextView>(200),
         )
@@ -166,7 +166,7 @@ fn api() -> Api {
         .post(
             "/api/runs/{run}/stop",
             actions::stop,
-            Operation::new("Stop the turn; the run then asks how to go on")
+            Operation::new("Stop the turn; the run then asks how to continue")
                 .query::<runs::RunQuery>()
                 .returns::<start::StartedRun>(200),
         )
@@ -186,7 +186,7 @@ fn api() -> Api {
         .post(
             "/api/runs/{run}/rewind",
             rewind::rewind,
-            Operation::new("Go back to an earlier turn of a run, as a new run")
+            Operation::new("Rewind to an earlier turn of a run, as a new run")
                 .query::<runs::RunQuery>()
                 .takes::<rewind::RewindRequest>()
                 .returns::<rewind::RewindView>(200),
@@ -194,7 +194,7 @@ fn api() -> Api {
         .post(
             "/api/runs/{run}/fork",
             rewind::fork,
-            Operation::new("Start from the beginning of a run and continue differently")
+            Operation::new("Branch off a new run from an earlier one and continue differently")
                 .query::<runs::RunQuery>()
                 .takes::<rewind::ForkRequest>()
                 .returns::<start::StartedRun>(201)

@@ -50,7 +50,7 @@ pub(crate) const TABLE: &[SlashEntry] = &[
         "go back to an earlier turn of this conversation: its files, the conversation, or both (esc esc)",
     ),
     entry("/runs", "", "list the runs of this project"),
-    entry("/background", "", "let the running task go on without this terminal (ctrl-b)"),
+    entry("/background", "", "move the running task to the background (ctrl-b)"),
     entry("/sessions", "", "choose an earlier conversation to continue"),
     entry("/resume", "[RUN]", "resume an interrupted run, or continue the conversation of a finished one"),
     entry("/new", "", "start a new conversation"),

@@ -24,8 +24,8 @@ pub(crate) struct ChatArgs {
     /// Use plain lines instead of the terminal UI, for pipes and screen readers
     #[arg(long)]
     pub(crate) plain: bool,
-    /// Continue the conversation of an earlier run [default: the one you choose from a list of those in this directory, or
-    /// the newest finished one with `--plain`]
+    /// Continue the conversation of an earlier run [default: choose from the conversations in this directory, or with
+    /// `--plain` the newest finished one]
     #[arg(long = "continue", value_name = "RUN", num_args = 0..=1, default_missing_value = "")]
     pub(crate) continues: Option<String>,
     /// Prompt file for the tasks: sections, some closed until the model or `/sections` opens them

@@ -10,12 +10,11 @@ use crate::config::flags::DirectoryFlag;
 use crate::process::Process;
 use crate::process::error::CliError;
 
-/// Be the agent of an editor over the Agent Client Protocol, on stdin and stdout.
+/// Serve as an agent for an editor over the Agent Client Protocol, on stdin and stdout.
 ///
 /// Editors such as Zed, the JetBrains IDEs, Neovim and Emacs start this command. Each session works in the directory
-/// that the editor names. A session can be loaded again, by another process too: its whole conversation is replayed from
-/// the journal, and work that was cut off by a crash is continued. The flags apply to every session that does not
-/// choose the same itself.
+/// that the editor names. A session can be loaded again, even by another process: its whole conversation is replayed
+/// from the journal, and work interrupted by a crash is resumed. The flags are the defaults of every session.
 #[derive(Args)]
 pub(crate) struct AcpArgs {
     #[command(flatten)]

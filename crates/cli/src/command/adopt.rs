@@ -14,12 +14,12 @@ use crate::project::find_run;
 use crate::project::fork_worktrees;
 use crate::ui::format;
 
-/// Bring the changes of a fork back from its worktree.
+/// Apply the changes of a fork to the project it was forked from.
 ///
-/// Every file that the fork changed is changed in the same way in the directory that it was forked from. A file that was
-/// changed there as well since is listed as a conflict; the version there is copied beside the journal before that of the
-/// fork takes its place. Changes are confirmed on the terminal; without one, `--yes` is required. The fork and its
-/// worktree stay as they are, unless `--remove` removes the worktree afterwards.
+/// Every file that the fork changed in its worktree is changed in the original directory. A file that has also changed
+/// in the original since the fork is listed as a conflict; the original's version is copied beside the journal before
+/// the fork's version replaces it. You are asked to confirm the changes; without a terminal, `--yes` is required. The
+/// fork and its worktree are kept, unless `--remove` is given.
 #[derive(Args)]
 pub(crate) struct AdoptArgs {
     /// Run id, a unique prefix of it, `last` or `last~N`
@@ -31,7 +31,7 @@ pub(crate) struct AdoptArgs {
     /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
-    /// Remove the worktree of the fork once its changes are here
+    /// Remove the worktree of the fork after adopting its changes
     #[arg(long, conflicts_with = "dry_run")]
     remove: bool,
     #[command(flatten)]
@@ -61,7 +61,7 @@ pub(crate) fn adopt(args: &AdoptArgs, process: &Process) -> Result<ExitStatus, C
         let terminals = process.environment.terminals();
         if !(terminals.stdin && terminals.stderr) {
             return Err(CliError::usage("nothing was adopted: there is no terminal to confirm it on")
-                .help("pass --yes to adopt without a question, or --dry-run to only list the changes"));
+                .help("pass --yes to adopt without asking, or --dry-run to only list the changes"));
         }
         if !stdio::confirm("adopt these changes? [y/n] ")? {
             stdio::error("nothing was adopted\n");
@@ -70,7 +70,7 @@ pub(crate) fn adopt(args: &AdoptArgs, process: &Process) -> Result<ExitStatus, C
     }
     let aside = aside_folder(&journal, &row.id);
     let report = adoption.apply(&row.id, &aside).map_err(|error| {
-        CliError::from(error).help("fix the problem, then adopt again: what was changed already stays")
+        CliError::from(error).help("fix the problem, then adopt again; changes already made are kept")
     })?;
     if !report.aside.is_empty() {
         stdio::error(&format!("the versions of files with conflicts are in {}\n", aside.display()));
@@ -89,7 +89,7 @@ fn describe(adoption: &Adoption, will_be: &str) -> String {
         text.push_str(&format!("not adopted    {path}: {why}\n"));
     }
     for path in &adoption.conflicts {
-        text.push_str(&format!("conflict       {path}: it was changed here as well\n"));
+        text.push_str(&format!("conflict       {path}: also changed here\n"));
     }
     for (path, action) in &adoption.changes {
         let what = match action {

@@ -30,11 +30,11 @@ use crate::ui::{self, EventSource, JsonLines, PlainUi, RunHeader, Ui, UiOptions,
 /// Watch a run of another process, answer its questions and send it messages.
 ///
 /// Shows what the run has done so far in one line, then its events as they are recorded, and ends with its exit code.
-/// Several terminals can watch a run. A question is answered once: the first answer counts, and the others are told so.
+/// Several terminals can watch a run. A question is answered once: the first answer counts, and later ones are rejected.
 ///
-/// At a terminal, a line answers the oldest open question; without one it is a message to the model, which stops the turn
-/// and goes on with it. `/stop` stops the turn, `/cancel` ends the run. ctrl-c, ctrl-d and `/detach` leave; the run goes
-/// on. From a pipe, each line answers one question, in order.
+/// At a terminal, a line answers the oldest open question. If there is none, it is a message to the model: the turn
+/// stops, and the model continues with the message. `/stop` stops the turn, `/cancel` ends the run. ctrl-c, ctrl-d and
+/// `/detach` detach; the run continues. From a pipe, each line answers one question, in order.
 #[cfg_attr(feature = "restate", doc = "")]
 #[cfg_attr(
     feature = "restate",
@@ -42,10 +42,10 @@ use crate::ui::{self, EventSource, JsonLines, PlainUi, RunHeader, Ui, UiOptions,
 )]
 #[derive(Args)]
 pub(crate) struct AttachArgs {
-    /// Run id, a unique prefix of it, `last` or `last~N` [default: the newest run that a process works on]
+    /// Run id, a unique prefix of it, `last` or `last~N` [default: the newest active run]
     #[arg(value_name = "RUN")]
     run: Option<String>,
-    /// Print all events as JSON Lines, those of the past first
+    /// Print all events as JSON Lines, starting with past ones
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -115,13 +115,13 @@ pub(crate) async fn attach(args: AttachArgs, process: &Process) -> Result<ExitSt
 /// Says that the run goes on without this terminal.
 fn left(run: &RunId) -> ExitStatus {
     stdio::error(&format!(
-        "\ndetached; the run goes on: `fusee attach {run}` returns to it, `fusee cancel {run}` ends it\n"
+        "\ndetached; the run continues: `fusee attach {run}` returns to it, `fusee cancel {run}` ends it\n"
     ));
     ExitStatus::Cancelled
 }
 
 fn interrupted(run: &RunId) -> CliError {
-    CliError::failed(format!("no process works on run {run} any more")).help(format!(
+    CliError::failed(format!("run {run} is no longer active")).help(format!(
         "run `fusee resume {run}` to continue it, `fusee resume --detach {run}` in the background"
     ))
 }

@@ -20,7 +20,7 @@ const ENDING: Duration = Duration::from_secs(15);
 /// Interval at which it is looked at.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Cancel a run that another process works on.
+/// Cancel a run of another process.
 ///
 /// The model's reply or the command in progress is stopped, and the run ends as cancelled. A cancelled workflow stays open
 /// and can be resumed.
@@ -54,7 +54,7 @@ pub(crate) async fn cancel(args: CancelArgs, process: &Process) -> Result<ExitSt
     match ControlSignal::Cancel.send(&journal, &row.id).await? {
         SignalOutcome::Taken | SignalOutcome::Busy => {}
         SignalOutcome::NotRunning => {
-            return Err(CliError::usage(format!("no process works on run {}", row.id))
+            return Err(CliError::usage(format!("run {} is not active", row.id))
                 .help(format!("it was interrupted: `fusee resume {}` continues it", row.id)));
         }
     }

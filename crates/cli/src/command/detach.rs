@@ -82,7 +82,7 @@ fn command_line(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     reason = "a second fusee is not a command of a model: it has its own fork server and outlives this process"
 )]
 fn spawn(line: Vec<OsString>, stdin: Stdio) -> Result<Child, CliError> {
-    let failed = |error: io::Error| CliError::failed(format!("cannot start a second fusee: {error}"));
+    let failed = |error: io::Error| CliError::failed(format!("cannot start another fusee process: {error}"));
     let program = std::env::current_exe().map_err(failed)?;
     let mut command = std::process::Command::new(program);
     command.args(line).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(failed)
@@ -129,7 +129,7 @@ pub(crate) fn leave_terminal() -> Result<(), CliError> {
         Ok(_) => Ok(()),
         // The process leads a group already: whoever started it has taken it out of the terminal's.
         Err(rustix::io::Errno::PERM) => Ok(()),
-        Err(error) => Err(CliError::failed(format!("cannot leave the terminal: {error}"))),
+        Err(error) => Err(CliError::failed(format!("cannot detach from the terminal: {error}"))),
     }
 }
 
@@ -145,7 +145,7 @@ pub(crate) async fn announce(running: &RunHandle) -> Result<(), CliError> {
     // The process that waits may have been killed; the run goes on.
     let _ = io::stderr().write_all(line.as_bytes());
     let _ = io::stdout().write_all(line.as_bytes()).and_then(|()| io::stdout().flush());
-    let failed = |error: io::Error| CliError::failed(format!("cannot let go of the terminal: {error}"));
+    let failed = |error: io::Error| CliError::failed(format!("cannot detach from the terminal: {error}"));
     let null = std::fs::File::options().read(true).write(true).open("/dev/null").map_err(failed)?;
     rustix::stdio::dup2_stdin(&null)
         .and_then(|()| rustix::stdio::dup2_stdout(&null))

@@ -30,7 +30,7 @@ mod tests;
 /// otherwise with 1.
 ///
 /// With MODEL, tests that model instead: a tool call, a whole file in a fenced block, a constrained reply and a
-/// long reply. Shows the profile that follows from it; --write adds the profile to your profiles.toml.
+/// long reply. Shows the resulting profile; --write adds it to your profiles.toml.
 #[derive(Args)]
 pub(crate) struct DoctorArgs {
     /// Test this model and show its profile
@@ -147,7 +147,7 @@ async fn test_model(
         lines.extend(report.profile.lines().map(|line| StyledLine::styled(Style::Plain, line)));
         lines.extend(match &report.written {
             Some(file) => Some(StyledLine::styled(Style::Good, &format!("written to {file}"))),
-            None if works => Some(StyledLine::styled(Style::Dim, "keep this profile with --write")),
+            None if works => Some(StyledLine::styled(Style::Dim, "save this profile with --write")),
             None => None,
         });
         let painted = lines.into_iter().map(|line| line.paint(colour).trim_end().to_owned() + "\n");

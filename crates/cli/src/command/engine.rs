@@ -138,7 +138,7 @@ impl OpenEngine {
     async fn named(&self, name: Option<&str>) -> Result<RunId, CliError> {
         let runs = self.engine.runs().await?;
         let Some(name) = name.filter(|name| *name != "last") else {
-            let newest = runs.first().ok_or_else(|| CliError::usage("the engine knows no runs"))?;
+            let newest = runs.first().ok_or_else(|| CliError::usage("no runs on the engine"))?;
             return newest.run.parse().map_err(CliError::failed);
         };
         let like: Vec<&str> =
@@ -171,7 +171,7 @@ async fn tell_problems(engine: Engine, run: RunId) {
         tokio::time::sleep(PROBLEMS).await;
         let Ok(Some(problem)) = engine.problem(&run).await else { continue };
         if told.as_ref() != Some(&problem) {
-            stdio::error(&format!("warning: run {run} waits, and the engine tries again: {problem}\n"));
+            stdio::error(&format!("warning: run {run} is waiting, and the engine retries: {problem}\n"));
             told = Some(problem);
         }
     }
@@ -196,7 +196,7 @@ fn blob_store(flags: &EngineFlags, environment: &Environment) -> Result<BlobStor
 }
 
 fn no_home() -> CliError {
-    CliError::usage("no location for files of the engine: HOME is not set")
+    CliError::usage("no location for engine files: HOME is not set")
 }
 
 /// The URL of commands that need one.
@@ -233,7 +233,7 @@ pub(crate) async fn list(url: &str, json: bool) -> Result<ExitStatus, CliError> 
     let text: String =
         runs.iter().map(|run| format!("{:<width$}  {:<11}  {}\n", run.run, run.status, run.title)).collect();
     if text.is_empty() {
-        stdio::error("the engine knows no runs\n");
+        stdio::error("no runs on the engine\n");
     }
     stdio::print(&text)?;
     Ok(ExitStatus::Completed)

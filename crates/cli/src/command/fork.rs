@@ -24,18 +24,18 @@ use crate::project::fork_worktrees;
 use crate::ui::UiOptions;
 use crate::ui::format;
 
-/// Start from the beginning of a run, and continue differently.
+/// Branch off a new run from an earlier one and continue differently.
 ///
-/// A new run takes over the first TURN turns of an earlier one, and goes on from there: with another model, another flow or
-/// other limits, or with a further message. Without TURN it starts with the same request from the beginning; with a message
-/// and no TURN, it continues after the last turn. The earlier run stays as it is.
+/// The new run takes over the first TURN turns of an earlier run and continues from there: with another model, another
+/// flow or other limits, or with a further message. Without TURN it starts over with the same request; with a message
+/// and no TURN, it continues after the last turn. The earlier run is unchanged.
 ///
 /// With `--worktree` the fork works in a copy of the project, with the files of that turn, and the original is not touched:
 /// a git worktree, or a plain copy where there is no git. Ignored files are not copied. Several forks can work side by
-/// side; `fusee runs diff A B` compares them, and `fusee adopt RUN` brings the changes of one back. Without `--worktree`
-/// the fork works in the same directory, with the files as they are now.
+/// side; `fusee runs diff A B` compares them, and `fusee adopt RUN` applies the changes of one to the original. Without
+/// `--worktree` the fork works in the same directory, with the current files.
 ///
-/// The answer goes to stdout, and the id of the new run is the last line there.
+/// The answer goes to stdout, followed by the id of the new run as the last line.
 #[derive(Args)]
 pub(crate) struct ForkArgs {
     /// Run id, a unique prefix of it, `last` or `last~N`
@@ -44,7 +44,7 @@ pub(crate) struct ForkArgs {
     /// Number of completed turns to take over [default: 0, or all of them with a message]
     #[arg(value_name = "TURN")]
     turn: Option<String>,
-    /// A message to go on with
+    /// Message to continue with
     #[arg(value_name = "MESSAGE")]
     message: Option<String>,
     /// Work in a copy of the project
@@ -103,8 +103,8 @@ pub(crate) async fn fork(args: ForkArgs, process: &Process) -> Result<ExitStatus
     let changes_flow = !args.flow.values().is_empty() || args.flow.agent.is_some();
     if changes_flow && turn > 0 && message.is_none() {
         let after = format::count(turn.into(), "turn");
-        let problem = format!("a flow cannot change after {after}, made in the flow of the run");
-        return Err(CliError::usage(problem).help("fork at turn 0, or add a message to go on with"));
+        let problem = format!("the flow cannot change after {after} in the flow of the original run");
+        return Err(CliError::usage(problem).help("fork at turn 0, or add a message to continue with"));
     }
     // Checked before anything is copied.
     let planned = Rewind::plan_fork(&journal, &row.id, turn, None)?;
@@ -205,7 +205,7 @@ impl NewFork {
     ) -> Result<Self, CliError> {
         let root = fork_worktrees::folder(project, &process.environment)?.join(id.as_str());
         if journal.run(id.as_str()).is_ok() || root.exists() {
-            return Err(CliError::usage(format!("run {id} exists already")).help("choose another id"));
+            return Err(CliError::usage(format!("run {id} already exists")).help("choose another id"));
         }
         let original: &RunSpec = planned.spec();
         let worktree = Worktree::create(&original.workspace, &root).map_err(|error| {

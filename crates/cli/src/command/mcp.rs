@@ -13,9 +13,9 @@ use crate::process::error::CliError;
 /// Serve runs, templates and workflows as tools to an MCP client on stdin and stdout.
 ///
 /// Other agents and editors start this command and speak the Model Context Protocol with it. Every template and
-/// workflow is a tool of its own; `fusee_run` runs a request in plain words. A run that takes longer than a client
-/// waits continues, and `fusee_wait` returns its result. A run whose server was killed is continued by the next
-/// server that is asked for it. The flags apply to every run that does not set the same itself.
+/// workflow is a separate tool; `fusee_run` runs a request in plain words. If a run takes longer than the client
+/// waits, it continues, and `fusee_wait` returns its result. A run whose server was killed is continued by the next
+/// server that is asked for it. The flags are the defaults of every run.
 #[derive(Args)]
 pub(crate) struct McpArgs {
     #[command(flatten)]

@@ -26,11 +26,11 @@ const MAX_REQUEST: usize = 16 << 10;
 
 const PATH: &str = "/callback";
 
-/// Log in at an MCP server that wants it (OAuth).
+/// Log in to an MCP server (OAuth).
 ///
 /// For a server with a `url` that answers with 401. The command prints an address to open in a browser; after the login
-/// the browser is sent back to this command. The token is kept in the state directory, readable only by you, is sent to
-/// this URL only, and is renewed when it expires.
+/// the browser is redirected to this command. The token is stored in the state directory, readable only by you, is sent
+/// only to this URL, and is renewed when it expires.
 #[derive(Args)]
 pub(crate) struct McpLoginArgs {
     /// Name of the server: [mcp.NAME] in the configuration

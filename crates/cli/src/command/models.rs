@@ -25,14 +25,14 @@ const LISTED: usize = 40;
 
 /// List the available models.
 ///
-/// Queries servers on this machine, providers whose key is set and the models of your configuration, and
-/// prints what is known of each: size, context, price. No model is sent a request; `fusee doctor` does that.
+/// Queries servers on this machine, providers whose key is set and the models in your configuration, and
+/// prints what is known about each: size, context, price. Models get no request; `fusee doctor` sends one.
 #[derive(Args)]
 pub(crate) struct ModelsArgs {
     /// Only list models whose name contains NAME, or a model file: local:FILE.gguf
     #[arg(value_name = "NAME")]
     filter: Option<String>,
-    /// Query this server instead of the usual places
+    /// Query this server instead of the default ones
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
     /// Print the models as JSON

@@ -24,7 +24,7 @@ use crate::process::error::CliError;
 use crate::process::stdio;
 use crate::project::Project;
 
-/// Show the prompt a model would get.
+/// Show the prompt that would be sent to a model.
 ///
 /// A prompt file (TOML or JSON) is a list of sections; some may be closed until the model opens them.
 #[derive(Args)]
@@ -38,7 +38,7 @@ enum PromptCommand {
     Render(RenderArgs),
 }
 
-/// Render a prompt to the exact bytes a model would get.
+/// Render a prompt to the exact bytes that would be sent to a model.
 ///
 /// Without FILE, this is the prompt of `fusee run` in this directory: the built-in text with the overrides of
 /// .fusee/prompts, AGENTS.md and the skills of .fusee/skills. With --open, it is the prompt of the next turn,
@@ -59,7 +59,7 @@ struct RenderArgs {
     /// Output format: the text, JSON, or a tree with the tokens of each section
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// Print the built-in text of this section, to be edited and saved as .fusee/prompts/KEY.md
+    /// Print the built-in text of this section, to edit and save as .fusee/prompts/KEY.md
     #[arg(long, value_name = "KEY", conflicts_with_all = ["file", "task", "open"])]
     original: Option<String>,
     #[command(flatten)]

@@ -21,14 +21,15 @@ const SHOWN_COMMANDS: usize = 10;
 
 /// Go back to an earlier turn of a run.
 ///
-/// Restores the files of the workspace as they were after TURN completed turns, and starts a new run with the
-/// conversation up to there. Turn 0 is the state before the run. Nothing is deleted: the old run stays in the journal,
-/// and a rewind can be rewound, also forward to a later turn of the run it came from. `fusee resume ID` lets the model go
-/// on from that turn, and `fusee run --continue ID 'message'` continues with a message.
+/// Restores the files of the workspace as they were after TURN completed turns, and creates a new run with the
+/// conversation up to that turn. Turn 0 is the state before the run. Nothing is deleted: the old run stays in the
+/// journal, and a rewind can itself be rewound, or moved forward to a later turn of the original run. `fusee resume ID`
+/// lets the model continue from that turn, and `fusee run --continue ID 'message'` continues with a message.
 ///
-/// What cannot be restored is listed first, then every change. A file that you changed since is copied beside the
-/// journal before it is replaced. Changes are confirmed on the terminal; without one, `--yes` is required. The id of
-/// the new run is the last line on stdout. The exit code is 1 if a file could not be restored; the others are.
+/// Files that cannot be restored are listed first, then every change. A file that you have changed since is copied
+/// beside the journal before it is replaced. You are asked to confirm the changes; without a terminal, `--yes` is
+/// required. The last line on stdout is the id of the new run. Exits with 1 if a file could not be restored; all other
+/// files are restored.
 #[derive(Args)]
 pub(crate) struct RewindArgs {
     /// The run (an id, a unique prefix of it, `last` or `last~N`) [default: the newest run], and the number of completed
@@ -38,10 +39,10 @@ pub(crate) struct RewindArgs {
     /// Restore only the files; the conversation stays as it is
     #[arg(long, conflicts_with_all = ["conversation", "both"])]
     files: bool,
-    /// Take back only the conversation; the files stay as they are
+    /// Rewind only the conversation; the files stay as they are
     #[arg(long, conflicts_with = "both")]
     conversation: bool,
-    /// Restore the files and take back the conversation, which is the default
+    /// Restore the files and rewind the conversation, which is the default
     #[arg(long)]
     both: bool,
     /// Only print what would be done
@@ -96,7 +97,7 @@ pub(crate) async fn rewind(args: RewindArgs, process: &Process) -> Result<ExitSt
         let terminals = environment.terminals();
         if !(terminals.stdin && terminals.stderr) {
             return Err(CliError::usage("nothing was rewound: there is no terminal to confirm it on")
-                .help("pass --yes to rewind without a question, or --dry-run to only list the changes"));
+                .help("pass --yes to rewind without asking, or --dry-run to only list the changes"));
         }
         if !stdio::confirm("rewind? [y/n] ")? {
             stdio::error("nothing was rewound\n");
@@ -110,7 +111,7 @@ pub(crate) async fn rewind(args: RewindArgs, process: &Process) -> Result<ExitSt
         CliError::from(error).help(help)
     })?;
     stdio::error(&done(&report, &journal, &run));
-    stdio::error(&format!("`fusee resume {run}` goes on from there\n"));
+    stdio::error(&format!("`fusee resume {run}` continues from there\n"));
     stdio::print(&format!("{run}\n"))?;
     if left > 0 {
         stdio::error(&format!("{} could not be restored, as listed above\n", format::count(left, "file")));
@@ -150,7 +151,7 @@ pub(crate) fn describe(rewind: &Rewind, will_be: &str) -> String {
         }
     }
     for path in &rewind.aside {
-        text.push_str(&format!("{will_be} set aside  {path}: it was changed since\n"));
+        text.push_str(&format!("{will_be} set aside  {path}: changed since then\n"));
     }
     for (path, action) in &rewind.changes {
         let what = match action {
@@ -167,7 +168,7 @@ pub(crate) fn describe(rewind: &Rewind, will_be: &str) -> String {
         text.push_str(&format!("{will_be} recreated  {path}/\n"));
     }
     if rewind.parts.files && rewind.plan.is_empty() {
-        text.push_str("no file has to change\n");
+        text.push_str("no files need to change\n");
     }
     text
 }

@@ -43,8 +43,8 @@ const REQUEST_BYTES: u64 = 1 << 20;
 /// is journaled, so a killed run can be continued with `fusee resume`. The answer goes to stdout, everything
 /// else to stderr.
 ///
-/// Text on stdin becomes background of the task: `git diff | fusee run 'summarise this'`. In a loop that reads a pipe,
-/// such as `… | while read -r file; do fusee run … </dev/null; done`, redirect stdin, or the first run takes the rest of
+/// Text on stdin becomes background for the task: `git diff | fusee run 'summarise this'`. In a loop that reads a pipe,
+/// redirect stdin, as in `… | while read -r file; do fusee run … </dev/null; done`, or the first run consumes the rest of
 /// the list.
 #[derive(Args, Default)]
 pub(crate) struct RunArgs {
@@ -57,8 +57,8 @@ pub(crate) struct RunArgs {
     /// Images that the request names.
     #[arg(skip)]
     pub(super) images: Vec<Image>,
-    /// The task, in one argument; `-` reads it from stdin. `@path` attaches a file, and text that is piped in
-    /// becomes background of the task
+    /// The task, in one argument; `-` reads it from stdin. `@path` attaches a file, and piped text becomes background
+    /// for the task
     #[arg(value_name = "REQUEST")]
     pub(crate) request: Option<String>,
     #[command(flatten)]
@@ -74,10 +74,10 @@ pub(crate) struct RunArgs {
     /// render`); a continued run keeps its prompt
     #[arg(long, value_name = "FILE")]
     pub(crate) prompt: Option<PathBuf>,
-    /// Read-only review: tools that would change something need approval or are refused
+    /// Read-only review: tools that change something need approval or are refused
     #[arg(long)]
     pub(crate) review: bool,
-    /// JSON Schema file for the answer; an answer that does not match is requested once more
+    /// JSON Schema file for the answer; if the answer does not match, the model gets one more turn
     #[arg(long, value_name = "FILE")]
     pub(crate) output_schema: Option<PathBuf>,
     /// Run this template instead of a request
@@ -92,7 +92,7 @@ pub(crate) struct RunArgs {
     /// Record the model's replies into a cassette, for `--model replay:FILE`
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
-    /// Open the web page of the run, which also answers its questions
+    /// Open the web page of the run, where you can also answer its questions
     #[cfg(feature = "serve")]
     #[arg(long, conflicts_with = "detach")]
     pub(crate) serve: bool,

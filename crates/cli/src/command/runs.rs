@@ -30,11 +30,11 @@ mod tests;
 
 /// List and manage the runs of this project.
 ///
-/// Without a subcommand, lists the runs that wait for you, then those that a process works on, each with what it is doing,
-/// then the others, newest first. `ready` marks a rewind or a fork that nobody has worked on yet.
-/// `interrupted` marks a run whose process ended before it did. `unverified` marks a run that completed and changed files, but
-/// whose result no command verified (`--verify`). A run is named by its id, by the
-/// start of it that is listed, or by `last` (the newest) and `last~1` (the one before).
+/// Without a subcommand, lists the runs that wait for you, then active runs with what each is doing, then the others,
+/// newest first. `ready` marks a rewind or a fork that has not been started. `interrupted` marks a run whose process
+/// ended before the run did. `unverified` marks a completed run that changed files without a command that verified the
+/// result (`--verify`). Name a run by its id, by the prefix that is listed, or by `last` (the newest) and `last~1` (the
+/// one before).
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct RunsArgs {

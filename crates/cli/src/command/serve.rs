@@ -26,12 +26,12 @@ const TOKEN_FILE_BYTES: u64 = 4096;
 /// Serve the web page and HTTP API.
 ///
 /// Prints the URL of the page, which contains a token, and serves until ctrl-c. The page shows every run of this
-/// project as it happens, asks for approvals, starts, stops and resumes runs, and compares them. Runs that
-/// are working when the server stops can be resumed.
+/// project live, asks for approvals, starts, stops and resumes runs, and compares them. Runs that
+/// are active when the server stops can be resumed.
 ///
 /// The server listens on 127.0.0.1 only. Programs send the token as `Authorization: Bearer TOKEN`;
 /// /api/openapi.json describes the API, and /mcp answers MCP clients as `fusee mcp` does. The flags for model,
-/// approval and limits apply to the runs that are started from the page or by MCP clients.
+/// approval and limits apply to runs started from the page or by MCP clients.
 #[derive(Args)]
 pub(crate) struct ServeArgs {
     /// Port to listen on; 0 takes a free one
@@ -40,16 +40,16 @@ pub(crate) struct ServeArgs {
     /// Open the page in the browser
     #[arg(long)]
     open: bool,
-    /// Show everything, but start, answer and change nothing
+    /// Show runs, but do not start, answer or change anything
     #[arg(long)]
     read_only: bool,
-    /// File with the token to use instead of a new one, so that pages stay signed in when the server restarts
+    /// Read the token from FILE instead of creating a new one, so that pages stay signed in when the server restarts
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Further name that the server is reached by, such as that of a proxy
+    /// Accept requests for this host name too, such as that of a proxy
     #[arg(long, value_name = "HOST")]
     allow_host: Vec<String>,
-    /// Address to listen on; other machines are let in only with --token-file and --allow-host
+    /// Address to listen on; access from other machines also needs --token-file and --allow-host
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     bind: IpAddr,
     #[command(flatten)]

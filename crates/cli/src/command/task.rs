@@ -47,8 +47,8 @@ pub(crate) struct TaskArgs {
     /// Print the task result as one JSON object: status, content, notes
     #[arg(long)]
     json: bool,
-    /// How to print the content. A workflow's value is text (strings bare, everything else as S-expressions) or
-    /// `json`, for programs that read it; so is the answer of a template
+    /// How to print a workflow's value or a template's answer: `text` (strings bare, everything else as S-expressions)
+    /// or `json`, for programs
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = ContentFormat::Text, conflicts_with = "json")]
     format: ContentFormat,
     /// Run nothing; print every call the task contains, with the size of each known prompt

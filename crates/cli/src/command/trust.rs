@@ -66,7 +66,7 @@ pub(crate) fn trust(args: &TrustArgs, process: &Process) -> Result<ExitStatus, C
     let can_ask = terminals.stdin && terminals.stderr;
     if !args.yes && !can_ask {
         return Err(CliError::usage("nothing was trusted: there is no terminal to confirm it on")
-            .help("read the list above, then pass --yes to trust without a question"));
+            .help("read the list above, then pass --yes to trust without asking"));
     }
     if !args.yes && !stdio::confirm("trust it? [y/n] ")? {
         stdio::error("nothing was trusted\n");

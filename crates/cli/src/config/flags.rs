@@ -126,8 +126,8 @@ pub(crate) struct LimitFlags {
     /// Maximum working time of the task in seconds, not counting time spent waiting for the user
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=MAX_SECONDS))]
     pub(crate) timeout: Option<u64>,
-    /// How long to wait for a model that cannot be reached, in seconds; 0 does not retry [default: some retries,
-    /// within seconds]
+    /// How long to wait for an unreachable model, in seconds; 0 does not retry [default: a few retries, within
+    /// seconds]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(0..=MAX_SECONDS))]
     pub(crate) patience: Option<u64>,
     /// Maximum cost of the task in US dollars, computed from the model's known price
@@ -168,7 +168,7 @@ pub(crate) struct EngineFlags {
     /// Use the Restate server whose admin API is at URL, such as http://127.0.0.1:9070
     #[arg(long, value_name = "URL")]
     pub(crate) engine: Option<String>,
-    /// Directory or s3://BUCKET/PREFIX for long results and workspaces, shared by workers and clients [default: in the
+    /// Directory or s3://BUCKET/PREFIX for large results and workspaces, shared by workers and clients [default: in the
     /// state folder]
     #[arg(long, value_name = "PLACE")]
     pub(crate) blobs: Option<String>,
@@ -181,7 +181,7 @@ pub(crate) struct EngineFlags {
 pub(crate) struct NewRunEngineFlags {
     #[command(flatten)]
     pub(crate) place: EngineFlags,
-    /// Count the run among those of NAME, of which a worker may limit the number (`fusee worker --tenant-limit`)
+    /// Tenant of the run; a worker can limit concurrent runs per tenant (`fusee worker --tenant-limit`)
     #[arg(long, value_name = "NAME", requires = "engine", value_parser = tenant)]
     pub(crate) tenant: Option<String>,
 }

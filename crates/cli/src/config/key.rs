@@ -103,36 +103,36 @@ const BASE: &[Key] = &[
         "network.allow",
         Kind::Hosts,
         None,
-        "Hosts that sandboxed commands and fetch_url can reach by name; `*.example.org` stands for everything below example.org.",
+        "Hosts that sandboxed commands and fetch_url can reach by name; `*.example.org` matches every host below example.org.",
     )
     .outside(),
     key(
         "network.ask",
         Kind::Switch,
         Some("false"),
-        "Whether to ask about each other host that a sandboxed command or fetch_url wants to reach; otherwise it is refused.",
+        "Whether to ask about each other host that a sandboxed command or fetch_url tries to reach; otherwise it is refused.",
     )
     .outside(),
     key(
         "diagnostics",
         Kind::Word(&["off", "on"]),
         Some("off"),
-        "Whether a checker examines each file that the model edits; errors that were not there before are shown to it.",
+        "Whether to check each file that the model edits and show it new errors.",
     )
     .outside(),
     key(
         "diagnostics.commands",
         Kind::Texts,
         None,
-        "Commands that check a file, by its extension, such as { py = \"ruff check --output-format concise {file}\" }; for \
-         other files an installed language server (rust-analyzer, pyright, gopls, typescript-language-server).",
+        "Check commands by file extension, such as { py = \"ruff check --output-format concise {file}\" }; other files are \
+         checked by an installed language server (rust-analyzer, pyright, gopls, typescript-language-server).",
     )
     .outside(),
     key(
         "diagnostics.timeout_s",
         Kind::Number { least: 0.1, most: 60.0 },
         Some("2"),
-        "Maximum time of a check in seconds; without a result by then, nothing is shown.",
+        "Maximum time of a check in seconds; later results are not shown.",
     ),
     key(
         "web.robots",
@@ -145,14 +145,14 @@ const BASE: &[Key] = &[
         "web_search.service",
         Kind::Word(&["searxng", "brave", "tavily"]),
         None,
-        "Search service for the tool web_search; no tool without it.",
+        "Search service for the tool web_search; required for the tool.",
     )
     .outside(),
     key(
         "web_search.url",
         Kind::Url,
         None,
-        "Address of the search service; the public one if not set, which searxng does not have.",
+        "URL of the search service; the service's public URL if not set. Required for searxng.",
     )
     .outside(),
     key(
@@ -180,8 +180,8 @@ const BASE: &[Key] = &[
         "computer.display",
         Kind::Display,
         None,
-        "Local X11 display, such as `:99`, for the computer use tool of Anthropic's models; no tool without it. Programs \
-         started by commands can use it too.",
+        "Local X11 display, such as `:99`, for the computer use tool of Anthropic's models; required for the tool. \
+         Programs started by commands can use it too.",
     )
     .outside(),
     key("max_turns", whole(1, u32::MAX as u64), Some("50"), "Maximum number of model replies in a task.").flag("--max-turns"),
@@ -197,7 +197,7 @@ const BASE: &[Key] = &[
         "mcp_context_share",
         Kind::Number { least: 0.0, most: 1.0 },
         Some("0.1"),
-        "Fraction of max_tokens up to which the definitions of MCP tools are sent with each request; if they take more, \
+        "Maximum fraction of max_tokens for sending the definitions of MCP tools with each request; if they take more, \
          the model finds them with find_tools and calls them with call_tool.",
     ),
     key(
@@ -216,7 +216,7 @@ const BASE: &[Key] = &[
         "timeout_s",
         Kind::Number { least: 0.001, most: 86_400.0 },
         Some("300"),
-        "Maximum time a model may send nothing, in seconds. A server on this machine gets it once more for each 16 KiB of its prompt.",
+        "Maximum time a model may stay silent, in seconds. For a server on this machine, the same time is added for each 16 KiB of the prompt.",
     ),
     key(
         "task_timeout_s",
@@ -241,7 +241,7 @@ const BASE: &[Key] = &[
         "patience_s",
         whole(0, u32::MAX as u64),
         None,
-        "How long to wait for a model that cannot be reached, in seconds, in place of retry_policy.max_retries and loading_timeout_s.",
+        "How long to wait for an unreachable model, in seconds; replaces retry_policy.max_retries and loading_timeout_s.",
     )
     .flag("--patience"),
     key("subtask_depth", whole(0, 100), Some("5"), "Maximum nesting of subtasks; 0 for no subtasks."),
@@ -282,8 +282,8 @@ const BASE: &[Key] = &[
     key("top_p", Kind::Number { least: 0.0, most: 1.0 }, None, "Nucleus sampling; the server's default if not set. Not sent if the profile has fixed_sampling."),
     key("max_output_tokens", whole(1, u32::MAX as u64), None, "Maximum number of tokens in a reply; the server's default if not set."),
     key("reasoning_effort", Kind::Text, None, "Reasoning effort: low, medium, high, or another value the server supports."),
-    key("log_file", Kind::Text, None, "File to which the log of every run is appended, as `fusee show --log` prints it.").outside(),
-    key("otlp_endpoint", Kind::Url, None, "OpenTelemetry collector that runs are sent to, over OTLP/HTTP; OTEL_EXPORTER_OTLP_ENDPOINT overrides it.").outside(),
+    key("log_file", Kind::Text, None, "File to append the log of every run to, in the format of `fusee show --log`.").outside(),
+    key("otlp_endpoint", Kind::Url, None, "OpenTelemetry collector to send runs to, over OTLP/HTTP; OTEL_EXPORTER_OTLP_ENDPOINT overrides it.").outside(),
     key(
         "journal_durability",
         Kind::Word(&["process", "power"]),
@@ -300,14 +300,14 @@ const BASE: &[Key] = &[
         "notify",
         Kind::Word(&["off", "bell", "osc9", "osc777"]),
         Some("off"),
-        "How the terminal tells you that a run needs you or has ended: off, bell, osc9 or osc777 (the two sequences that \
-         terminals turn into a desktop notification).",
+        "How the terminal notifies you that a run needs you or has ended: off, bell, osc9 or osc777 (escape sequences \
+         for desktop notifications).",
     ),
     key(
         "notify_command",
         Kind::Text,
         None,
-        "Command that `sh` runs when a run needs you or has ended, for at most 10 s, with FUSEE_NOTIFY_EVENT (needs_you, \
+        "Command to run with `sh` when a run needs you or has ended, for at most 10 s, with FUSEE_NOTIFY_EVENT (needs_you, \
          completed, failed, cancelled), FUSEE_NOTIFY_RUN, FUSEE_NOTIFY_TITLE and FUSEE_NOTIFY_TEXT in its environment.",
     )
     .outside(),

@@ -67,7 +67,7 @@ pub(crate) const TABLES: &[ConfigTable] = &[
         name: "models",
         heading: "[models.NAME]",
         title: "Named models",
-        text: "A name of your own for a model, its server and its key, for `-m NAME` and `model = \"NAME\"`. In the project's \
+        text: "Your own name for a model, its server and its key, for `-m NAME` and `model = \"NAME\"`. In the project's \
 `fusee.toml` they need trust.",
         example: TableExample::Toml(
             "[models.box]\nmodel = \"qwen2.5-coder:7b\"\nbase_url = \"http://box.local:8080/v1\"\napi_key_env = \"BOX_KEY\"",
@@ -78,13 +78,13 @@ pub(crate) const TABLES: &[ConfigTable] = &[
         name: "rules",
         heading: "[[rules]]",
         title: "Approval rules",
-        text: "Decisions about commands by their first words: `allow` runs the command without a question, `ask` always \
-asks, `deny` refuses it. Of several rules that fit, the one with the longest beginning decides. A line of several commands is \
+        text: "Decisions about commands by their first words: `allow` runs the command without asking, `ask` always \
+asks, `deny` refuses it. If several rules match, the one with the most words decides. A line of several commands is \
 allowed only if each of them is. `examples` must match the rule and `not_examples` must not; both are checked when the file is \
 read. In the project's `fusee.toml` they need trust.\n\n\
 A rule that denies a program by its name alone, such as `curl`, also keeps the sandbox from executing it, whatever starts it, \
-unless another rule mentions it. A rule that denies a program with certain arguments, such as `git push`, looks at the command \
-line only: a script or another program can still run it, so such a rule is advisory.",
+unless another rule mentions it. A rule that denies a program with certain arguments, such as `git push`, only checks the command \
+line: a script or another program can still run it, so such a rule is advisory.",
         example: TableExample::Toml(
             "[[rules]]\ncommand = \"cargo test\"\nthen = \"allow\"\nexamples = [\"cargo test --lib\"]\nnot_examples = [\"cargo run\"]\n\n\
 [[rules]]\ncommand = \"git push\"\nthen = \"deny\"",
@@ -124,8 +124,8 @@ contacted over HTTP (`url`). `$NAME` in `env` and `headers` is replaced by that 
         name: "hooks",
         heading: ".fusee/hooks.json",
         title: "Hooks",
-        text: "Programs of yours that run at events of a task, in the JSON form of Claude Code and Codex. A project's are in \
-`.fusee/hooks.json`, your own in `hooks.json` beside your `config.toml`. A project's need trust. `fusee docs hooks` describes the \
+        text: "Your own programs to run on the events of a task, in the JSON format of Claude Code and Codex. A project's hooks \
+are in `.fusee/hooks.json` and need trust; your own are in `hooks.json` beside your `config.toml`. `fusee docs hooks` describes the \
 events, and what a hook reads and answers.",
         example: TableExample::Json(
             "{\n  \"hooks\": {\n    \"PreToolUse\": [\n      {\n        \"matcher\": \"Bash\",\n        \
@@ -135,7 +135,7 @@ events, and what a hook reads and answers.",
             [
                 "`matcher`",
                 "regular expression",
-                "The tools, or other values of the event, that the hooks are for; all if not set.",
+                "Tools, or other values of the event, that the hooks apply to; all if not set.",
             ],
             ["`type`", "`command`", "A command line."],
             [
@@ -143,7 +143,7 @@ events, and what a hook reads and answers.",
                 "text",
                 "The command line, run by `/bin/sh` in the workspace and outside the sandbox.",
             ],
-            ["`timeout`", "seconds", "Maximum time that it may take."],
+            ["`timeout`", "seconds", "Maximum running time."],
         ]),
     },
     ConfigTable {

@@ -24,8 +24,8 @@ pub(crate) fn read(environment: &Environment) -> Result<Option<String>, CliError
     }
     if is_shared_file() {
         stdio::error(
-            "note: stdin is a file that another program has begun to read, such as a loop in a shell, and is left to \
-             it; `</dev/null` avoids this note\n",
+            "note: ignoring stdin: another program, such as a shell loop, is reading the same file; `</dev/null` \
+             avoids this note\n",
         );
         return Ok(None);
     }

@@ -113,7 +113,7 @@ pub(crate) fn newest_open(journal: &Journal) -> Result<RunRow, CliError> {
 pub(crate) fn newest_worked_on(journal: &Journal) -> Result<RunRow, CliError> {
     let is_live = |run: &RunRow| run.status == RunStatus::Open && journal.is_worked_on(&run.id);
     journal.runs()?.into_iter().find(is_live).ok_or_else(|| {
-        CliError::usage("no process works on a run here")
+        CliError::usage("no active run here")
             .help("`fusee runs` lists all runs; `fusee run --detach REQUEST` starts one in the background")
     })
 }

@@ -36,7 +36,7 @@ pub(crate) fn remove(
     });
     let Some(root) = root else { return Ok(()) };
     if let Some(other) = worked_on(journal, &root) {
-        let problem = format!("{} is not removed: run {other} works in it", root.display());
+        let problem = format!("{} is not removed: run {other} is using it", root.display());
         return Err(CliError::usage(problem).help("wait until it has ended, or cancel it"));
     }
     Worktree::remove(&project.directory, &root);

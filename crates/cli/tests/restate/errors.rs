@@ -59,11 +59,11 @@ fn a_missing_worker_run_key_or_blob_is_told() {
     let project = Project::new().with("a.txt", "a\n");
     let model = project.script(&[Line::text("ok")]);
     let alone = fusee(&project, &engine, &["run", "-m", &model, "x"]).run().exits(4);
-    assert!(alone.stderr.contains("knows no worker of fusee"), "{}", alone.stderr);
+    assert!(alone.stderr.contains("has no fusee workers"), "{}", alone.stderr);
 
     let _worker = worker(&project, &engine);
     let unknown = fusee(&project, &engine, &["show", "nothing"]).run().exits(2);
-    assert!(unknown.stderr.contains("the engine knows no run `nothing`"), "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("no such run on the engine: `nothing`"), "{}", unknown.stderr);
     fusee(&project, &engine, &["run", "--run-id", "r", "-m", &model, "x"]).run().exits(0);
     let elsewhere = project.home().join("other-blobs");
     let elsewhere = elsewhere.display().to_string();

@@ -186,7 +186,7 @@ fn a_question_of_the_model_is_answered_from_a_pipe_and_the_past_is_summed_up() {
     // Attaching to a run that has ended gives its end.
     assert_eq!(fusee(&project).args(["attach", "last"]).run().exits(0).stdout, "Blue it is.\n");
     let none = fusee(&project).args(["attach"]).run().exits(2);
-    assert!(none.stderr.contains("no process works on a run here"), "{}", none.stderr);
+    assert!(none.stderr.contains("no active run here"), "{}", none.stderr);
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn a_killed_worker_is_interrupted_within_a_second_and_resumes_in_the_background(
     assert_eq!(wait_for_state(&project, "r", "interrupted")["status"], "open");
     assert!(killed.elapsed() < Duration::from_secs(1), "{:?}", killed.elapsed());
     let watched = watcher.wait().exits(1);
-    assert!(watched.stderr.contains("no process works on run r any more"), "{}", watched.stderr);
+    assert!(watched.stderr.contains("run r is no longer active"), "{}", watched.stderr);
     let table = fusee(&project).args(["runs"]).run().exits(0).stdout;
     assert!(table.lines().nth(1).unwrap().contains("interrupted"), "{table}");
     fusee(&project).args(["attach", "r"]).run().exits(1);
@@ -234,7 +234,7 @@ fn at_a_terminal_a_line_is_a_message_and_ctrl_c_leaves_the_run_running() {
     terminal.wait_for_stdout("the run", |said| said.contains("run r"));
     terminal.type_in("say something else\n");
     let said = terminal.wait().exits(0).stdout;
-    assert!(said.contains("sending it: the turn stops and goes on with your message"), "{said}");
+    assert!(said.contains("sent: the turn stops, and the model continues with your message"), "{said}");
     assert!(said.contains("As you wish.") && !said.contains("answered elsewhere"), "{said}");
     let events = events(&project, "r");
     let messages: Vec<&Value> = of_type(&events, "message").into_iter().map(|event| &event["text"]).collect();

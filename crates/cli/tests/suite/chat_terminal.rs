@@ -179,7 +179,7 @@ fn esc_esc_goes_back_to_a_turn_of_the_conversation() {
     terminal.until("will be removed  c.txt");
     std::thread::sleep(Duration::from_millis(500));
     terminal.keys(&["f"]);
-    terminal.until("the conversation goes on as it is");
+    terminal.until("the conversation is unchanged");
     assert!(!project.dir().join("c.txt").exists());
     assert_eq!(project.read("b.txt"), "two\n");
     // Before the second message: files and conversation. The message is in the input again.

@@ -371,7 +371,7 @@ fn trust_without_a_terminal_needs_a_yes() {
     assert_eq!(
         refused.stderr,
         "error: nothing was trusted: there is no terminal to confirm it on\n  \
-         help: read the list above, then pass --yes to trust without a question\n"
+         help: read the list above, then pass --yes to trust without asking\n"
     );
     assert!(fusee(&project).args(["config"]).run().stderr.contains("`base_url` is ignored"));
 }

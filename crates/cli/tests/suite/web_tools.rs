@@ -111,7 +111,7 @@ fn a_host_that_no_rule_allows_is_asked_about() {
     assert_eq!(asked.len(), 1, "{events:#?}");
     assert_eq!(
         asked[0]["reason"],
-        json!("fetch_url wants to reach asked.test (port 8080), which is not one of the allowed hosts")
+        json!("fetch_url requests access to asked.test (port 8080), which is not an allowed host")
     );
     assert!(results(&events)[0].contains("asked.test was not allowed"), "{events:#?}");
 }

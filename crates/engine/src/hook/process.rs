@@ -63,7 +63,7 @@ pub(super) async fn run(
 ) -> Result<HookEnd, HookFailure> {
     let failed = |reason: String| Err(HookFailure::Failed(reason));
     let Some(fork_server) = &commands.fork_server else {
-        return failed("no process is there that starts commands".to_owned());
+        return failed("the fork server is not running".to_owned());
     };
     let directory = &place.directory;
     let entered = match File::open(directory) {

@@ -135,7 +135,7 @@ impl HookRunner {
 
     async fn ask(&self, hook: &HookSpec, fit: Fit, input: &HookInput, scope: HookScope<'_>) -> HookAnswer {
         if hook.of_project && !self.place.trusts_project {
-            return HookAnswer::failed("it was not run, because the project is not trusted any more");
+            return HookAnswer::failed("it was not run, because the project is no longer trusted");
         }
         if let Some(file) = changed_file(hook) {
             let reason = format!(

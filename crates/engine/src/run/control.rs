@@ -21,7 +21,7 @@ const INTERVAL: Duration = Duration::from_millis(20);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MessageError {
     /// Nothing that could be stopped is running.
-    #[error("no turn is running that a message could follow")]
+    #[error("no turn is running that could take a message")]
     NoTurn,
     /// The run ended first.
     #[error("the run ended before the message reached it")]

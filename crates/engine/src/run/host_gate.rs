@@ -131,7 +131,7 @@ impl RunGate {
             name: NETWORK.to_owned(),
             arguments,
             reason: format!(
-                "{} wants to reach {host} (port {port}), which is not one of the allowed hosts",
+                "{} requests access to {host} (port {port}), which is not an allowed host",
                 self.subject
             ),
         };

@@ -147,8 +147,8 @@ async fn signal(site: &Site, run: &FoundRun, signal: ControlSignal) -> Result<()
     let journal = site.read(move |site| Ok(site.launcher.open_journal(&project)?)).await?;
     match signal.send(&journal, run.id()).await? {
         SignalOutcome::Taken => Ok(()),
-        SignalOutcome::Busy => Err(Problem::conflict("the run has not taken an earlier request yet")),
-        SignalOutcome::NotRunning => Err(Problem::conflict("nobody works on this run")),
+        SignalOutcome::Busy => Err(Problem::conflict("an earlier request is still pending")),
+        SignalOutcome::NotRunning => Err(Problem::conflict("this run is not active")),
     }
 }
 
@@ -165,7 +165,7 @@ pub(super) async fn resume(
             return Err(Problem::conflict("this run has ended"));
         }
         if found.is_worked_on() {
-            return Err(Problem::conflict("this run is being worked on"));
+            return Err(Problem::conflict("this run is active"));
         }
         let run = site.launcher.resume(&found.project, found.id(), None).await?.control();
         let id = run.id().to_string();

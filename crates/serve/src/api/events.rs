@@ -107,7 +107,7 @@ enum ExportFormat {
     Atif,
 }
 
-/// Where the events of a run are.
+/// Index of the events of a run.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct IndexView {
     /// Number of events.

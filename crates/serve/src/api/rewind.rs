@@ -81,7 +81,7 @@ pub(super) async fn rewind(
         conversation: wanted.conversation.unwrap_or(true),
     };
     if !parts.files && !parts.conversation {
-        return Err(unprocessable("neither the files nor the conversation would go back"));
+        return Err(unprocessable("`files` and `conversation` cannot both be false"));
     }
     let (journal, plan) = site
         .read(move |site| {
@@ -115,7 +115,7 @@ pub(super) async fn fork(
     Input(wanted): Input<ForkRequest>,
 ) -> Result<(StatusCode, Json<StartedRun>), Problem> {
     if wanted.model.is_some() && wanted.message.is_none() {
-        return Err(unprocessable("a fork takes another model only together with a message"));
+        return Err(unprocessable("`model` can be set only together with `message`"));
     }
     let key = format!("fork {run}");
     let found = site.read(move |site| site.find(&run, query.project.as_deref())).await?;

@@ -20,7 +20,7 @@ pub(super) struct Token {
     token: String,
 }
 
-/// What this server serves.
+/// The server and its projects.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct SessionView {
     /// Version of fusee.

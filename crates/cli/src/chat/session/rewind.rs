@@ -135,7 +135,7 @@ impl Chat<'_> {
         }
         text.push_str(match parts {
             RewindParts { conversation: true, .. } => "the next message continues from there",
-            RewindParts { conversation: false, .. } => "the conversation goes on as it is",
+            RewindParts { conversation: false, .. } => "the conversation is unchanged",
         });
         let rows = text.lines().map(|line| StyledLine::styled(Style::Plain, line));
         Ok((rows.collect(), message))

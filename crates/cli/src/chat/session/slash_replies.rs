@@ -227,7 +227,7 @@ impl Chat<'_> {
 
 fn plan_mode_line(on: bool) -> StyledLine {
     let (word, meaning) = match on {
-        true => ("plan mode", ": messages look and plan; nothing is changed until /plan off"),
+        true => ("plan mode", ": messages only read and plan; nothing is changed until /plan off"),
         false => ("plan mode is off", ": messages may change files again"),
     };
     StyledLine::styled(Style::Bold, word).and(Style::Plain, meaning)

@@ -225,13 +225,13 @@ impl Console {
             ControlSignal::StopTurn => "stopping the turn\n",
             ControlSignal::Message(_) => {
                 self.attached.expect_message();
-                "sending it: the turn stops and goes on with your message\n"
+                "sent: the turn stops, and the model continues with your message\n"
             }
         });
         let said = match signal.send(&self.journal, &self.attached.run).await {
             Ok(SignalOutcome::Taken) => return,
-            Ok(SignalOutcome::Busy) => "the run has not taken an earlier message yet; try again".to_owned(),
-            Ok(SignalOutcome::NotRunning) => "no process works on the run".to_owned(),
+            Ok(SignalOutcome::Busy) => "an earlier message is still pending; try again later".to_owned(),
+            Ok(SignalOutcome::NotRunning) => "the run is not active".to_owned(),
             Err(error) => format!("error: {error}"),
         };
         stdio::error(&format!("{said}\n"));

@@ -24,17 +24,17 @@ const ENDED: &str = "completed";
 
 /// Answer a question of a run on an engine, or list the open questions.
 ///
-/// A run that asks waits for an answer from any machine, up to `approval_timeout_s`. The first answer counts. Without an
-/// answer, the open questions are listed: those of the run, or of all runs that have not ended.
+/// A run with an open question waits for an answer from any machine, for up to `approval_timeout_s`. The first answer
+/// counts. Without `--allow`, `--deny` or `--text`, lists the open questions of the run, or of all unfinished runs.
 #[derive(Args)]
 pub(crate) struct AnswerArgs {
     /// Run id, or a unique prefix of it
     #[arg(value_name = "RUN")]
     run: Option<String>,
-    /// Id of the question, from the list [default: the oldest that fits the answer]
+    /// Id of the question, from the list [default: the oldest question that takes this kind of answer]
     #[arg(long, value_name = "ID", requires = "run")]
     question: Option<String>,
-    /// Allow the call, this time
+    /// Allow the call once
     #[arg(long, requires = "run", conflicts_with_all = ["deny", "text"])]
     allow: bool,
     /// Refuse the call, with a reason for the model
@@ -43,7 +43,7 @@ pub(crate) struct AnswerArgs {
         conflicts_with = "text"
     )]
     deny: Option<String>,
-    /// Answer a question of the model or of a workflow
+    /// Answer a question from the model or a workflow
     #[arg(long, value_name = "TEXT", requires = "run")]
     text: Option<String>,
     /// Print the list as JSON

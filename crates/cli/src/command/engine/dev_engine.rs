@@ -28,11 +28,11 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Start an engine on this machine, to try it out.
 ///
-/// Runs the `restate-server` that is installed (`npm install @restatedev/restate-server`) on 127.0.0.1 until ctrl-c. Its
-/// data stays, so runs continue after a restart.
+/// Runs an installed `restate-server` (`npm install @restatedev/restate-server`) on 127.0.0.1 until ctrl-c. Its data is
+/// kept, so runs continue after a restart.
 #[derive(Args)]
 pub(crate) struct DevEngineArgs {
-    /// The server, or the folder in which its npm package is installed [default: `restate-server` on the PATH, or the
+    /// Path of the server, or the folder where its npm package is installed [default: `restate-server` on the PATH, or the
     /// package in this directory]
     #[arg(long, value_name = "PATH")]
     server: Option<PathBuf>,

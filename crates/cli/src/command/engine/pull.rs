@@ -11,19 +11,19 @@ use crate::process::error::CliError;
 use crate::process::stdio;
 use crate::project::Project;
 
-/// Bring the changes of a run on an engine into this directory.
+/// Apply the changes of a run on an engine to this directory.
 ///
-/// Writes the files that the run has added, changed and removed so far. Nothing is written if one of them was also changed
-/// here since the run started.
+/// Adds, changes and removes the files that the run has added, changed and removed so far. Nothing is written if one of
+/// them has also changed here since the run started, unless --force is given.
 #[derive(Args)]
 pub(crate) struct PullArgs {
     /// Run id, or a unique prefix of it [default: the newest run]
     #[arg(value_name = "RUN")]
     run: Option<String>,
-    /// Print the changes, write nothing
+    /// Print the changes without writing them
     #[arg(long)]
     dry_run: bool,
-    /// Overwrite files that were changed here
+    /// Overwrite files that have changed here
     #[arg(long, conflicts_with = "dry_run")]
     force: bool,
     #[command(flatten)]

@@ -24,31 +24,31 @@ use crate::process::stdio;
 use crate::project::Project;
 use crate::ui::UiOptions;
 
-/// Work on the runs of an engine.
+/// Execute the runs of an engine.
 ///
-/// Registers itself at the engine and works on its runs until it is stopped. Keys of models come from the environment and
+/// Registers with the engine and executes its runs until it is stopped. API keys come from the environment and
 /// the configuration of the worker. If a worker dies, another one continues its runs after their last recorded step.
 #[derive(Args)]
 pub(crate) struct WorkerArgs {
     #[command(flatten)]
     engine: EngineFlags,
-    /// Address to listen on, for the engine
+    /// Address to listen on for the engine
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9080")]
     listen: SocketAddr,
-    /// URL at which the engine reaches this worker or its balancer [default: that of --listen]
+    /// URL at which the engine reaches this worker or its load balancer [default: that of --listen]
     #[arg(long, value_name = "URL")]
     advertise: Option<String>,
-    /// Folder for journals and workspaces while this worker uses them [default: in the cache folder, by port]
+    /// Folder for temporary journals and workspaces [default: in the cache folder, by port]
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
-    /// Let clients choose `--sandbox off` and paths outside the workspace, and work where there is no sandbox: whoever
-    /// reaches the engine can then run any command on this machine
+    /// Allow runs with `--sandbox off` or paths outside the workspace, and run even without a sandbox; anyone who can
+    /// reach the engine can then run any command on this machine
     #[arg(long)]
     allow_unsandboxed: bool,
-    /// Serve only requests signed by the engine with this public key (`publickeyv1_…`); may be repeated
+    /// Serve only requests signed by the engine with this key (`publickeyv1_…`); can be repeated
     #[arg(long, value_name = "KEY")]
     identity_key: Vec<String>,
-    /// Work on at most N runs of a tenant at a time; further ones wait
+    /// Maximum number of concurrent runs per tenant; further runs wait
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     tenant_limit: Option<u32>,
 }
@@ -122,7 +122,7 @@ impl ProcessHost {
     /// Refuses what a client must not choose for this machine.
     fn check(&self, spec: &RunSpec) -> Result<(), CliError> {
         if spec.record.is_some() {
-            return Err(CliError::usage("a worker writes no recording for a client"));
+            return Err(CliError::usage("a worker cannot write a recording for a client"));
         }
         let options = &spec.sandbox_options;
         let has_paths = !(options.read.is_empty() && options.write.is_empty() && options.moved.is_empty());

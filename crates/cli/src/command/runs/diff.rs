@@ -19,7 +19,7 @@ use crate::ui::format;
 /// Show where two runs diverge.
 ///
 /// Compares the steps of both runs in order, first the request of each step, then its result, and prints the
-/// first difference as a diff. Call ids, token counts and times are ignored. For forks in worktrees of their own, the
+/// first difference as a diff. Call ids, token counts and times are ignored. For forks with their own worktrees, the
 /// files that they changed are compared as well. Exits with 0 if the runs are the same, otherwise with 1.
 #[derive(Args)]
 pub(crate) struct DiffArgs {

@@ -22,8 +22,7 @@ use crate::ui::event_pages;
 ///
 /// Writes JSON Lines: the run, its steps, its events, one object per line under `run`, `step` or `event`.
 /// With --cassette, writes only the model's replies, for use with `--model replay:FILE`, which turns a run
-/// into a test. With --otlp, sends the run as a trace to the OpenTelemetry endpoint that OTEL_EXPORTER_OTLP_ENDPOINT
-/// names.
+/// into a test. With --otlp, sends the run as a trace to the endpoint in OTEL_EXPORTER_OTLP_ENDPOINT.
 #[derive(Args)]
 pub(crate) struct ExportArgs {
     #[command(flatten)]

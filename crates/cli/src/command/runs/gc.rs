@@ -19,15 +19,15 @@ use crate::ui::format;
 
 /// Remove old runs from the journal.
 ///
-/// Keeps the newest finished runs and every open run. Data that only removed runs referred to is deleted as
-/// well, and so are the copies of files that `fusee runs undo` kept for them, and the worktrees of their forks; the file
-/// shrinks. A worktree of a run that stays is removed by `--worktrees`, or by `fusee adopt --remove`.
+/// Keeps the newest finished runs and every open run. For removed runs it also deletes data that no other run refers to,
+/// the copies of files that `fusee runs undo` kept, and the worktrees of forks, and shrinks the journal. To remove the
+/// worktree of a run that is kept, use `--worktrees` or `fusee adopt --remove`.
 #[derive(Args)]
 pub(crate) struct GcArgs {
     /// Number of finished runs to keep
     #[arg(long, value_name = "N", default_value_t = 50)]
     keep: usize,
-    /// Also remove the worktrees of all forks on which no process works; changes in them that were not adopted are lost
+    /// Also remove the worktrees of all inactive forks; changes in them that were not adopted are lost
     #[arg(long)]
     worktrees: bool,
     #[command(flatten)]

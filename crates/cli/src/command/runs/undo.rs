@@ -23,11 +23,11 @@ const SHOWN_COMMANDS: usize = 10;
 ///
 /// Restores every file that the run's tools and commands changed to its content before the run: changed files
 /// are restored, new ones removed, deleted ones created again. The content comes from the journal, or from
-/// git if git had that version. Directories created by the run are removed if they are empty. A file that was
-/// changed again since is left alone. It cannot be told who changed a file while a command ran: at a terminal you are
-/// asked whether to undo those as well, and a copy of each is kept beside the journal.
+/// git if git had that version. Directories created by the run are removed if they are empty. A file that has
+/// changed again since is left alone. For files that changed while a command ran, Fusee cannot tell who changed them: at a
+/// terminal you are asked whether to undo them as well, and a copy of each is kept beside the journal.
 ///
-/// What cannot be undone is listed first: files that git did not have and that were too large to be saved,
+/// Changes that cannot be undone are listed first: files that git did not have and that were too large to be saved,
 /// and the commands that were run, since their changes to ignored files, .git, permissions or files outside
 /// the workspace are not known. Then all planned changes are listed, and you are asked to
 /// confirm; without a terminal, `--yes` is required.
@@ -67,7 +67,7 @@ pub(crate) fn undo(args: &UndoArgs, process: &Process) -> Result<ExitStatus, Cli
     }
     if !args.yes && !can_ask {
         return Err(CliError::usage("nothing was undone: there is no terminal to confirm it on")
-            .help("pass --yes to undo without a question, or --dry-run to only list the changes"));
+            .help("pass --yes to undo without asking, or --dry-run to only list the changes"));
     }
     if !args.yes && !stdio::confirm("undo these changes? [y/n] ")? {
         stdio::error("nothing was undone\n");
