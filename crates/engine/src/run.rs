@@ -430,7 +430,7 @@ async fn task(
                 settings.prompt.as_ref().is_some_and(|prompt| PromptFile::wants_digest(&prompt.text));
             let kept = digest_file(&resources.journal);
             let look = async move {
-                let found = EnvironmentSnapshot::look(&directory, started_ms).shown_at(&shown);
+                let found = EnvironmentSnapshot::capture(&directory, started_ms).shown_at(&shown);
                 if digest { found.with_digest(&directory, Some(&kept)) } else { found }
             };
             engine.step(StepRequest::new(&branch, StepKind::Environment, "session"), look).await?.value

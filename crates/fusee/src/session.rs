@@ -77,7 +77,7 @@ impl Session {
     /// The environment as it is now: directory, platform, date, git branch, and the project's instructions.
     pub fn environment(&self) -> EnvironmentSnapshot {
         use fusee_engine::journal::Clock as _;
-        EnvironmentSnapshot::look(self.agent.workspace(), SystemClock.now_ms())
+        EnvironmentSnapshot::capture(self.agent.workspace(), SystemClock.now_ms())
     }
 
     /// The task whose conversation the next one continues.

@@ -461,7 +461,7 @@ impl ChatState {
         self.going_back = self.going_back.filter(|at| now.saturating_sub(*at) < hint);
     }
 
-    fn look_for_completions(&mut self) {
+    fn update_completions(&mut self) {
         let offers = self.offers.as_deref().unwrap_or_default();
         self.completion = complete::candidates(self.editor.before(), &self.workspace, offers);
     }
@@ -479,7 +479,7 @@ impl ChatState {
     /// Sets the tasks that `/task` can run.
     pub(crate) fn set_tasks(&mut self, offers: Vec<TaskCandidate>) {
         self.offers = Some(offers);
-        self.look_for_completions();
+        self.update_completions();
     }
 
     /// Sets the description of the sandbox.

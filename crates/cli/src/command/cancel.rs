@@ -17,8 +17,8 @@ use crate::project::find_run;
 /// How long the run is given to end: a command gets time to stop.
 const ENDING: Duration = Duration::from_secs(15);
 
-/// Interval at which it is looked at.
-const LOOK: Duration = Duration::from_millis(50);
+/// Interval between two checks of whether the run has ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Cancel a run of another process.
 ///
@@ -60,7 +60,7 @@ pub(crate) async fn cancel(args: CancelArgs, process: &Process) -> Result<ExitSt
     }
     let ended = async {
         while journal.is_worked_on(&row.id) {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     };
     match tokio::time::timeout(ENDING, ended).await {

@@ -164,7 +164,7 @@ pub(super) fn of_request(
     project: &Project,
     config: &Config,
 ) -> Result<Vec<Outlined>, CliError> {
-    let environment = EnvironmentSnapshot::look(&project.directory, SystemClock.now_ms());
+    let environment = EnvironmentSnapshot::capture(&project.directory, SystemClock.now_ms());
     let failed = |problem: PromptError| CliError::failed(problem.message);
     let prompt = match config.prompt_file() {
         Some(file) => read(&file, &environment).map_err(failed)?,
@@ -179,7 +179,7 @@ pub(super) fn of_request(
 /// The environment of the project, as a run would see it.
 fn environment_snapshot(args: &RenderArgs, process: &Process) -> Result<EnvironmentSnapshot, CliError> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
-    Ok(EnvironmentSnapshot::look(&project.directory, SystemClock.now_ms()))
+    Ok(EnvironmentSnapshot::capture(&project.directory, SystemClock.now_ms()))
 }
 
 /// Reads a prompt file.

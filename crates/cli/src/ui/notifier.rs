@@ -19,8 +19,8 @@ mod tests;
 /// How long the command may take; then it is killed.
 const COMMAND_TIME: Duration = Duration::from_secs(10);
 
-/// Interval at which its end is looked for.
-const LOOK: Duration = Duration::from_millis(20);
+/// Interval between two checks of whether it has ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Maximum number of characters of a notification.
 const SHOWN: usize = 120;
@@ -118,7 +118,7 @@ fn run(command: &str, notice: &Notice<'_>) -> io::Result<()> {
             child.wait()?;
             break;
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
     Ok(())
 }

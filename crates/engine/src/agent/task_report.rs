@@ -47,7 +47,7 @@ pub(crate) async fn settle_changes(task: &AgentTask, facts: &mut Facts) -> Resul
         if let Some(protected) = protected {
             protect_at_end(&protected, &workspace).await;
         }
-        let look = move || {
+        let compare = move || {
             let found = workspace.scan_changes();
             let mut all = known;
             all.extend(
@@ -63,7 +63,7 @@ pub(crate) async fn settle_changes(task: &AgentTask, facts: &mut Facts) -> Resul
             versions.iter_mut().for_each(|version| version.withhold(&secrets));
             FilesAtEnd { found, differ, directories, modes, versions }
         };
-        tokio::task::spawn_blocking(look).await.unwrap_or_default()
+        tokio::task::spawn_blocking(compare).await.unwrap_or_default()
     };
     let settled = task.engine.step(call, body).await?.value;
     facts.reconcile(&settled.found, &settled.differ);

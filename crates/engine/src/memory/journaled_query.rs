@@ -47,8 +47,8 @@ pub(crate) async fn asked(
     };
     let memory = Arc::clone(memory);
     let body = async move {
-        match tokio::task::spawn_blocking(move || look(&memory, &query, details)).await {
-            Ok(Ok(looked)) => json!(looked),
+        match tokio::task::spawn_blocking(move || query_record(&memory, &query, details)).await {
+            Ok(Ok(record)) => json!(record),
             Ok(Err(problem)) => json!({ "problem": problem }),
             Err(lost) => json!({ "problem": lost.to_string() }),
         }
@@ -57,11 +57,11 @@ pub(crate) async fn asked(
     if let Some(problem) = value.get("problem").and_then(Value::as_str) {
         return Ok((Err(problem.to_owned()), recorded));
     }
-    let looked = serde_json::from_value(value).map_err(|error| RunAborted::Unreadable(error.to_string()))?;
-    Ok((Ok(looked), recorded))
+    let record = serde_json::from_value(value).map_err(|error| RunAborted::Unreadable(error.to_string()))?;
+    Ok((Ok(record), recorded))
 }
 
-fn look(memory: &MemorySystem, query: &MemoryQuery, details: Details) -> Result<QueryRecord, String> {
+fn query_record(memory: &MemorySystem, query: &MemoryQuery, details: Details) -> Result<QueryRecord, String> {
     let found = memory.relevant_context_for(query)?;
     let mut about = BTreeMap::new();
     if details == Details::Include {

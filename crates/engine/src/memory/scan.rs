@@ -80,7 +80,7 @@ pub(super) fn walk(
             // Names that are not UTF-8 cannot be passed to a model.
             let path = found.path().strip_prefix(root).ok().and_then(Path::to_str);
             let (Some(path), Ok(metadata)) = (path, found.metadata()) else { return WalkState::Continue };
-            let Some(look) = look(path, &metadata, reader, known, commit) else {
+            let Some(examined) = examine(path, &metadata, reader, known, commit) else {
                 return WalkState::Continue;
             };
             mine.walked.files += 1;
@@ -111,7 +111,7 @@ impl Drop for ThreadFindings<'_> {
     }
 }
 
-fn look(
+fn examine(
     relative: &str,
     metadata: &Metadata,
     reader: &dyn FileReader,

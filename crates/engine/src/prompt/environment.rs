@@ -47,7 +47,7 @@ pub struct EnvironmentSnapshot {
 
 impl EnvironmentSnapshot {
     /// Reads the environment of a directory.
-    pub fn look(directory: &Path, now_ms: i64) -> Self {
+    pub fn capture(directory: &Path, now_ms: i64) -> Self {
         let date = jiff::Timestamp::from_millisecond(now_ms)
             .map(|now| now.to_zoned(jiff::tz::TimeZone::UTC).date().to_string())
             .unwrap_or_default();

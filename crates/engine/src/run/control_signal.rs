@@ -14,10 +14,10 @@ use super::control::RunControl;
 const POLL: Duration = Duration::from_millis(300);
 
 /// How long a sender waits until its signal is taken.
-const TAKEN: Duration = Duration::from_secs(3);
+const ACCEPT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Interval at which a sender looks.
-const LOOK: Duration = Duration::from_millis(50);
+const SEND_POLL: Duration = Duration::from_millis(50);
 
 /// Code of the warning about a message that did not reach the model.
 const NOT_DELIVERED: &str = "message_not_delivered";
@@ -80,13 +80,13 @@ impl ControlSignal {
         let taken = async {
             while journal.is_worked_on(run) {
                 match journal.find_signal(run, self.name())? {
-                    Some((left, _)) if left == signal => tokio::time::sleep(LOOK).await,
+                    Some((left, _)) if left == signal => tokio::time::sleep(SEND_POLL).await,
                     _ => return Ok(SignalOutcome::Taken),
                 }
             }
             Ok::<_, JournalError>(SignalOutcome::NotRunning)
         };
-        match tokio::time::timeout(TAKEN, taken).await {
+        match tokio::time::timeout(ACCEPT_TIMEOUT, taken).await {
             Ok(Ok(SignalOutcome::Taken)) => Ok(SignalOutcome::Taken),
             Ok(Err(error)) => Err(error),
             // Taken back, so that a later process does not act on it; unless that comes too late.

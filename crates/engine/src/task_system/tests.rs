@@ -141,7 +141,7 @@ async fn a_payload_has_its_five_parts() {
     };
     let files = vec![SourceFile { path: "a.txt".to_owned(), content: "1\tone".to_owned() }];
     let context = PreparedContext { files, listed: true, ..PreparedContext::default() };
-    let composed = compose(&template, &context, &EnvironmentSnapshot::look(directory.path(), 0)).unwrap();
+    let composed = compose(&template, &context, &EnvironmentSnapshot::capture(directory.path(), 0)).unwrap();
     let payload = handler.construct_payload(&template, composed, context.clone());
     assert_eq!(payload.system_prompt.text(), "You count.");
     let request = Message::user("How many?\n\n## File a.txt\n\n1\tone");

@@ -104,8 +104,9 @@ impl Chat<'_> {
             Some(run) => run::conversation(&self.setup.journal, run).map_err(CliError::failed)?,
             None => PriorConversation::default(),
         };
-        let look = || EnvironmentSnapshot::look(&self.setup.project.directory, self.setup.journal.now_ms());
-        Ok((earlier.environment.unwrap_or_else(look), earlier.opened))
+        let capture =
+            || EnvironmentSnapshot::capture(&self.setup.project.directory, self.setup.journal.now_ms());
+        Ok((earlier.environment.unwrap_or_else(capture), earlier.opened))
     }
 }
 

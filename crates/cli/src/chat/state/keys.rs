@@ -71,7 +71,7 @@ impl ChatState {
             Some(OpenQuestion { stage: AnswerStage::Reason(reason), .. }) => reason.insert(text),
             _ => {
                 self.editor.insert(text);
-                self.look_for_completions();
+                self.update_completions();
             }
         }
     }
@@ -94,7 +94,7 @@ impl ChatState {
             KeyCode::Char(c) if !alt => self.editor.insert(c.encode_utf8(&mut [0; 4])),
             code => self.edit(code, alt),
         }
-        self.look_for_completions();
+        self.update_completions();
         Vec::new()
     }
 
@@ -136,7 +136,7 @@ impl ChatState {
             KeyCode::Right => self.editor.step(CursorMove::WordRight),
             _ => {}
         }
-        self.look_for_completions();
+        self.update_completions();
         Vec::new()
     }
 

@@ -287,7 +287,7 @@ async fn render(
         Workspace::open(&project.directory).map_err(|error| CliError::usage(error.to_string()))?;
     let workspace = Arc::new(workspace);
     let memory = file_reader::memory(&workspace, None);
-    let environment = prompt::EnvironmentSnapshot::look(&project.directory, SystemClock.now_ms());
+    let environment = prompt::EnvironmentSnapshot::capture(&project.directory, SystemClock.now_ms());
     Ok(preview(template, request, &workspace, &memory, &environment).await)
 }
 

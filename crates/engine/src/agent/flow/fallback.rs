@@ -9,7 +9,7 @@ use fusee_journal::event::{ErrorCode, ErrorDetail, Event, TaskStatus};
 use serde::{Deserialize, Serialize};
 
 use super::auto::{self, FlowChoice};
-use super::run_flow::{self, look};
+use super::run_flow::{self, examine_step};
 use super::settings::{FlowEditFormat, FlowMode, FlowSettings, RuntimeAction};
 use super::stage_runner::{StageRunner, StageSpec, is_final};
 use super::task_rules::{FlowShape, StageRequirements, StageSignal, TaskRules};
@@ -96,7 +96,8 @@ pub(crate) async fn run(
     let workspace = Arc::clone(&task.session.workspace);
     let (settings, request) = (flow.clone(), task.request.clone());
     let flow: FlowSettings =
-        look(task, "second_method", move || auto::direct_settings(settings, &request, &workspace)).await?;
+        examine_step(task, "second_method", move || auto::direct_settings(settings, &request, &workspace))
+            .await?;
     let mut stages = StageRunner::new(task, &flow, started_ms);
     stages.absorb(None, &first);
     let choice = FlowChoice { flow: FlowMode::Direct, reason: format!("{why} by {method_name}") };

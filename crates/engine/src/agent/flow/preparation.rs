@@ -12,7 +12,7 @@ use fusee_tools::copy_kind;
 use super::auto::{self, is_unusable};
 use super::location::{Located, locate};
 use super::preload::{self, Clarity};
-use super::run_flow::look;
+use super::run_flow::examine_step;
 use super::settings::FlowSettings;
 use super::stage_runner::StageRunner;
 use crate::agent::completion::runtime_actions::FileEffects;
@@ -62,7 +62,7 @@ pub(crate) async fn prepare(
     let chosen = !flow.before.read.is_empty();
     let Clarity { named, only_one } = match chosen {
         true => Clarity { named: true, only_one: false },
-        false => look(main, "clarity", move || preload::clarity(&request, &workspace)).await?,
+        false => examine_step(main, "clarity", move || preload::clarity(&request, &workspace)).await?,
     };
     let clear = named || only_one;
     let mut found = Preparation {
@@ -91,7 +91,8 @@ pub(crate) async fn prepare(
     if !clear {
         let (workspace, request) = (Arc::clone(&main.session.workspace), main.request.clone());
         let failing = output.as_ref().map(|baseline| baseline.output.clone());
-        let located = look(main, "locate", move || locate(&request, &workspace, failing.as_deref())).await?;
+        let located =
+            examine_step(main, "locate", move || locate(&request, &workspace, failing.as_deref())).await?;
         let (files, tests) = (located.targets.clone(), located.tests.clone());
         stages.emit(Event::FilesLocated(FilesLocated { files, tests }));
         found.located = Some(Arc::new(located));
@@ -113,7 +114,7 @@ pub(crate) async fn prepare_planned_task(
 ) -> Result<Option<Preparation>, RunAborted> {
     let (workspace, wanted) = (Arc::clone(&main.session.workspace), description.to_owned());
     let found: Option<(String, Located)> =
-        look(main, "part_tests", move || auto::own_tests(&wanted, &workspace)).await?;
+        examine_step(main, "part_tests", move || auto::own_tests(&wanted, &workspace)).await?;
     let Some((command, located)) = found else { return Ok(None) };
     let located = Some(Arc::new(located));
     let copies = can_copy(main, stages).await?;
@@ -175,7 +176,7 @@ impl Baseline {
             return Ok(false);
         };
         let (workspace, module) = (Arc::clone(&main.session.workspace), module.to_owned());
-        look(main, "missing_module", move || auto::has_module(&workspace, &module)).await
+        examine_step(main, "missing_module", move || auto::has_module(&workspace, &module)).await
     }
 
     /// How long the tests of an answer may take, in seconds. `None` if no test ran, so that nothing is known.

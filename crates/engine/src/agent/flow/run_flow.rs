@@ -41,7 +41,8 @@ pub(crate) async fn work(
     };
     if flow.benchmark.is_some_and(|benchmark| benchmark.protects_tests) {
         let (workspace, named) = (main.session.workspace.clone(), flow.protected_files.clone());
-        let protected = look(&main, "protected", move || ProtectedTests::take(&workspace, &named)).await?;
+        let protected =
+            examine_step(&main, "protected", move || ProtectedTests::take(&workspace, &named)).await?;
         main.rules.protected = Some(Arc::new(protected));
     }
     let shape = match (flow.stages.is_empty(), flow.mode) {
@@ -114,11 +115,11 @@ pub(crate) fn with_settings(task: AgentTask, flow: &FlowSettings) -> AgentTask {
 /// The files the request is about, looked up once.
 async fn subject(main: &AgentTask) -> Result<RequestFiles, RunAborted> {
     let (workspace, request) = (main.session.workspace.clone(), main.request.clone());
-    look(main, "subject", move || RequestFiles::find(&request, &workspace)).await
+    examine_step(main, "subject", move || RequestFiles::find(&request, &workspace)).await
 }
 
 /// Examines the workspace once, as a step.
-pub(super) async fn look<T: Default + Serialize + DeserializeOwned + Send + 'static>(
+pub(super) async fn examine_step<T: Default + Serialize + DeserializeOwned + Send + 'static>(
     main: &AgentTask,
     what: &str,
     find: impl FnOnce() -> T + Send + 'static,

@@ -129,9 +129,12 @@ pub(crate) async fn save_backup(
 }
 
 /// Runs a workspace scan on a blocking thread, because it may wait for the disk.
-async fn watching<T: Default + Send + 'static>(workspace: &Arc<Workspace>, look: fn(&Workspace) -> T) -> T {
+async fn watching<T: Default + Send + 'static>(
+    workspace: &Arc<Workspace>,
+    examine: fn(&Workspace) -> T,
+) -> T {
     let workspace = Arc::clone(workspace);
-    tokio::task::spawn_blocking(move || look(&workspace)).await.unwrap_or_default()
+    tokio::task::spawn_blocking(move || examine(&workspace)).await.unwrap_or_default()
 }
 
 /// Cancels the call when the task's time is up, and still returns its output.
