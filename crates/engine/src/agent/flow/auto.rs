@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::branched::read_only_verb;
 use super::fallback::FallbackMethod;
 use super::location::Located;
-use super::preload::{self, Subjects};
+use super::preload::{self, RequestTargets};
 use super::request_files::RequestFiles;
 use super::samples::{SMALL_MODEL_REPAIRS, SMALL_MODEL_SAMPLES};
 use super::settings::{FlowMode, FlowSettings};
@@ -141,12 +141,12 @@ fn choose(flow: &FlowSettings, run: RunTraits<'_>, workspace: &Workspace) -> Flo
         return flat("the request asks for no change");
     }
     let all = workspace.files(MAX_FILES);
-    match preload::subjects(run.request, workspace, &all) {
-        Subjects { targets, .. } if targets.is_empty() => FlowChoice {
+    match preload::request_targets(run.request, workspace, &all) {
+        RequestTargets { targets, .. } if targets.is_empty() => FlowChoice {
             flow: FlowMode::Direct,
             reason: "the model is small; the files of the request are located first".to_owned(),
         },
-        Subjects { targets, tests } => {
+        RequestTargets { targets, tests } => {
             let files: Vec<&str> = targets.iter().chain(&tests).map(String::as_str).collect();
             let shown = match files.as_slice() {
                 [first, second, third, rest @ ..] if !rest.is_empty() => {
@@ -228,7 +228,7 @@ fn is_in(list: &str, word: &str) -> bool {
 /// The commands that may verify the work, best first.
 fn verify_commands(request: &str, workspace: &Workspace) -> Vec<String> {
     let all = workspace.files(MAX_FILES);
-    let Subjects { targets, tests } = preload::subjects(request, workspace, &all);
+    let RequestTargets { targets, tests } = preload::request_targets(request, workspace, &all);
     let read = |path: &str| preload::read_text(workspace, path);
     test_commands(&all, &targets, &tests, read).into_iter().map(|found| found.command).collect()
 }

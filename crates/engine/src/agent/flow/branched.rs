@@ -12,11 +12,11 @@ use super::task_rules::{FlowShape, StageRequirements, StageSignal, TaskRules};
 use crate::agent::{AgentTask, PlanStatus, PlannedTask, TaskOutcome};
 
 /// Verbs of read-only tasks.
-const LOOKING: &str = "analyse analyze browse examine explore find identify inspect investigate list locate look open \
+const READ_ONLY_VERBS: &str = "analyse analyze browse examine explore find identify inspect investigate list locate look open \
     read review search study understand view";
 
 /// Words that mark a task as more than read-only, whatever it begins with.
-const ACTING: &str = "add change correct create delete edit fix implement install insert modify move patch refactor \
+const CHANGE_VERBS: &str = "add change correct create delete edit fix implement install insert modify move patch refactor \
     remove rename replace rewrite run update write";
 
 /// Makes the plan and runs it.
@@ -125,7 +125,7 @@ fn planned(
     StageSpec {
         label: label.to_owned(),
         description: task.description.clone(),
-        answers: last,
+        gives_answer: last,
         attempts: flow.replan_max + 1,
         ..StageSpec::new(stage, words, rules, flow)
     }
@@ -152,8 +152,8 @@ fn answered(flow: &FlowSettings, planned: StageSpec, preparation: Preparation) -
         label: planned.label,
         description: planned.description,
         task: format!("{words}\n\n{}", answer.task),
-        again: answer.again.map(|again| format!("{words}\n\n{again}")),
-        window: planned.window,
+        retry_instructions: answer.retry_instructions.map(|retry| format!("{words}\n\n{retry}")),
+        notes_window: planned.notes_window,
         ..answer
     }
 }
@@ -166,8 +166,8 @@ pub(crate) fn read_only_verb(description: &str) -> Option<&'static str> {
         .map(str::to_ascii_lowercase)
         .collect();
     let first = words.first()?;
-    let verb = LOOKING.split(' ').find(|verb| verb == first)?;
-    (!words.iter().any(|word| ACTING.split(' ').any(|verb| verb == word))).then_some(verb)
+    let verb = READ_ONLY_VERBS.split(' ').find(|verb| verb == first)?;
+    (!words.iter().any(|word| CHANGE_VERBS.split(' ').any(|verb| verb == word))).then_some(verb)
 }
 
 #[cfg(test)]

@@ -148,7 +148,11 @@ fn answer_from_files(flow: &FlowSettings) -> StageSpec {
     rules.verify = None;
     rules.edit_format = FlowEditFormat::Tools;
     rules.before = RuntimeAction { read: ["@target", "@tests"].map(str::to_owned).to_vec(), run: None };
-    StageSpec { window: 0, answers: true, ..StageSpec::new("answer", ANSWER.to_owned(), rules, flow) }
+    StageSpec {
+        notes_window: 0,
+        gives_answer: true,
+        ..StageSpec::new("answer", ANSWER.to_owned(), rules, flow)
+    }
 }
 
 #[cfg(test)]

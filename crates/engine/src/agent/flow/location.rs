@@ -13,7 +13,7 @@ use fusee_tools::workspace::OpenedPath;
 use serde::{Deserialize, Serialize};
 
 use super::imports;
-use super::preload::{self, MAX_GUESSED, is_source};
+use super::preload::{self, MAX_LIKELY_SOURCES, is_source};
 use super::request_files::{RequestFiles, is_test};
 use crate::memory::{FileReader, MemoryQuery, MemorySystem};
 
@@ -34,7 +34,7 @@ const IN_FAILURE: u32 = 6;
 const IMPORTED: u32 = 4;
 const IMPORTED_BY_IMPORTED: u32 = 2;
 const DEFINES: u32 = 8;
-const CALLED: u32 = 8;
+const NAME_MATCHES: u32 = 8;
 const INDEXED: u32 = 3;
 
 /// Words of a request that is about failures.
@@ -52,21 +52,22 @@ pub(crate) struct Located {
 
 /// Locates the files of a request. `failure` is the output of the tests, if they fail.
 pub(crate) fn locate(request: &str, workspace: &Arc<Workspace>, failure: Option<&str>) -> Located {
-    let subject = RequestFiles::find(request, workspace);
+    let request_files = RequestFiles::find(request, workspace);
     let all = workspace.files(MAX_FILES);
-    if !subject.named.is_empty() {
+    if !request_files.named.is_empty() {
         let reason = "named in the request";
-        let targets = subject.named.iter().map(|path| located(path, reason)).collect();
-        return Located { targets, tests: preload::tests(&subject, &all) };
+        let targets = request_files.named.iter().map(|path| located(path, reason)).collect();
+        return Located { targets, tests: preload::tests(&request_files, &all) };
     }
-    let sources: Vec<&String> = preload::guessed(&all);
+    let sources: Vec<&String> = preload::likely_sources(&all);
     let mentioned = failure.map(|output| mentioned(output, &all)).unwrap_or_default();
     let failing = mentioned.iter().filter(|path| is_test(path)).take(MAX_TESTS).cloned();
-    let tests: Vec<String> = if subject.tests.is_empty() { failing.collect() } else { subject.tests.clone() };
+    let tests: Vec<String> =
+        if request_files.tests.is_empty() { failing.collect() } else { request_files.tests.clone() };
 
     let mut evidence = Evidence::default();
     // Without a word about failures, tests that fail may be about something else.
-    let share = if is_about_failure(request) || !subject.tests.is_empty() { 1 } else { 2 };
+    let share = if is_about_failure(request) || !request_files.tests.is_empty() { 1 } else { 2 };
     for path in mentioned.iter().filter(|path| sources.contains(path)) {
         evidence.add(path, IN_FAILURE / share, "in the output of the failing tests");
     }
@@ -85,7 +86,7 @@ pub(crate) fn locate(request: &str, workspace: &Arc<Workspace>, failure: Option<
     let words = words(request);
     for path in &sources {
         if words.contains(&stem(path).to_lowercase()) {
-            evidence.add(path, CALLED, "called like a word of the request");
+            evidence.add(path, NAME_MATCHES, "called like a word of the request");
         }
     }
     search_index(request, workspace, &sources, &mut evidence);
@@ -93,7 +94,7 @@ pub(crate) fn locate(request: &str, workspace: &Arc<Workspace>, failure: Option<
     // A single weak sign is no reason to leave out files of a small project.
     let targets = match evidence.best(MAX_LOCATED) {
         best if best.strongest >= IMPORTED / share => best.files,
-        _ if sources.len() <= MAX_GUESSED => {
+        _ if sources.len() <= MAX_LIKELY_SOURCES => {
             sources.iter().map(|path| located(path, "one of the few sources of the project")).collect()
         }
         best => best.files,

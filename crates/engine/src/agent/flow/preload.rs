@@ -19,7 +19,7 @@ const ALL_BYTES: usize = 160 * 1024;
 const MAX_FILES: usize = 40;
 
 /// If a request names no file and the project has more sources than this, there is no target.
-pub(super) const MAX_GUESSED: usize = 6;
+pub(super) const MAX_LIKELY_SOURCES: usize = 6;
 
 /// A file as shown to the model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,7 +53,7 @@ impl PreloadedFile {
 
 /// Records that the run knows the current version of a file, which it is about to replace.
 pub(crate) fn remember_version(workspace: &Workspace, path: &str) {
-    if let Some(file) = material(workspace, path.to_owned(), false, 0) {
+    if let Some(file) = load_file(workspace, path.to_owned(), false, 0) {
         workspace.record_seen(&SeenVersion { path: file.path, hash: file.hash });
     }
 }
@@ -66,12 +66,12 @@ pub(crate) fn read(
     workspace: &Workspace,
 ) -> Vec<PreloadedFile> {
     let all = workspace.files(20_000);
-    let subjects = match located {
+    let request_targets = match located {
         Some(Located { targets, tests }) => {
             let targets = targets.iter().map(|file| file.path.clone()).collect();
-            Subjects { targets, tests: tests.clone() }
+            RequestTargets { targets, tests: tests.clone() }
         }
-        None => subjects(request, workspace, &all),
+        None => request_targets(request, workspace, &all),
     };
     let mut paths: Vec<(String, bool)> = Vec::new();
     for name in named {
@@ -79,9 +79,9 @@ pub(crate) fn read(
             "@target" => {
                 let references = RequestFiles::find(request, workspace).references;
                 let references = references.into_iter().map(|path| (path, false));
-                references.chain(subjects.targets.iter().map(|path| (path.clone(), true))).collect()
+                references.chain(request_targets.targets.iter().map(|path| (path.clone(), true))).collect()
             }
-            "@tests" => subjects.tests.iter().map(|path| (path.clone(), false)).collect(),
+            "@tests" => request_targets.tests.iter().map(|path| (path.clone(), false)).collect(),
             glob => fusee_tools::matching(glob, &all).map(|path| (path.clone(), false)).collect(),
         };
         for (path, target) in found {
@@ -92,19 +92,19 @@ pub(crate) fn read(
         }
     }
     let mut left = ALL_BYTES;
-    let mut materials = Vec::new();
+    let mut files = Vec::new();
     for (path, target) in paths.into_iter().take(MAX_FILES) {
-        if let Some(material) = material(workspace, path, target, left.min(FILE_BYTES)) {
-            left = left.saturating_sub(material.text.len());
-            materials.push(material);
+        if let Some(file) = load_file(workspace, path, target, left.min(FILE_BYTES)) {
+            left = left.saturating_sub(file.text.len());
+            files.push(file);
         }
     }
-    materials
+    files
 }
 
 /// The files that a request is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Subjects {
+pub(crate) struct RequestTargets {
     /// Files to change.
     pub(crate) targets: Vec<String>,
     /// Their tests.
@@ -112,25 +112,25 @@ pub(crate) struct Subjects {
 }
 
 /// Finds the files that a request is about, among `all` files of the workspace.
-pub(crate) fn subjects(request: &str, workspace: &Workspace, all: &[String]) -> Subjects {
-    let subject = RequestFiles::find(request, workspace);
-    Subjects { targets: targets(&subject, request, all), tests: tests(&subject, all) }
+pub(crate) fn request_targets(request: &str, workspace: &Workspace, all: &[String]) -> RequestTargets {
+    let request_files = RequestFiles::find(request, workspace);
+    RequestTargets { targets: targets(&request_files, request, all), tests: tests(&request_files, all) }
 }
 
 /// The sources among `all` files that a request may be about although it names none: no tests, and no file that only
 /// marks a package or configures its tests or its installation, unless there is nothing else.
-pub(super) fn guessed(all: &[String]) -> Vec<&String> {
-    const BESIDE_THE_POINT: &[&str] = &["__init__.py", "conftest.py", "setup.py"];
+pub(super) fn likely_sources(all: &[String]) -> Vec<&String> {
+    const NON_SOURCE_FILES: &[&str] = &["__init__.py", "conftest.py", "setup.py"];
     let sources: Vec<&String> = all.iter().filter(|path| is_source(path) && !is_test(path)).collect();
     let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
     let meant: Vec<&String> =
-        sources.iter().filter(|path| !BESIDE_THE_POINT.contains(&name(path).as_str())).copied().collect();
+        sources.iter().filter(|path| !NON_SOURCE_FILES.contains(&name(path).as_str())).copied().collect();
     if meant.is_empty() { sources } else { meant }
 }
 
 /// How clear it is which files a request is about, without looking at more than names.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Clarity {
+pub(super) struct TargetCertainty {
     /// It names files.
     pub(super) named: bool,
     /// There is only one file that it can be about.
@@ -138,24 +138,24 @@ pub(super) struct Clarity {
 }
 
 /// Finds out how clear it is which files a request is about.
-pub(super) fn clarity(request: &str, workspace: &Workspace) -> Clarity {
+pub(super) fn target_certainty(request: &str, workspace: &Workspace) -> TargetCertainty {
     let named = !RequestFiles::find(request, workspace).named.is_empty();
-    Clarity { named, only_one: guessed(&workspace.files(20_000)).len() < 2 }
+    TargetCertainty { named, only_one: likely_sources(&workspace.files(20_000)).len() < 2 }
 }
 
 /// Reads a file as text, if it is a small text file.
 pub(crate) fn read_text(workspace: &Workspace, path: &str) -> Option<String> {
-    material(workspace, path.to_owned(), false, FILE_BYTES).map(|file| file.text)
+    load_file(workspace, path.to_owned(), false, FILE_BYTES).map(|file| file.text)
 }
 
 /// The files a task is about: those it names, otherwise all sources if there are only a few, otherwise those
 /// whose name is a word of the request.
-fn targets(subject: &RequestFiles, request: &str, all: &[String]) -> Vec<String> {
-    if !subject.named.is_empty() {
-        return subject.named.clone();
+fn targets(request_files: &RequestFiles, request: &str, all: &[String]) -> Vec<String> {
+    if !request_files.named.is_empty() {
+        return request_files.named.clone();
     }
-    let sources: Vec<String> = guessed(all).into_iter().cloned().collect();
-    if sources.len() <= MAX_GUESSED {
+    let sources: Vec<String> = likely_sources(all).into_iter().cloned().collect();
+    if sources.len() <= MAX_LIKELY_SOURCES {
         return sources;
     }
     let words: BTreeSet<String> = request
@@ -169,16 +169,16 @@ fn targets(subject: &RequestFiles, request: &str, all: &[String]) -> Vec<String>
         words.contains(&stem.to_lowercase())
     };
     let found: Vec<String> = sources.iter().filter(called).cloned().collect();
-    if found.len() <= MAX_GUESSED { found } else { Vec::new() }
+    if found.len() <= MAX_LIKELY_SOURCES { found } else { Vec::new() }
 }
 
 /// The tests of a request's files: those it names or that are beside them, otherwise all if there are only a few.
-pub(super) fn tests(subject: &RequestFiles, all: &[String]) -> Vec<String> {
-    if !subject.tests.is_empty() {
-        return subject.tests.clone();
+pub(super) fn tests(request_files: &RequestFiles, all: &[String]) -> Vec<String> {
+    if !request_files.tests.is_empty() {
+        return request_files.tests.clone();
     }
     let tests: Vec<String> = all.iter().filter(|path| is_source(path) && is_test(path)).cloned().collect();
-    if tests.len() <= MAX_GUESSED { tests } else { Vec::new() }
+    if tests.len() <= MAX_LIKELY_SOURCES { tests } else { Vec::new() }
 }
 
 /// Whether a path looks like a source file.
@@ -192,7 +192,7 @@ pub(super) fn is_source(path: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(_, end)| ENDS.contains(&end.to_ascii_lowercase().as_str()))
 }
 
-fn material(workspace: &Workspace, path: String, target: bool, most: usize) -> Option<PreloadedFile> {
+fn load_file(workspace: &Workspace, path: String, target: bool, most: usize) -> Option<PreloadedFile> {
     let located = workspace.locate(&path).ok()?;
     let OpenedPath::File { file, .. } = workspace.open_to_read(&located).ok()? else { return None };
     let mut content = Vec::new();
@@ -211,19 +211,19 @@ fn material(workspace: &Workspace, path: String, target: bool, most: usize) -> O
 }
 
 /// Renders the files for the model, each in a fence longer than any it contains.
-pub(crate) fn shown(materials: &[PreloadedFile]) -> String {
+pub(crate) fn render(files: &[PreloadedFile]) -> String {
     let mut text = String::new();
-    for material in materials {
-        let longest = material
+    for file in files {
+        let longest = file
             .text
             .lines()
             .map(|line| line.trim_start().chars().take_while(|c| *c == '`').count())
             .max()
             .unwrap_or_default();
         let fence = "`".repeat(longest.max(2) + 1);
-        let newline = if material.text.ends_with('\n') || material.text.is_empty() { "" } else { "\n" };
-        text.push_str(&format!("{}\n{fence}\n{}{newline}{fence}\n", material.path, material.text));
-        if material.cut {
+        let newline = if file.text.ends_with('\n') || file.text.is_empty() { "" } else { "\n" };
+        text.push_str(&format!("{}\n{fence}\n{}{newline}{fence}\n", file.path, file.text));
+        if file.cut {
             text.push_str("[the rest of this file is left out]\n");
         }
         text.push('\n');

@@ -11,7 +11,7 @@ use fusee_tools::copy_kind;
 
 use super::auto::{self, is_unusable};
 use super::location::{Located, locate};
-use super::preload::{self, Clarity};
+use super::preload::{self, TargetCertainty};
 use super::run_flow::examine_step;
 use super::settings::FlowSettings;
 use super::stage_runner::StageRunner;
@@ -60,9 +60,11 @@ pub(crate) async fn prepare(
     let (workspace, request) = (Arc::clone(&main.session.workspace), main.request.clone());
     // The user's own choice of files needs no location.
     let chosen = !flow.before.read.is_empty();
-    let Clarity { named, only_one } = match chosen {
-        true => Clarity { named: true, only_one: false },
-        false => examine_step(main, "clarity", move || preload::clarity(&request, &workspace)).await?,
+    let TargetCertainty { named, only_one } = match chosen {
+        true => TargetCertainty { named: true, only_one: false },
+        false => {
+            examine_step(main, "clarity", move || preload::target_certainty(&request, &workspace)).await?
+        }
     };
     let clear = named || only_one;
     let mut found = Preparation {

@@ -49,8 +49,8 @@ pub(crate) async fn work(
         (false, _) => return StageRunner::new(&main, flow, started_ms).run_all(stages(flow)).await,
         (true, FlowMode::Auto | FlowMode::Flat) => FlowShape::Free,
         (true, FlowMode::Staged) => {
-            let subject = subject(&main).await?;
-            FlowShape::Staged(subject.required(flow.phase_control.rules.min_files_read_for_plan))
+            let request_files = request_files(&main).await?;
+            FlowShape::Staged(request_files.required(flow.phase_control.rules.min_files_read_for_plan))
         }
         (true, FlowMode::Staged3) => {
             return StageRunner::new(&main, flow, started_ms).run_all(staged3(flow)).await;
@@ -113,7 +113,7 @@ pub(crate) fn with_settings(task: AgentTask, flow: &FlowSettings) -> AgentTask {
 }
 
 /// The files the request is about, looked up once.
-async fn subject(main: &AgentTask) -> Result<RequestFiles, RunAborted> {
+async fn request_files(main: &AgentTask) -> Result<RequestFiles, RunAborted> {
     let (workspace, request) = (main.session.workspace.clone(), main.request.clone());
     examine_step(main, "subject", move || RequestFiles::find(&request, &workspace)).await
 }
@@ -155,10 +155,10 @@ fn stages(flow: &FlowSettings) -> Vec<StageSpec> {
         StageSpec {
             label: stage.shown().to_owned(),
             description: stage.shown().to_owned(),
-            window: stage.context_window.unwrap_or(flow.context_window),
-            needs: if flow.stage_required { StageNecessity::Required } else { StageNecessity::Optional },
+            notes_window: stage.context_window.unwrap_or(flow.context_window),
+            necessity: if flow.stage_required { StageNecessity::Required } else { StageNecessity::Optional },
             model: stage.model.clone(),
-            answers: n + 1 == count,
+            gives_answer: n + 1 == count,
             ..StageSpec::new(&stage.id, format!("{title}\n\n{}", task.trim()), rules, flow)
         }
     };
@@ -202,7 +202,7 @@ fn staged3(flow: &FlowSettings) -> Vec<StageSpec> {
         };
         rules.after = if last { flow.after.clone() } else { RuntimeAction::default() };
         rules.edit_format = if last { flow.edit_format } else { FlowEditFormat::Tools };
-        StageSpec { answers: last, ..StageSpec::new(id, task.to_owned(), rules, flow) }
+        StageSpec { gives_answer: last, ..StageSpec::new(id, task.to_owned(), rules, flow) }
     };
     stages.into_iter().map(spec).collect()
 }
@@ -246,9 +246,9 @@ pub(super) fn direct(flow: &FlowSettings, preparation: Preparation) -> StageSpec
     let task = task.join("\n\n");
     StageSpec {
         // A small model that has to say what is wrong finds it more often.
-        again: Some(format!("First say in one sentence what is wrong. Then answer with {what}")),
+        retry_instructions: Some(format!("First say in one sentence what is wrong. Then answer with {what}")),
         attempts: flow.replan_max + 1,
-        window: 0,
+        notes_window: 0,
         ..StageSpec::new("direct", task, rules, flow)
     }
 }

@@ -185,7 +185,7 @@ impl StageRunner<'_> {
                 target: false,
             };
             let files: Vec<PreloadedFile> = candidate.files.iter().map(file).collect();
-            shown.push_str(&format!("Answer {}:\n\n{}\n\n", n + 1, preload::shown(&files)));
+            shown.push_str(&format!("Answer {}:\n\n{}\n\n", n + 1, preload::render(&files)));
         }
         let mut stage = stage.clone();
         stage.task = format!("{shown}Which of these answers is right? Reply with its number alone.");

@@ -24,16 +24,16 @@ pub(crate) struct StageSpec {
     /// Instructions for the model.
     pub(crate) task: String,
     /// Instructions for a retry that is told why the last attempt failed, if they differ.
-    pub(crate) again: Option<String>,
+    pub(crate) retry_instructions: Option<String>,
     pub(crate) rules: TaskRules,
     /// Maximum number of attempts.
     pub(crate) attempts: u32,
     /// Number of notes from earlier stages to include.
-    pub(crate) window: i64,
-    pub(crate) needs: StageNecessity,
+    pub(crate) notes_window: i64,
+    pub(crate) necessity: StageNecessity,
     pub(crate) model: Option<String>,
     /// Whether its answer is that of the whole task, and is checked like it.
-    pub(crate) answers: bool,
+    pub(crate) gives_answer: bool,
 }
 
 impl StageSpec {
@@ -44,13 +44,13 @@ impl StageSpec {
             label: id.to_owned(),
             description: id.to_owned(),
             task,
-            again: None,
+            retry_instructions: None,
             rules,
             attempts: flow.stage_retries + 1,
-            window: flow.context_window,
-            needs: StageNecessity::Required,
+            notes_window: flow.context_window,
+            necessity: StageNecessity::Required,
             model: None,
-            answers: false,
+            gives_answer: false,
         }
     }
 }
@@ -153,8 +153,8 @@ impl<'a> StageRunner<'a> {
             return Ok(Ok(()));
         }
         // Without the last stage there is no answer of the required form.
-        let answers = stage.answers && self.main.check.is_some();
-        if stage.needs == StageNecessity::Optional && !fatal && !answers {
+        let gives_answer = stage.gives_answer && self.main.check.is_some();
+        if stage.necessity == StageNecessity::Optional && !fatal && !gives_answer {
             return Ok(Ok(()));
         }
         let unmet = !finished.missing.is_empty();
@@ -222,7 +222,7 @@ impl<'a> StageRunner<'a> {
                 .map(|sectioned_prompt| sectioned_prompt.with_opened(&self.opened));
             task.spawn = main.spawn.clone();
         }
-        if stage.answers {
+        if stage.gives_answer {
             task.check = main.check.clone();
             task.answer_handler = main.answer_handler.clone();
         }
@@ -243,13 +243,15 @@ impl<'a> StageRunner<'a> {
     /// First message of a stage: the request, the notes so far, the plan, the instructions.
     fn input(&self, stage: &StageSpec, hint: Option<&str>) -> String {
         let mut pieces = vec![self.main.request.clone()];
-        pieces.extend(stage_notes::shown(&self.notes, stage.window));
+        pieces.extend(stage_notes::shown(&self.notes, stage.notes_window));
         if !self.plan.tasks().is_empty() && !matches!(stage.rules.shape, FlowShape::Planning(_)) {
             pieces.push(format!("The plan:\n{}", self.plan.render()));
         }
         pieces.extend(hint.map(|hint| format!("The last attempt did not succeed: {hint}")));
-        pieces.push(stage.again.as_ref().filter(|_| hint.is_some()).unwrap_or(&stage.task).clone());
-        pieces.extend(self.main.answer_form.clone().filter(|_| stage.answers));
+        pieces.push(
+            stage.retry_instructions.as_ref().filter(|_| hint.is_some()).unwrap_or(&stage.task).clone(),
+        );
+        pieces.extend(self.main.answer_form.clone().filter(|_| stage.gives_answer));
         pieces.join("\n\n")
     }
 

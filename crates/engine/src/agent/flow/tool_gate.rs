@@ -90,8 +90,8 @@ pub(crate) fn refusal<'a>(
     tool: &str,
     place: &str,
     open: impl Iterator<Item = &'a str>,
-    opens_when: &str,
+    unlock_hint: &str,
 ) -> String {
     let open = open.collect::<Vec<_>>().join(", ");
-    format!("Not run: `{tool}` is closed in {place}. Open now: {open}. {opens_when}")
+    format!("Not run: `{tool}` is closed in {place}. Open now: {open}. {unlock_hint}")
 }

@@ -61,7 +61,7 @@ fn files_that_only_mark_a_package_are_not_guessed() {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let all =
         names(&["setup.py", "shop/__init__.py", "shop/price.py", "tests/conftest.py", "tests/test_price.py"]);
-    assert_eq!(guessed(&all), ["shop/price.py"]);
+    assert_eq!(likely_sources(&all), ["shop/price.py"]);
     let all = names(&["shop/__init__.py", "tests/test_shop.py"]);
-    assert_eq!(guessed(&all), ["shop/__init__.py"]);
+    assert_eq!(likely_sources(&all), ["shop/__init__.py"]);
 }

@@ -26,10 +26,10 @@ fn files_a_request_names_and_the_tests_beside_them_are_required() {
     ];
     let (_folder, workspace) = workspace(&files);
     let find = |request: &str| RequestFiles::find(request, &workspace);
-    let subject = find("Fix `src/leap.py` (not logo.png), please; see https://example.com/a.py.");
-    assert_eq!(subject.named, ["src/leap.py"]);
-    assert_eq!(subject.tests, ["src/test_leap.py", "tests/test_leap.py"]);
-    assert_eq!(subject.required(1).files, ["src/leap.py", "src/test_leap.py", "tests/test_leap.py"]);
+    let request_files = find("Fix `src/leap.py` (not logo.png), please; see https://example.com/a.py.");
+    assert_eq!(request_files.named, ["src/leap.py"]);
+    assert_eq!(request_files.tests, ["src/test_leap.py", "tests/test_leap.py"]);
+    assert_eq!(request_files.required(1).files, ["src/leap.py", "src/test_leap.py", "tests/test_leap.py"]);
     assert_eq!(find("implement two-bucket.js").tests, ["two-bucket.spec.js"]);
     assert_eq!(find("make it better"), RequestFiles { anything: true, ..RequestFiles::default() });
     assert_eq!(find("make it better").required(2), RequiredReads { files: Vec::new(), least: 2 });
