@@ -84,7 +84,7 @@ pub(super) fn walk(
                 return WalkState::Continue;
             };
             mine.walked.files += 1;
-            match look {
+            match examined {
                 FileChangeState::Same => {}
                 FileChangeState::Touched(path, mtime) => mine.walked.touched.push((path, mtime)),
                 FileChangeState::Read(entry) => mine.walked.entries.push(*entry),

@@ -40,7 +40,7 @@ fn targets_and_tests_are_found_by_the_request_or_by_what_little_there_is() {
 fn files_are_shown_in_fences_that_hold_them() {
     let (_folder, workspace) = project();
     let materials = read(&["docs/*".to_owned(), "leap.py".to_owned()], "x", None, &workspace);
-    insta::assert_snapshot!(shown(&materials), @r"
+    insta::assert_snapshot!(render(&materials), @r"
     docs/README.md
     ````
     # Leap
