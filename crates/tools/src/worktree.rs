@@ -1,26 +1,17 @@
 //! A working copy of a project for a run of its own: a git worktree, or a plain copy where there is no git.
 //!
-//! Git's objects are shared. Of the files, those that git does not ignore are copied as they are now, by reflink where the
-//! file system can, on several threads. `workspace_copy` makes the short-lived copies in which single commands run.
+//! Git's objects are shared. Of the files, those that git does not ignore are copied as they are now (`copy`), and git's
+//! index is taken over (`index`). `workspace_copy` makes the short-lived copies in which single commands run.
 
-use std::collections::BTreeSet;
-use std::fs::File;
+mod copy;
+mod index;
+
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::workspace::walk;
-use crate::workspace_copy;
-
-/// Maximum number of files, and of bytes that are not shared with the original.
-const MAX_FILES: usize = 1_000_000;
-const MAX_BYTES: u64 = 16 << 30;
-
-/// Threads that copy; most of the time is spent in the kernel.
-const THREADS: usize = 4;
 
 /// Variables that would make git work on another repository.
 const REPOSITORY_VARIABLES: [&str; 5] =
@@ -53,8 +44,8 @@ impl Worktree {
                 Some(top) => tracked_and_new(top)?,
                 None => walked(workspace),
             };
-            copy_files(source, root, files)?;
-            top.map_or(Ok(()), |top| take_index(top, root))
+            let copies = copy::files(source, root, &files)?;
+            top.map_or(Ok(()), |top| take_index(top, root, &copies))
         })();
         if let Err(error) = copied {
             remove(top, root);
@@ -87,16 +78,21 @@ fn add_git_worktree(top: &Path, root: &Path) -> io::Result<()> {
     git(top, &["worktree", "add", "--quiet", "--no-checkout", "--detach", root, "HEAD"]).map(drop)
 }
 
-/// The index of the original, so that what is staged there is staged here.
-fn take_index(top: &Path, root: &Path) -> io::Result<()> {
+/// The index of the original, so that what is staged there is staged here, with the stamps of the copies, so that neither
+/// git nor a run has to read every file again to know that it is unchanged.
+fn take_index(top: &Path, root: &Path, copies: &[copy::Copied<'_>]) -> io::Result<()> {
     let place = |directory: &Path| -> io::Result<PathBuf> {
         let path = git(directory, &["rev-parse", "--git-path", "index"])?;
         let path = path.strip_suffix(b"\n").unwrap_or(&path);
         Ok(directory.join(std::ffi::OsStr::from_bytes(path)))
     };
-    match std::fs::copy(place(top)?, place(root)?) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
+    let (original, target) = (place(top)?, place(root)?);
+    match index::restamped(&original, copies) {
+        Ok(index::Restamped::Bytes(bytes)) => std::fs::write(target, bytes),
+        Ok(index::Restamped::Split) => git(root, &["read-tree", "HEAD"]).map(drop),
+        Ok(index::Restamped::Unsupported) => std::fs::copy(original, target).map(drop),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
     }
 }
 
@@ -130,62 +126,6 @@ fn git(directory: &Path, arguments: &[&str]) -> io::Result<Vec<u8>> {
     }
     let said = String::from_utf8_lossy(&output.stderr);
     Err(io::Error::other(format!("git {}: {}", arguments.first().unwrap_or(&""), said.trim())))
-}
-
-/// Copies files and symlinks, with the directories they are in.
-fn copy_files(from: &Path, to: &Path, files: Vec<PathBuf>) -> io::Result<()> {
-    if files.len() > MAX_FILES {
-        return Err(io::Error::other(format!("the project has more than {MAX_FILES} files")));
-    }
-    let mut directories: BTreeSet<&Path> = BTreeSet::new();
-    for file in &files {
-        // The ancestors of a directory that is there already are there too.
-        file.ancestors().skip(1).take_while(|folder| directories.insert(folder)).for_each(drop);
-    }
-    for directory in directories.into_iter().filter(|directory| !directory.as_os_str().is_empty()) {
-        std::fs::create_dir_all(to.join(directory))?;
-    }
-    let left = AtomicU64::new(MAX_BYTES);
-    let share = files.len().div_ceil(THREADS).max(1);
-    std::thread::scope(|scope| {
-        let parts: Vec<_> = files
-            .chunks(share)
-            .map(|part| scope.spawn(|| part.iter().try_for_each(|file| copy_file(from, to, file, &left))))
-            .collect();
-        parts.into_iter().try_for_each(|part| {
-            part.join().unwrap_or_else(|_| Err(io::Error::other("a thread that copies files panicked")))
-        })
-    })
-}
-
-fn copy_file(from: &Path, to: &Path, path: &Path, left: &AtomicU64) -> io::Result<()> {
-    let (source, target) = (from.join(path), to.join(path));
-    let found = match source.symlink_metadata() {
-        Ok(found) => found,
-        // Tracked by git, and deleted here.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    if found.is_symlink() {
-        return std::os::unix::fs::symlink(std::fs::read_link(&source)?, &target);
-    }
-    if !found.is_file() {
-        // A repository in this one, or a pipe, socket or device.
-        return Ok(());
-    }
-    let mut input = match File::open(&source) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        opened => opened?,
-    };
-    let mut output = File::create_new(&target)?;
-    if !workspace_copy::share_blocks(&input, &output) {
-        let counted =
-            left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(found.size()));
-        counted.map_err(|_| io::Error::other(format!("the project has more than {} GB", MAX_BYTES >> 30)))?;
-        io::copy(&mut input, &mut output)?;
-    }
-    output.set_permissions(std::fs::Permissions::from_mode(found.mode() & 0o7777))?;
-    output.set_modified(found.modified()?)
 }
 
 #[cfg(test)]

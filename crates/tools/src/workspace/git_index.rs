@@ -11,6 +11,8 @@ pub(crate) const LINK: u32 = 0o16;
 
 /// One tracked file in git's index.
 pub(crate) struct GitIndexEntry<'i> {
+    /// Where the entry begins in the index.
+    pub(crate) offset: usize,
     /// The ten 32-bit fields at the start of an entry.
     numbers: &'i [u8],
     /// Object id: 20 or 32 bytes.
@@ -61,7 +63,7 @@ pub(crate) fn visit_entries(
         path.extend_from_slice(&bytes[at..end]);
         // Up to version 3, entries are padded to a multiple of eight bytes.
         at = if version == 4 { end + 1 } else { start + ((end - start) / 8 + 1) * 8 };
-        if visit(GitIndexEntry { numbers, content, flags, path: &path }).is_break() {
+        if visit(GitIndexEntry { offset: start, numbers, content, flags, path: &path }).is_break() {
             return None;
         }
     }

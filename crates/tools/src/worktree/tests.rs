@@ -43,3 +43,57 @@ fn a_copy_has_the_files_as_they_are_and_leaves_the_original_alone() {
     Worktree::remove(&project, &root);
     assert_eq!(sh(&project, "git worktree list | wc -l").trim(), "1");
 }
+
+/// A repository of files older than its index, one of them changed without a trace in its size and times.
+fn repository(folder: &Path, options: &str) -> PathBuf {
+    let project = folder.join("project");
+    std::fs::create_dir_all(project.join("deep/er")).unwrap();
+    sh(
+        &project,
+        &format!(
+            "umask 022; echo a > a; echo b > deep/b; echo c > deep/er/c; echo s > staged; echo x > run; chmod 775 run
+             head -c 300000 /dev/zero > large; : > empty; ln -s a link; touch -d 2020-01-01 a deep/b deep/er/c large
+             git init -q; git add -A; {options}; git -c user.name=n -c user.email=e commit -qm first
+             sleep 0.02; echo S > staged; git add staged; git update-index -q --refresh
+             echo B > deep/b; touch -d 2020-01-01 deep/b; mkfifo pipe; echo '*.o' > .gitignore; echo o > out.o"
+        ),
+    );
+    project
+}
+
+#[test]
+fn git_knows_without_reading_them_which_copies_are_unchanged() {
+    for options in ["true", "git update-index --index-version 4"] {
+        let folder = tempfile::tempdir().unwrap();
+        let project = repository(folder.path(), options);
+        let copy = Worktree::create(&project, &folder.path().join("copy")).unwrap().root;
+        // The plumbing command compares stamps only, and lists every file whose stamp differs.
+        assert_eq!(sh(&copy, "git diff-files --name-only"), "deep/b\nlink\n", "{options}");
+        assert_eq!(sh(&copy, "git status --porcelain"), sh(&project, "git status --porcelain"), "{options}");
+        assert_eq!(sh(&copy, "git status --porcelain"), "M  staged\n M deep/b\n?? .gitignore\n", "{options}");
+        // Verifies the checksum of the index.
+        sh(&copy, "git fsck --no-progress");
+        let listing =
+            "stat -c '%n %a %s %Y' a deep/b run large empty staged; cksum large; readlink link; ls -A deep";
+        assert_eq!(sh(&copy, listing), sh(&project, listing));
+        assert!(!copy.join("pipe").exists() && !copy.join("out.o").exists());
+    }
+}
+
+#[test]
+fn an_index_in_two_files_is_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let project = repository(folder.path(), "git update-index --split-index");
+    let copy = Worktree::create(&project, &folder.path().join("copy")).unwrap().root;
+    assert_eq!(sh(&copy, "git status --porcelain"), " M deep/b\n M staged\n?? .gitignore\n");
+}
+
+#[test]
+fn what_is_deleted_in_the_original_is_not_in_the_copy() {
+    let folder = tempfile::tempdir().unwrap();
+    let project = repository(folder.path(), "true");
+    sh(&project, "rm -r deep a");
+    let copy = Worktree::create(&project, &folder.path().join("copy")).unwrap().root;
+    assert_eq!(sh(&copy, "git status --porcelain"), sh(&project, "git status --porcelain"));
+    assert!(!copy.join("a").exists() && !copy.join("deep").exists());
+}
