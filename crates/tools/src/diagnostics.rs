@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::Workspace;
 use crate::tool::shell::CommandSettings;
@@ -31,6 +32,9 @@ const MAX_MESSAGE: usize = 300;
 const MAX_FILE: u64 = 1 << 20;
 /// Maximum number of files that are checked after one call.
 const MAX_FILES: usize = 10;
+
+/// Maximum time for which a server that was started for a file that is only read keeps a check waiting.
+const WARM_UP: Duration = Duration::from_secs(20);
 
 /// How edited files are checked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -57,6 +61,8 @@ pub struct EditChecker {
     commands: CommandSettings,
     /// Language servers that were started; `None` if one cannot be used.
     servers: Mutex<HashMap<ServerKind, Option<Arc<LanguageServer>>>>,
+    /// Ends what goes on in the background when the run ends.
+    ended: DropGuard,
 }
 
 /// State of files before an edit.
@@ -76,7 +82,31 @@ impl EditChecker {
     /// Checkers with these settings; `commands` says how programs run.
     #[must_use]
     pub fn new(settings: DiagnosticSettings, commands: CommandSettings) -> Self {
-        Self { settings, commands, servers: Mutex::default() }
+        Self { settings, commands, servers: Mutex::default(), ended: CancellationToken::new().drop_guard() }
+    }
+
+    /// Starts the language server of a file that the model reads, and lets it check that file, without waiting for it.
+    ///
+    /// The first answer of a server takes seconds, longer than an edit is held up for it. A file is read before it is edited,
+    /// and the model needs time for the edit.
+    pub async fn file_is_read(&self, workspace: &Workspace, path: &str) {
+        let Some(kind) = ServerKind::from_path(path).filter(|_| self.command_for(path).is_none()) else {
+            return;
+        };
+        let Ok(located) = workspace.locate(path) else { return };
+        let mut servers = self.servers.lock().await;
+        let TextFile::Text(text) = read(workspace, path) else { return };
+        if servers.contains_key(&kind) {
+            return;
+        }
+        let started = self.start(kind, workspace);
+        servers.insert(kind, started.clone());
+        let Some(server) = started else { return };
+        let (path, ended) = (workspace.root().join(located.as_path()), self.ended.token().clone());
+        tokio::spawn(async move {
+            let check = tokio::time::timeout(WARM_UP, server.check(&path, kind, "", &text));
+            ended.run_until_cancelled(check).await;
+        });
     }
 
     /// Looks at files that are about to be edited.
@@ -165,11 +195,12 @@ impl EditChecker {
 
     async fn server(&self, kind: ServerKind, workspace: &Workspace) -> Option<Arc<LanguageServer>> {
         let mut servers = self.servers.lock().await;
-        let known = servers.entry(kind).or_insert_with(|| {
-            let command = kind.command(self.commands.environment.value("PATH"))?;
-            LanguageServer::start(&command, workspace.root(), &self.commands).map(Arc::new)
-        });
-        known.clone()
+        servers.entry(kind).or_insert_with(|| self.start(kind, workspace)).clone()
+    }
+
+    fn start(&self, kind: ServerKind, workspace: &Workspace) -> Option<Arc<LanguageServer>> {
+        let command = kind.command(self.commands.environment.value("PATH"))?;
+        LanguageServer::start(&command, workspace.root(), &self.commands).map(Arc::new)
     }
 }
 

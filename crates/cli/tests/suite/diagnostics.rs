@@ -1,4 +1,4 @@
-//! Errors that an edit brought into a file are shown to the model, by a configured command.
+//! Errors that an edit brought into a file are shown to the model, by a configured command or a language server.
 
 use fusee_testkit::events::of_type;
 use fusee_testkit::project::Project;
@@ -100,4 +100,54 @@ fn a_project_cannot_turn_checks_on_before_it_is_trusted() {
         refused.stderr
     );
     assert!(!refused.stdout.contains("errors that were not there"), "{}", refused.stdout);
+}
+
+/// A language server whose first answer takes three seconds; lines with the word `bad` are errors.
+const SLOW_SERVER: &str = r#"#!/usr/bin/env python3
+import json, sys, time
+def send(message):
+    body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+    sys.stdout.buffer.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    sys.stdout.buffer.flush()
+is_warm = False
+while True:
+    length = 0
+    while (line := sys.stdin.buffer.readline().strip()):
+        length = int(line.split(b":")[1]) if line.lower().startswith(b"content-length") else length
+    if not length:
+        break
+    message = json.loads(sys.stdin.buffer.read(length))
+    method = message.get("method")
+    if method == "initialize":
+        send({"id": message["id"], "result": {"capabilities": {}}})
+    if method in ("textDocument/didOpen", "textDocument/didChange"):
+        if not is_warm:
+            time.sleep(3)
+            is_warm = True
+        document = message["params"]["textDocument"]
+        text = document["text"] if method.endswith("didOpen") else message["params"]["contentChanges"][0]["text"]
+        place = lambda line: {"start": {"line": line, "character": 0}, "end": {"line": line, "character": 1}}
+        found = [{"range": place(n), "severity": 1, "message": line} for n, line in enumerate(text.split("\n")) if "bad" in line]
+        send({"method": "textDocument/publishDiagnostics", "params": {"uri": document["uri"], "version": document["version"], "diagnostics": found}})
+"#;
+
+#[test]
+fn a_language_server_is_ready_for_the_first_edit_of_a_file_that_was_read() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let project = project("diagnostics = { mode = \"on\", timeout_s = 2 }\n")
+        .with("a.py", "bad one\n")
+        .with("bin/pyright-langserver", SLOW_SERVER);
+    let server = project.dir().join("bin/pyright-langserver");
+    std::fs::set_permissions(server, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", project.dir().join("bin").display(), std::env::var("PATH").unwrap());
+    let model = project.script(&[
+        Line::call("read_file", json!({"path": "a.py"})),
+        // The model needs longer for the edit than the server for its first answer.
+        Line::call("write_file", json!({"path": "a.py", "content": "bad one\nbad two\n"})).delay_ms(6_000),
+        Line::text("Done."),
+    ]);
+    let events = run_json(&project, &model).env("PATH", path).run().exits(0).events();
+    let results = of_type(&events, "tool_result");
+    let shown = results[1]["content"].as_str().unwrap();
+    assert!(shown.ends_with("errors that were not there before this edit:\na.py:2:1: bad two]"), "{shown}");
 }

@@ -105,7 +105,7 @@ impl WorkflowDriver<'_> {
                 Some(ReviewRuling::AskFirst) if in_force.approve != ApprovalMode::Never => {
                     ApprovalDecision::Ask("a review is read-only; other calls need approval".to_owned())
                 }
-                Some(_) => ApprovalDecision::Deny("a review only looks".to_owned()),
+                Some(_) => ApprovalDecision::Deny("a review or plan mode changes nothing".to_owned()),
             };
         policy.asked_by_hook(hooks, in_force.approve)
     }

@@ -74,14 +74,16 @@ fn judge_unhooked(
             )
         }
         ReviewRuling::AskFirst => match approve {
-            ApprovalMode::Never => ApprovalDecision::Deny("a review only looks".to_owned()),
+            ApprovalMode::Never => ApprovalDecision::Deny("a review or plan mode changes nothing".to_owned()),
             ApprovalMode::Auto | ApprovalMode::Ask => {
                 let words = history.explanation.map(|words| format!("; the model says: {words}"));
                 let reason = "a review is read-only; other calls need approval";
                 ApprovalDecision::Ask(format!("{reason}{}", words.unwrap_or_default()))
             }
         },
-        ReviewRuling::NotInReview => ApprovalDecision::Deny("a review only looks".to_owned()),
+        ReviewRuling::NotInReview => {
+            ApprovalDecision::Deny("a review or plan mode changes nothing".to_owned())
+        }
         ReviewRuling::TooMany => ApprovalDecision::Deny(format!(
             "the review has used its {}; answer now with what you found",
             fusee_text::count(review.max_tool_calls.into(), "call")

@@ -200,6 +200,7 @@ impl ToolExecutor<'_> {
         let (context, left) = (self.context(call_id), self.left_ms);
         let secrets = &self.session.secrets;
         let body = async move {
+            self.prepare_diagnostics(&**tool, &arguments, &context).await;
             let output = match tool.prepare(arguments, &context).await {
                 Ok(prepared) => within_time(left, &context, tool.perform(prepared, &context)).await,
                 Err(answer) => answer,
@@ -287,6 +288,14 @@ impl ToolExecutor<'_> {
         let is_edit = tool.repeat() == RetrySafety::Verifiable && self.kind == StepKind::Tool;
         let diagnostics = self.session.diagnostics.as_ref().filter(|_| is_edit)?;
         context.cancel.run_until_cancelled(diagnostics.before(&context.workspace, &paths)).await
+    }
+
+    /// Starts the checker of a file that is read, which may be edited next.
+    async fn prepare_diagnostics(&self, tool: &dyn Tool, arguments: &Value, context: &CallContext) {
+        let path = arguments["path"].as_str().filter(|_| tool.definition().name == "read_file");
+        if let (Some(diagnostics), Some(path)) = (&self.session.diagnostics, path) {
+            diagnostics.file_is_read(&context.workspace, path).await;
+        }
     }
 
     /// Adds the errors that an edit brought to its result.
