@@ -172,7 +172,7 @@ impl Scorer {
         let _permit = self.running.acquire().await.map_err(|error| error.to_string())?;
         let options = SandboxOptions {
             moved,
-            allowance: fusee::tools::sandbox::ResourceLimits::defaults(),
+            limits: fusee::tools::sandbox::ResourceLimits::defaults(),
             ..SandboxOptions::default()
         };
         let directory =
@@ -192,7 +192,7 @@ impl Scorer {
             input: None,
             environment: &commands.environment,
             sandbox: &commands.sandbox,
-            allowance: commands.allowance,
+            limits: commands.limits,
         };
         let output = Mutex::new(Vec::new());
         let keep = |bytes: &[u8]| {

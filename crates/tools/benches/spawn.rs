@@ -31,7 +31,7 @@ fn main() {
                 input: None,
                 environment: &environment,
                 sandbox: &Sandbox::Off,
-                allowance: ResourceLimits::default(),
+                limits: ResourceLimits::default(),
             };
             // Like the engine: on a worker, without communication between threads.
             runtime.block_on(fork_server.run(request, |_| {}, std::future::pending())).unwrap();

@@ -40,7 +40,7 @@ fn main() {
             input: None,
             environment: &environment,
             sandbox,
-            allowance: ResourceLimits::defaults(),
+            limits: ResourceLimits::defaults(),
         };
         let ended = runtime.block_on(fork_server.run(request, |_| {}, std::future::pending())).unwrap();
         assert_eq!(ended.ending, fusee_tools::sandbox::CommandEnd::Exited(0));

@@ -52,7 +52,7 @@ fn main() {
             input: None,
             environment: &environment,
             sandbox,
-            allowance: ResourceLimits::defaults(),
+            limits: ResourceLimits::defaults(),
         };
         runtime.block_on(fork_server.run(request, |_| {}, std::future::pending())).unwrap();
     };

@@ -42,7 +42,7 @@ impl Config {
             hosts,
             read,
             write: paths("sandbox.write"),
-            allowance: ResourceLimits {
+            limits: ResourceLimits {
                 cpu_s: self.whole("sandbox.cpu_s").unwrap_or(usual.cpu_s),
                 memory_bytes: self.whole("sandbox.memory_mb").map_or(usual.memory_bytes, |mb| mb << 20),
                 processes: self.whole("sandbox.processes").unwrap_or(usual.processes),

@@ -198,11 +198,11 @@ fn what_confined_commands_may_use_and_reach_comes_from_the_users_file() {
     let place = Place::new(user, "", &[]);
     let environment = Environment::from_variables(&[("HOME", "/home/me")], "/");
     let confine = place.gather(Vec::new()).unwrap().sandbox_options(&environment);
-    let allowance = ResourceLimits { cpu_s: 8, memory_bytes: 64 << 20, processes: 9, file_bytes: 7 << 20 };
+    let limits = ResourceLimits { cpu_s: 8, memory_bytes: 64 << 20, processes: 9, file_bytes: 7 << 20 };
     let (read, write) = (vec!["/opt/x".into()], vec!["/home/me/y".into()]);
     assert_eq!(
         confine,
-        SandboxOptions { network: Network::Machine, read, write, allowance, ..SandboxOptions::default() }
+        SandboxOptions { network: Network::Machine, read, write, limits, ..SandboxOptions::default() }
     );
 }
 

@@ -81,7 +81,7 @@ pub(super) async fn run(
         input: Some(input),
         environment: &environment,
         sandbox: &Sandbox::Off,
-        allowance: commands.allowance,
+        limits: commands.limits,
     };
     let (mut output, mut errors) = (Stream::default(), Stream::default());
     let stop = cancel.child_token();

@@ -40,8 +40,8 @@ impl ActiveSandbox {
         commands: CommandSettings,
         own: &[PathBuf],
     ) -> Self {
-        let (sandbox, allowance) = (Sandbox::Off, options.allowance);
-        let commands = CommandSettings { sandbox, allowance, ..commands };
+        let (sandbox, limits) = (Sandbox::Off, options.limits);
+        let commands = CommandSettings { sandbox, limits, ..commands };
         let none = Self { mode, options, state: "none", preapproved: false, commands, problem: None };
         if mode == SandboxMode::Off {
             let project_sandbox = match none.options.untrusted_flow {
@@ -50,8 +50,8 @@ impl ActiveSandbox {
                 }
                 false => None,
             };
-            let allowance = ResourceLimits::default();
-            let commands = CommandSettings { allowance, project_sandbox, ..none.commands };
+            let limits = ResourceLimits::default();
+            let commands = CommandSettings { limits, project_sandbox, ..none.commands };
             return Self { state: "off", preapproved: true, commands, ..none };
         }
         match strongest(workspace, &none.options, &none.commands, own).await {
@@ -96,7 +96,7 @@ async fn strongest(
         .clone()
         .without_programs(&options.denied_programs, environment)
         .with_moved(&moved(&workspace, options));
-    limit_all(fork_server.clone(), options.allowance);
+    limit_all(fork_server.clone(), options.limits);
     let Some(promise) = probed.landlock_guarantees() else {
         let sandbox = match network {
             Network::Hosts => Sandbox::with_proxy(policy, HostProxy::new(options.hosts.clone())),
@@ -133,8 +133,8 @@ fn moved(workspace: &Path, options: &SandboxOptions) -> Vec<MovedFolder> {
 
 /// Limits what all commands use together with a cgroup, where the system allows it. Runs concurrently with
 /// the first steps because nothing depends on it; each command is limited individually anyway.
-fn limit_all(fork_server: ForkServer, allowance: ResourceLimits) {
+fn limit_all(fork_server: ForkServer, limits: ResourceLimits) {
     tokio::spawn(async move {
-        let _ = fork_server.limit_all(CgroupLimits::protecting_machine(&allowance)).await;
+        let _ = fork_server.limit_all(CgroupLimits::protecting_machine(&limits)).await;
     });
 }

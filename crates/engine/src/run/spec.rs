@@ -190,7 +190,8 @@ pub struct SandboxOptions {
     /// Additional writable paths.
     pub write: Vec<PathBuf>,
     /// Resource limits.
-    pub allowance: ResourceLimits,
+    #[serde(rename = "allowance")]
+    pub limits: ResourceLimits,
     /// Path at which the model and its commands see the workspace, where the sandbox can do that [default: its own].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace_at: Option<PathBuf>,

@@ -37,7 +37,7 @@ pub(super) async fn run(
         input: None,
         environment: &commands.environment,
         sandbox: &commands.sandbox,
-        allowance: commands.allowance,
+        limits: commands.limits,
     };
     let mut output = Vec::new();
     let heard = |bytes: &[u8]| output.extend_from_slice(&bytes[..bytes.len().min(MAX_OUTPUT - output.len())]);

@@ -178,7 +178,7 @@ async fn run(
         input: None,
         environment: &commands.environment,
         sandbox: &commands.sandbox,
-        allowance: commands.allowance,
+        limits: commands.limits,
     };
     // Nobody reads any more once the server is dropped.
     let heard = |bytes: &[u8]| drop(chunks.send(bytes.to_vec()));

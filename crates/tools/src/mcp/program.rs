@@ -89,7 +89,7 @@ async fn run(settings: &ProgramSettings, input: OwnedFd, queue: &Queue, stop: &C
         input: None,
         environment: &settings.environment,
         sandbox: &Sandbox::Off,
-        allowance: ResourceLimits::default(),
+        limits: ResourceLimits::default(),
     };
     let (mut line, mut fault) = (0, None);
     let heard = |bytes: &[u8]| {

@@ -22,7 +22,7 @@ pub struct CommandRequest<'r> {
     /// Sandbox to run in.
     pub sandbox: &'r Sandbox,
     /// Resource limits.
-    pub allowance: ResourceLimits,
+    pub limits: ResourceLimits,
 }
 
 /// Why a command could not be run.

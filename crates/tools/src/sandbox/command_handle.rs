@@ -116,7 +116,7 @@ impl ForkServer {
         request: &CommandRequest<'r>,
     ) -> Result<EncodedRequest<'r>, CommandFailure> {
         let words = |way: EncodedConfinement<'_>, environment: &CommandEnvironment| {
-            protocol::encode(way, &request.allowance, OsStr::new(request.command), environment.variables())
+            protocol::encode(way, &request.limits, OsStr::new(request.command), environment.variables())
                 .map_err(|error| CommandFailure::Unfit(error.to_string()))
         };
         match request.sandbox {

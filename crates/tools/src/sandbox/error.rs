@@ -57,7 +57,7 @@ impl SetupStep {
         Self::ALL.iter().zip(0..).find(|(step, _)| **step == self).map_or(0, |(_, number)| number)
     }
 
-    pub(super) fn of_number(number: u32) -> Option<Self> {
+    pub(super) fn from_number(number: u32) -> Option<Self> {
         Self::ALL.get(usize::try_from(number).ok()?).copied()
     }
 

@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use rustix::fs::FileType;
 
 /// First ABI version that also restricts truncation, which is no less harmful than writing.
-pub(super) const LEAST_VERSION: u32 = 3;
+pub(super) const MIN_VERSION: u32 = 3;
 /// First ABI version that restricts ioctls on devices.
 const DEVICE_VERSION: u32 = 5;
 /// First ABI version that restricts signals and abstract sockets.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 const CPU_GRACE_S: u64 = 2;
 
 /// Minimum limit on processes and threads of all commands: several at a time, each within its own limit.
-const LEAST_TASKS: u64 = 4096;
+const MIN_TASKS: u64 = 4096;
 
 /// Resource limits of a command. 0, the default, means unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,7 +61,7 @@ impl ResourceLimits {
     }
 
     /// Sets the rlimits of this process, which its children inherit.
-    pub(super) fn bind(&self) -> io::Result<()> {
+    pub(super) fn apply(&self) -> io::Result<()> {
         let set = |resource: Resource, most: u64| -> io::Result<()> {
             let known = rustix::process::getrlimit(resource);
             let most = known.maximum.map_or(most, |known| known.min(most));
@@ -94,10 +94,10 @@ pub struct CgroupLimits {
 impl CgroupLimits {
     /// Limits that the machine survives, and not below those of a single command.
     #[must_use]
-    pub fn protecting_machine(allowance: &ResourceLimits) -> Self {
+    pub fn protecting_machine(limits: &ResourceLimits) -> Self {
         Self {
-            memory_bytes: ResourceLimits::defaults().memory_bytes.max(allowance.memory_bytes),
-            tasks: LEAST_TASKS.max(allowance.processes.saturating_mul(2)),
+            memory_bytes: ResourceLimits::defaults().memory_bytes.max(limits.memory_bytes),
+            tasks: MIN_TASKS.max(limits.processes.saturating_mul(2)),
         }
     }
 }
@@ -121,7 +121,7 @@ impl ExceededLimit {
         known.map_or(0, |(_, mark)| mark)
     }
 
-    pub(super) fn of_mark(mark: u8) -> Option<Self> {
+    pub(super) fn from_code(mark: u8) -> Option<Self> {
         Self::ALL.get(usize::from(mark).checked_sub(1)?).copied()
     }
 }

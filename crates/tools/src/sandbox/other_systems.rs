@@ -124,7 +124,7 @@ fn start(
         Some(errors) => Stdio::from(errors),
         None => Stdio::from(output.try_clone()?),
     };
-    let (directory, allowance) = (request.directory, request.allowance);
+    let (directory, limits) = (request.directory, request.limits);
     #[expect(clippy::disallowed_methods, reason = "this is where commands are started")]
     let mut command = Command::new("/bin/sh");
     let variables = request.environment.variables();
@@ -132,7 +132,7 @@ fn start(
     command.stdin(input).stdout(output).stderr(errors);
     let prepare = move || {
         rustix::process::fchdir(&directory)?;
-        allowance.bind()
+        limits.apply()
     };
     #[expect(unsafe_code, reason = "the directory is entered between fork and exec")]
     // SAFETY: `prepare` makes system calls only; it neither allocates nor takes locks.

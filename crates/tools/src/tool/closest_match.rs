@@ -18,7 +18,7 @@ const MAX_COMPARED: usize = 20_000;
 /// Maximum characters of a line compared by similarity.
 const COMPARED_CHARACTERS: usize = 160;
 /// Lines below this similarity count as unrelated.
-const LEAST_LIKENESS: f64 = 0.5;
+const MIN_LIKENESS: f64 = 0.5;
 /// Lines that occur more often than this do not vote.
 const MAX_VOTES_OF_A_LINE: usize = 64;
 
@@ -87,7 +87,7 @@ fn rank_by_similarity(lines: &[&str], wanted: &[&str]) -> Option<usize> {
     let mut best: Option<(f64, usize)> = None;
     for (at, line) in lines.iter().take(MAX_COMPARED).enumerate() {
         let likeness = pairs.similarity(clipped(line));
-        if likeness >= LEAST_LIKENESS && best.is_none_or(|(known, _)| likeness > known) {
+        if likeness >= MIN_LIKENESS && best.is_none_or(|(known, _)| likeness > known) {
             best = Some((likeness, at));
         }
     }

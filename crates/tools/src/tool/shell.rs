@@ -143,7 +143,7 @@ impl CheckedCommand {
             input: input.as_deref().map(str::as_bytes),
             environment: &settings.environment,
             sandbox,
-            allowance: settings.allowance,
+            limits: settings.limits,
         };
         let result = fork_server.run(request, output, stop).await;
         (result, cause.get().copied())

@@ -23,9 +23,9 @@ pub(crate) const TESTS: &[(&str, Test)] = &[
     ("what_stays_within_its_bounds_is_left_alone", what_stays_within_its_bounds_is_left_alone),
 ];
 
-fn bounded(stage: &Stage, sandbox: &Sandbox, allowance: ResourceLimits, command: &str) -> Outcome {
+fn bounded(stage: &Stage, sandbox: &Sandbox, limits: ResourceLimits, command: &str) -> Outcome {
     let mut bounded = Stage::at(stage.fork_server.clone(), &stage.base);
-    bounded.allowance = allowance;
+    bounded.limits = limits;
     bounded.run(sandbox, command)
 }
 
@@ -44,10 +44,10 @@ for _ in range(4000):
 print(\"all of them\")
 time.sleep(60)' fork-bomb-$0";
     for (number, sandbox) in both(stage).iter().enumerate() {
-        let allowance = ResourceLimits { processes: 150, ..ResourceLimits::default() };
+        let limits = ResourceLimits { processes: 150, ..ResourceLimits::default() };
         let begun = Instant::now();
         let mark = format!("fork-bomb-{}-{number}", stage.base.file_name().unwrap().display());
-        let outcome = bounded(stage, sandbox, allowance, &bomb.replace("fork-bomb-$0", &mark));
+        let outcome = bounded(stage, sandbox, limits, &bomb.replace("fork-bomb-$0", &mark));
         let finished = outcome.result.unwrap();
         assert_eq!(finished.exceeded, Some(ExceededLimit::Processes), "{}", outcome.output);
         assert_eq!((outcome.output.as_str(), finished.left), ("", 0));
@@ -61,8 +61,8 @@ fn threads_count_as_well(stage: &Stage) {
     let threads = "exec python3 -c 'import threading, time
 for _ in range(300): threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
 time.sleep(60)'";
-    let allowance = ResourceLimits { processes: 100, ..ResourceLimits::default() };
-    let outcome = bounded(stage, &stage.sandbox(), allowance, threads);
+    let limits = ResourceLimits { processes: 100, ..ResourceLimits::default() };
+    let outcome = bounded(stage, &stage.sandbox(), limits, threads);
     assert_eq!(outcome.result.unwrap().exceeded, Some(ExceededLimit::Processes));
 }
 
@@ -70,8 +70,8 @@ fn memory_of_one_process_ends_before_the_machines(stage: &Stage) {
     let bomb = "exec python3 -c 'kept = []
 while len(kept) < 600: kept.append(bytearray(1 << 20))'";
     for sandbox in both(stage) {
-        let allowance = ResourceLimits { memory_bytes: 200 << 20, ..ResourceLimits::default() };
-        let outcome = bounded(stage, &sandbox, allowance, bomb);
+        let limits = ResourceLimits { memory_bytes: 200 << 20, ..ResourceLimits::default() };
+        let outcome = bounded(stage, &sandbox, limits, bomb);
         let finished = outcome.result.unwrap();
         let refused = finished.ending == CommandEnd::Exited(1) && outcome.output.contains("MemoryError");
         assert!(
@@ -92,8 +92,8 @@ for _ in range(6):
         os._exit(0)
 time.sleep(60)'";
     for sandbox in both(stage) {
-        let allowance = ResourceLimits { memory_bytes: 200 << 20, ..ResourceLimits::default() };
-        let outcome = bounded(stage, &sandbox, allowance, bomb);
+        let limits = ResourceLimits { memory_bytes: 200 << 20, ..ResourceLimits::default() };
+        let outcome = bounded(stage, &sandbox, limits, bomb);
         assert_eq!(outcome.result.unwrap().exceeded, Some(ExceededLimit::Memory), "{}", outcome.output);
     }
 }
@@ -101,8 +101,8 @@ time.sleep(60)'";
 fn processor_time_of_many_processes_counts_together(stage: &Stage) {
     let busy = "for n in 1 2 3 4; do (i=0; while :; do i=$((i+1)); done) & done; wait";
     for sandbox in both(stage) {
-        let allowance = ResourceLimits { cpu_s: 1, ..ResourceLimits::default() };
-        let outcome = bounded(stage, &sandbox, allowance, busy);
+        let limits = ResourceLimits { cpu_s: 1, ..ResourceLimits::default() };
+        let outcome = bounded(stage, &sandbox, limits, busy);
         let finished = outcome.result.unwrap();
         assert_eq!(finished.exceeded, Some(ExceededLimit::Cpu), "{finished:?}");
     }
@@ -111,8 +111,8 @@ fn processor_time_of_many_processes_counts_together(stage: &Stage) {
 /// A single process is ended by the supervisor, which says why, and not by the system's own limit.
 fn processor_time_of_one_process_is_limited_too(stage: &Stage) {
     for sandbox in both(stage) {
-        let allowance = ResourceLimits { cpu_s: 1, ..ResourceLimits::default() };
-        let outcome = bounded(stage, &sandbox, allowance, "while :; do :; done");
+        let limits = ResourceLimits { cpu_s: 1, ..ResourceLimits::default() };
+        let outcome = bounded(stage, &sandbox, limits, "while :; do :; done");
         let finished = outcome.result.unwrap();
         assert_eq!(finished.exceeded, Some(ExceededLimit::Cpu), "{finished:?}");
     }
@@ -125,16 +125,16 @@ for _ in range(40):
     os.write(kept, bytes(10 << 20))
 time.sleep(60)'";
     for sandbox in both(stage) {
-        let allowance = ResourceLimits { memory_bytes: 200 << 20, ..ResourceLimits::default() };
-        let outcome = bounded(stage, &sandbox, allowance, fill);
+        let limits = ResourceLimits { memory_bytes: 200 << 20, ..ResourceLimits::default() };
+        let outcome = bounded(stage, &sandbox, limits, fill);
         assert_eq!(outcome.result.unwrap().exceeded, Some(ExceededLimit::Memory), "{}", outcome.output);
     }
 }
 
 fn a_file_does_not_grow_past_its_limit(stage: &Stage) {
     for sandbox in both(stage) {
-        let allowance = ResourceLimits { file_bytes: 1 << 20, ..ResourceLimits::default() };
-        let outcome = bounded(stage, &sandbox, allowance, "head -c 5000000 /dev/zero > large; wc -c < large");
+        let limits = ResourceLimits { file_bytes: 1 << 20, ..ResourceLimits::default() };
+        let outcome = bounded(stage, &sandbox, limits, "head -c 5000000 /dev/zero > large; wc -c < large");
         assert!(outcome.output.ends_with("1048576\n"), "{}", outcome.output);
     }
 }
@@ -185,9 +185,9 @@ print(any(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -9 for pid in chil
 }
 
 fn what_stays_within_its_bounds_is_left_alone(stage: &Stage) {
-    let allowance = ResourceLimits { cpu_s: 30, memory_bytes: 256 << 20, processes: 20, file_bytes: 1 << 20 };
+    let limits = ResourceLimits { cpu_s: 30, memory_bytes: 256 << 20, processes: 20, file_bytes: 1 << 20 };
     for sandbox in both(stage) {
-        let outcome = bounded(stage, &sandbox, allowance, "(sleep 0.3; echo one) & sleep 0.4; echo two");
+        let outcome = bounded(stage, &sandbox, limits, "(sleep 0.3; echo one) & sleep 0.4; echo two");
         assert_eq!(outcome.output, "one\ntwo\n");
         assert_eq!(outcome.result.unwrap().exceeded, None);
     }

@@ -24,7 +24,7 @@ pub(crate) const BASE_VARIABLE: &str = "FUSEE_TEST_BASE";
 pub(crate) struct Stage {
     pub(crate) fork_server: ForkServer,
     pub(crate) runtime: tokio::runtime::Runtime,
-    pub(crate) allowance: ResourceLimits,
+    pub(crate) limits: ResourceLimits,
     /// Contains `workspace`, `home` and `outside`.
     pub(crate) base: PathBuf,
     _directory: Option<tempfile::TempDir>,
@@ -59,7 +59,7 @@ impl Stage {
         }
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        Self { fork_server, runtime, allowance: ResourceLimits::defaults(), base, _directory: None }
+        Self { fork_server, runtime, limits: ResourceLimits::defaults(), base, _directory: None }
     }
 
     pub(crate) fn workspace(&self) -> PathBuf {
@@ -135,8 +135,8 @@ impl Stage {
         stop: impl Future<Output = ()>,
     ) -> Outcome {
         let directory = std::fs::File::open(directory).unwrap().into();
-        let allowance = self.allowance;
-        let request = CommandRequest { command, directory, input: None, environment, sandbox, allowance };
+        let limits = self.limits;
+        let request = CommandRequest { command, directory, input: None, environment, sandbox, limits };
         let mut output = Vec::new();
         let result = self.fork_server.run(request, |bytes| output.extend_from_slice(bytes), stop).await;
         Outcome { output: String::from_utf8_lossy(&output).into_owned(), result }

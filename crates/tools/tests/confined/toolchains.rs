@@ -229,7 +229,7 @@ fn a_model_is_told(stage: &Stage) {
         fork_server: Some(stage.fork_server.clone()),
         environment: stage.environment(),
         sandbox: stage.sandbox(),
-        allowance: stage.allowance,
+        limits: stage.limits,
         ..CommandSettings::default()
     };
     let toolbox = Toolbox::standard(settings);

@@ -67,7 +67,7 @@ pub(crate) fn become_command(
     descriptors: &Descriptors,
     shell: &ExecProgram<'_>,
 ) -> i32 {
-    let bound = |()| spec.allowance.bind().map_err(|error| ExitReport::not_started(&error));
+    let bound = |()| spec.limits.apply().map_err(|error| ExitReport::not_started(&error));
     let held = |()| hold(spec, descriptors);
     let report = match prepare(spec, descriptors).and_then(bound).and_then(held) {
         Ok(()) => ExitReport::not_started(&shell.execute()),

@@ -72,10 +72,10 @@ impl ExitReport {
             0 => return Some(Self::NotStarted(number)),
             1 => CommandEnd::Exited(number),
             2 => CommandEnd::Signalled(number),
-            3 => return SetupStep::of_number(ended).map(|step| Self::NotConfined(step, number)),
+            3 => return SetupStep::from_number(ended).map(|step| Self::NotConfined(step, number)),
             _ => return None,
         };
-        let exceeded = ExceededLimit::of_mark(header[13]);
+        let exceeded = ExceededLimit::from_code(header[13]);
         Some(Self::Ended { ending, ended, left, protection: ProtectionReport::decode(rest), exceeded })
     }
 }

@@ -35,7 +35,7 @@ pub(crate) enum DecodedRequest<'m> {
 /// A decoded command, borrowing from its message.
 pub(crate) struct CommandSpec<'m> {
     pub(crate) hold: DecodedConfinement<'m>,
-    pub(crate) allowance: ResourceLimits,
+    pub(crate) limits: ResourceLimits,
     pub(crate) command: &'m CStr,
     pub(crate) environment: Vec<&'m CStr>,
 }
@@ -94,7 +94,7 @@ const MADE: [CreatedPathAction; 5] = [
 
 pub(crate) fn encode<'v>(
     way: EncodedConfinement<'_>,
-    allowance: &ResourceLimits,
+    limits: &ResourceLimits,
     command: &OsStr,
     environment: impl Iterator<Item = (&'v OsStr, &'v OsStr)>,
 ) -> Result<Vec<u8>, SpecError> {
@@ -104,7 +104,7 @@ pub(crate) fn encode<'v>(
         EncodedConfinement::Landlock { .. } => RUN_WITH_LANDLOCK,
     };
     let mut message = vec![mark];
-    message.extend(allowance.encode());
+    message.extend(limits.encode());
     match way {
         EncodedConfinement::Unsandboxed => {}
         EncodedConfinement::Namespaces(NamespaceJoin {
@@ -192,7 +192,7 @@ pub(crate) fn decode(message: &[u8]) -> Option<DecodedRequest<'_>> {
         let (memory_bytes, tasks) = (u64::from_le_bytes(*memory), u64::from_le_bytes(*tasks));
         return Some(DecodedRequest::LimitAll(CgroupLimits { memory_bytes, tasks }));
     }
-    let (allowance, rest) = rest.split_first_chunk::<{ ResourceLimits::LENGTH }>()?;
+    let (limits, rest) = rest.split_first_chunk::<{ ResourceLimits::LENGTH }>()?;
     let (hold, words) = match *mark {
         RUN => (DecodedConfinement::Unsandboxed, strings(rest)?),
         RUN_IN_NAMESPACES => {
@@ -225,8 +225,8 @@ pub(crate) fn decode(message: &[u8]) -> Option<DecodedRequest<'_>> {
         _ => return None,
     };
     let (command, environment) = words.split_first()?;
-    let (allowance, environment) = (ResourceLimits::decode(allowance), environment.to_vec());
-    Some(DecodedRequest::Run(CommandSpec { hold, allowance, command, environment }))
+    let (limits, environment) = (ResourceLimits::decode(limits), environment.to_vec());
+    Some(DecodedRequest::Run(CommandSpec { hold, limits, command, environment }))
 }
 
 /// The header before the strings of a confined command.

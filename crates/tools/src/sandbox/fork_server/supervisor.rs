@@ -150,7 +150,7 @@ fn run_command(
     };
     let mut swept = ReapResult::default();
     let mut meanwhile = ProtectionReport::default();
-    let mut counter = UsageSampler::new(&spec.allowance);
+    let mut counter = UsageSampler::new(&spec.limits);
     let end = wait_for_end(command, &control, watch, guards, counter.as_mut(), &mut meanwhile, &mut note);
     if end != WaitEnd::Whole {
         if end != WaitEnd::Left {

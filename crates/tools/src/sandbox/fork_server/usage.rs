@@ -20,7 +20,7 @@ const MAX_DESCRIPTORS: usize = 1024;
 
 /// Measures the process tree of a command periodically.
 pub(crate) struct UsageSampler<'a> {
-    allowance: &'a ResourceLimits,
+    limits: &'a ResourceLimits,
     /// CPU time of reaped children before this command: a supervisor may have run others.
     before: Duration,
     next: Instant,
@@ -35,9 +35,9 @@ struct ProcessUsage {
 }
 
 impl<'a> UsageSampler<'a> {
-    pub(crate) fn new(allowance: &'a ResourceLimits) -> Option<Self> {
-        let counter = || Self { allowance, before: ended_children(), next: Instant::now() + FIRST };
-        allowance.is_counted().then(counter)
+    pub(crate) fn new(limits: &'a ResourceLimits) -> Option<Self> {
+        let counter = || Self { limits, before: ended_children(), next: Instant::now() + FIRST };
+        limits.is_counted().then(counter)
     }
 
     /// Time until the next measurement.
@@ -50,15 +50,15 @@ impl<'a> UsageSampler<'a> {
         if Instant::now() < self.next {
             return None;
         }
-        let limit = self.allowance;
-        let used = count(limit.processes);
+        let limits = self.limits;
+        let used = count(limits.processes);
         self.next = Instant::now() + BETWEEN;
         let cpu = used.cpu + ended_children().saturating_sub(self.before);
         [
-            (ExceededLimit::Processes, limit.processes, used.tasks),
-            (ExceededLimit::Memory, limit.memory_bytes, used.memory_bytes),
+            (ExceededLimit::Processes, limits.processes, used.tasks),
+            (ExceededLimit::Memory, limits.memory_bytes, used.memory_bytes),
             // The second that is being used counts: the limit is exceeded when it is used up.
-            (ExceededLimit::Cpu, limit.cpu_s, cpu.as_secs() + 1),
+            (ExceededLimit::Cpu, limits.cpu_s, cpu.as_secs() + 1),
         ]
         .into_iter()
         .find_map(|(what, most, used)| (most > 0 && used > most).then_some(what))

@@ -18,7 +18,7 @@ use tokio::sync::OnceCell;
 use crate::sandbox::CommandEnvironment;
 use crate::sandbox::command::CommandFailure;
 use crate::sandbox::fork_server::protocol;
-use crate::sandbox::landlock::{self, LEAST_VERSION, LandlockScope, Ruleset, SIGNAL_VERSION};
+use crate::sandbox::landlock::{self, LandlockScope, MIN_VERSION, Ruleset, SIGNAL_VERSION};
 use crate::sandbox::policy::{CreatedPathAction, Policy};
 use crate::sandbox::protected_paths::repository_watch::RepositoryWatch;
 
@@ -170,9 +170,9 @@ fn make(place: &Path) -> io::Result<PathBuf> {
 /// The Landlock ABI version of this kernel, or the reason why it cannot be used.
 pub(crate) fn usable_version() -> Result<u32, String> {
     match landlock::version() {
-        Ok(version) if version >= LEAST_VERSION => Ok(version),
+        Ok(version) if version >= MIN_VERSION => Ok(version),
         Ok(version) => Err(format!(
-            "this kernel has Landlock version {version}; version {LEAST_VERSION} (Linux 6.2) or later is required"
+            "this kernel has Landlock version {version}; version {MIN_VERSION} (Linux 6.2) or later is required"
         )),
         Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {
             Err("Landlock is disabled in this kernel; add `landlock` to its boot parameter `lsm=`".to_owned())

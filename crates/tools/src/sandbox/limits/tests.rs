@@ -9,7 +9,7 @@ fn an_allowance_arrives_as_it_was_sent() {
     assert_eq!(ResourceLimits::decode(&sent.encode()), sent);
     for what in [None, Some(ExceededLimit::Cpu), Some(ExceededLimit::Memory), Some(ExceededLimit::Processes)]
     {
-        assert_eq!(ExceededLimit::of_mark(ExceededLimit::mark(what)), what);
+        assert_eq!(ExceededLimit::from_code(ExceededLimit::mark(what)), what);
     }
 }
 
@@ -24,6 +24,6 @@ fn bounds_are_never_below_what_one_command_may_use() {
     let usual = ResourceLimits::defaults().memory_bytes;
     assert_eq!(
         CgroupLimits::protecting_machine(&small),
-        CgroupLimits { memory_bytes: usual, tasks: LEAST_TASKS }
+        CgroupLimits { memory_bytes: usual, tasks: MIN_TASKS }
     );
 }

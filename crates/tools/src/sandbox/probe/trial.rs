@@ -88,7 +88,7 @@ async fn try_command(
         input: None,
         environment: &CommandEnvironment::default(),
         sandbox,
-        allowance: ResourceLimits::default(),
+        limits: ResourceLimits::default(),
     };
     let mut output = Vec::new();
     let finished =

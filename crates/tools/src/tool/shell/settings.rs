@@ -17,7 +17,7 @@ pub struct CommandSettings {
     /// others; or why there is none, so that they are not run.
     pub project_sandbox: Option<Result<Sandbox, String>>,
     /// Resource limits of commands.
-    pub allowance: ResourceLimits,
+    pub limits: ResourceLimits,
     /// Secrets to redact from output.
     pub secrets: Secrets,
 }

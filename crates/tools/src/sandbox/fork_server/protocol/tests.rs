@@ -51,7 +51,7 @@ proptest! {
         prop_assert_eq!(entrance.owner, owner);
         prop_assert_eq!(entrance.directory.to_str().unwrap(), directory);
         prop_assert_eq!(&entrance.absent, &absent);
-        prop_assert_eq!(spec.allowance.cpu_s, 7);
+        prop_assert_eq!(spec.limits.cpu_s, 7);
         prop_assert_eq!(spec.command.to_str().unwrap(), "true");
         prop_assert_eq!(environment_of(&spec), ["A=b"]);
     }
@@ -71,7 +71,7 @@ proptest! {
         let Some(DecodedRequest::Run(spec)) = decode(&message) else { panic!("not a command") };
         let DecodedConfinement::Landlock(confinement) = &spec.hold else { panic!("not Landlock") };
         prop_assert_eq!((confinement.network, confinement.owner, &confinement.guarded), (network, owner, &guarded));
-        prop_assert_eq!((spec.allowance.cpu_s, spec.command.to_str().unwrap()), (7, "true"));
+        prop_assert_eq!((spec.limits.cpu_s, spec.command.to_str().unwrap()), (7, "true"));
         prop_assert_eq!(environment_of(&spec), ["A=b"]);
     }
 
@@ -89,7 +89,7 @@ proptest! {
         for (protection, exceeded) in [(ProtectionReport::default(), None), (found, Some(ExceededLimit::Memory))] {
             for report in [
                 ExitReport::NotStarted(code),
-                ExitReport::NotConfined(SetupStep::of_number(step).unwrap(), code),
+                ExitReport::NotConfined(SetupStep::from_number(step).unwrap(), code),
                 ExitReport::Ended { ending: CommandEnd::Exited(code), ended, left, protection: protection.clone(), exceeded },
                 ExitReport::Ended { ending: CommandEnd::Signalled(code), ended, left, protection: protection.clone(), exceeded },
             ] {
