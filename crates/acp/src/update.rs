@@ -189,7 +189,7 @@ pub(crate) fn chunk(text: &str) -> ContentChunk {
     ContentChunk::new(ContentBlock::Text(TextContent::new(text)))
 }
 
-/// What is left to send of a message whose beginning was streamed.
+/// The rest of a message whose beginning was streamed.
 fn unsent(sent: &str, whole: &str) -> Option<ContentChunk> {
     let rest = match whole.strip_prefix(sent) {
         Some(rest) => rest.to_owned(),

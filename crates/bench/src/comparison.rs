@@ -32,7 +32,7 @@ pub struct Comparison {
     pub p: f64,
     /// Cases with different results, those that A lost first.
     pub flipped: Vec<Flip>,
-    /// Cases needed to see a difference of `points` with 80 % power; null if the results tell nothing about it.
+    /// Cases needed to detect a difference of `points` with 80 % power; null if the results allow no estimate.
     pub needed: Option<u64>,
     /// The difference that `needed` is about, in points of 0 to 100.
     pub points: f64,

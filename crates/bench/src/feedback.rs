@@ -1,5 +1,5 @@
-//! The output of tests as a model gets it for its next try: without times, addresses and absolute paths, so that it is
-//! the same each time, and of bounded length.
+//! Test output as given to a model for its next try: without times, addresses and absolute paths, so that it is
+//! reproducible, and of bounded length.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -10,7 +10,7 @@ use regex::Regex;
 const HEAD: usize = 2000;
 const TAIL: usize = 6000;
 
-/// What varies between two identical test runs, and what stands for it.
+/// Patterns that vary between identical test runs, and their replacements.
 static VOLATILE: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     let patterns = [
         // Escape sequences.

@@ -34,7 +34,7 @@ use crate::working_copy::WorkingCopy;
 
 pub use crate::job_error::JobError;
 
-/// Time between two looks at the clock and at the money.
+/// Interval at which the time limit and the budget are checked.
 const TICK: Duration = Duration::from_secs(1);
 
 /// A job that is ready to run.
@@ -54,7 +54,7 @@ pub struct Job {
 pub struct JobOptions {
     /// Trials at the same time.
     pub concurrent: usize,
-    /// Money to spend, in US dollars. The trials are stopped within about a second after it is spent, and can be resumed.
+    /// Budget in US dollars. The trials are stopped within about a second after it is spent, and can be resumed.
     pub budget_usd: Option<f64>,
     /// Time after which the job stops.
     pub timeout: Option<Duration>,
@@ -93,14 +93,14 @@ pub enum JobEnd {
     Complete,
     /// The user stopped it.
     Stopped,
-    /// Its time is up.
+    /// The time limit was reached.
     TimedOut,
-    /// Its money is spent.
+    /// The budget is spent.
     OutOfBudget,
 }
 
 impl Job {
-    /// Prepares a job in `folder`: a new one, or the one that is there if it measures the same. `scratch` is where
+    /// Prepares a job in `folder`: a new one, or the existing one if it measures the same. `scratch` is where
     /// working copies are made.
     pub fn create(
         folder: &Path,

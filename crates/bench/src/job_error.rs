@@ -1,10 +1,10 @@
-//! Why a job cannot start or go on.
+//! Errors that keep a job from starting or continuing.
 
 use fusee::launch::LaunchError;
 
 use crate::suite::SuiteProblem;
 
-/// Why a job cannot start or go on.
+/// Why a job cannot start or continue.
 #[derive(Debug)]
 pub enum JobError {
     /// The user asked for something that is not possible.

@@ -126,7 +126,7 @@ impl Lock {
         }
     }
 
-    /// An agent file whose content is no longer what it was when the job started.
+    /// An agent file whose content has changed since the job started.
     pub(crate) fn changed_agent(&self) -> Option<&Path> {
         let now = agents(&self.settings);
         let changed = self.agents.iter().find(|agent| !now.contains(agent));

@@ -1,4 +1,4 @@
-//! The changes of any run as a patch: what undoing the run would take back, turned round.
+//! The changes of any run as a patch: the inverse of what undoing the run would do.
 
 use std::path::Path;
 

@@ -75,7 +75,7 @@ pub(crate) struct FinishedTrial {
 /// Why a trial has no result.
 #[derive(Debug)]
 pub(crate) enum TrialError {
-    /// The job cannot go on: wrong settings, or no journal.
+    /// The job cannot continue: wrong settings, or no journal.
     Fatal(LaunchError),
 }
 

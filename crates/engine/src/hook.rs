@@ -30,7 +30,7 @@ pub const DEFAULT_TIMEOUT_S: u64 = 60;
 /// Maximum number of seconds that a hook may ask for.
 pub const MAX_TIMEOUT_S: u64 = 3600;
 
-/// Moments of a run at which hooks run.
+/// Events of a run at which hooks run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum HookEvent {
     /// A conversation begins.
@@ -127,7 +127,7 @@ pub struct HookSpec {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub of_project: bool,
     /// Files of the workspace that the command names, with the hash of their content when the run started. A hook
-    /// runs outside the sandbox, so it does not run any more once a task has changed one of them.
+    /// runs outside the sandbox, so it no longer runs once a task has changed one of them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<PathBuf, String>,
 }

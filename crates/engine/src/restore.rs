@@ -74,7 +74,7 @@ pub enum ContentSource {
     Git(ContentHash),
 }
 
-/// What carrying out a plan did.
+/// Result of carrying out a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestoreReport {
     /// Number of files that were written, removed or given other permissions.
@@ -134,7 +134,7 @@ struct PendingFile<'p> {
 }
 
 impl PendingFile<'_> {
-    /// Whether what is there now would be lost.
+    /// Whether the current content would be lost.
     fn needs_aside(&self) -> bool {
         match &self.now {
             DiskState::Absent => false,

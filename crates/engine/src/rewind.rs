@@ -253,15 +253,15 @@ impl StartedRewind {
         Ok(report)
     }
 
-    /// Records the event that tells of it.
+    /// Records the event about the rewind.
     async fn record_rewind_event(&self) -> Result<(), RewindError> {
         self.embedded.note(&Branch::main(), self.origin.event());
         Ok(self.embedded.flush().await?)
     }
 }
 
-/// Completes the rewinds that a crash interrupted in the middle. Those of runs that another process has open are left
-/// to it. Returns the runs.
+/// Completes the rewinds that a crash interrupted, except those of runs that another process has open. Returns the
+/// completed runs.
 pub async fn finish_interrupted(journal: &Journal) -> Result<Vec<RunId>, RewindError> {
     let mut finished = Vec::new();
     for row in journal.runs()?.into_iter().filter(|row| row.status == RunStatus::Open) {

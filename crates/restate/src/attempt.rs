@@ -192,7 +192,7 @@ impl Attempt {
         Ok(())
     }
 
-    /// An empty journal in a folder of its own.
+    /// An empty journal in a separate folder.
     async fn open(&self) -> Result<(RunFolder, Journal, mpsc::Receiver<OutgoingBatch>), AttemptError> {
         let folder = self.worker.folder(&self.run).await?;
         let (relay, batches) = Relay::new();

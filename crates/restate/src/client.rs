@@ -130,7 +130,7 @@ async fn outcome(journal: &Journal, run: &RunId) -> Result<TaskOutcome, RunAbort
     }
 }
 
-/// The outcome as far as the last event tells it.
+/// The outcome according to the last event.
 fn outcome_of(last: &TaskComplete, unreachable: bool) -> TaskOutcome {
     TaskOutcome {
         status: last.status,
@@ -144,7 +144,7 @@ fn outcome_of(last: &TaskComplete, unreachable: bool) -> TaskOutcome {
     }
 }
 
-/// Ends the events of a run that this client cannot follow any more. The run itself goes on.
+/// Ends the events of a run that this client can no longer follow. The run itself continues.
 fn lost(copy: &SqliteRun, remote: &RemoteRun, error: &EngineError) -> RunAborted {
     let message = error.to_string();
     let detail = ErrorDetail {

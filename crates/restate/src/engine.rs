@@ -1,5 +1,5 @@
 //! The HTTP side of a Restate server: its admin API, at the URL that the user gives, and its ingress, whose URL the
-//! admin API tells.
+//! admin API reports.
 
 use std::time::Duration;
 
@@ -20,10 +20,10 @@ use crate::{BlobHash, EngineError, RunOrder};
 /// The oldest version that has what workers need: moving an invocation to another deployment.
 const OLDEST: (&str, (u64, u64)) = ("1.5", (1, 5));
 
-/// How long a request that waits for nothing may take.
+/// Timeout of requests that do not wait for anything.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long a worker may take to say that it is alive.
+/// Timeout of the check whether a worker is alive.
 const HEALTH: Duration = Duration::from_secs(5);
 
 /// Beginning of a connection over HTTP/2: the preface and an empty frame of settings.
@@ -56,7 +56,7 @@ pub struct ListedRun {
     /// The request, on one line; empty before a worker has begun with it.
     #[serde(default)]
     pub title: String,
-    /// Whose run it is, if it was started for a tenant.
+    /// Tenant that the run was started for.
     #[serde(default)]
     pub tenant: Option<String>,
 }
@@ -251,7 +251,7 @@ impl Engine {
         Ok(runs)
     }
 
-    /// Why no worker can go on with a run at the moment; `None` if one does, or the run has ended.
+    /// Why no worker can continue a run at the moment; `None` if one does, or the run has ended.
     pub async fn problem(&self, run: &RunId) -> Result<Option<String>, EngineError> {
         let found: Vec<ProblemRow> = self
             .query(&format!(

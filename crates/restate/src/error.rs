@@ -1,4 +1,4 @@
-//! Why something on the engine failed.
+//! Errors of the engine and of the storage that workers and clients share.
 
 /// An error of the engine, or of what workers and clients share.
 #[derive(Debug, thiserror::Error)]

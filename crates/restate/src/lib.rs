@@ -4,7 +4,7 @@
 //! A run is a workflow of the service [`SERVICE`], keyed by the run's id. The program of the run works on a journal
 //! of its own, in a scratch folder of the worker. Every batch of that journal (steps, intents, events) is recorded as
 //! one entry of the workflow before it is committed (`attempt.rs`), so no effect happens that the engine does not
-//! know. A worker that takes the run over applies the recorded entries to an empty journal and resumes it there, as
+//! know about. A worker that takes the run over applies the recorded entries to an empty journal and resumes it there, as
 //! after a kill on one machine. Clients (`client.rs`) read the same entries into a journal of their own, which is
 //! where the events they show come from.
 //!

@@ -1,15 +1,15 @@
-//! Taking runs over from workers that are gone. The engine sends an invocation to the address it began on, again and
-//! again; if nothing answers there any more, a living worker moves the invocation to itself.
+//! Taking over runs from dead workers. The engine keeps sending an invocation to the address it began on; if nothing
+//! answers there any more, a live worker moves the invocation to itself.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::Engine;
 
-/// How often a worker looks for runs without one.
+/// Interval at which a worker looks for runs of dead workers.
 const INTERVAL: Duration = Duration::from_secs(2);
 
-/// Moves invocations of dead workers to the deployment `own`, for ever.
+/// Moves invocations of dead workers to the deployment `own`, in an endless loop.
 pub(crate) async fn watch(engine: Engine, own: String) {
     loop {
         tokio::time::sleep(INTERVAL).await;

@@ -1,4 +1,4 @@
-//! Limits per tenant: how many runs of one tenant a worker works on at the same time. Further ones wait for a place.
+//! Limits per tenant: how many runs of one tenant a worker executes concurrently. Further ones wait for a slot.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,14 +6,14 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The places of a worker, by tenant.
+/// The slots of a worker, by tenant.
 #[derive(Debug)]
 pub(crate) struct TenantPlaces {
     limit: Option<usize>,
     places: Mutex<HashMap<String, Arc<Semaphore>>>,
 }
 
-/// A place that a run has, given back when this is dropped. Without a limit there is nothing to hold.
+/// The slot that a run occupies, released on drop. Without a limit there is nothing to hold.
 pub(crate) struct TenantPlace(
     #[expect(dead_code, reason = "held for its drop")] Option<OwnedSemaphorePermit>,
 );
@@ -23,7 +23,7 @@ impl TenantPlaces {
         Self { limit, places: Mutex::default() }
     }
 
-    /// Waits for a place, in the order of arrival. Runs without a tenant are those of one tenant.
+    /// Waits for a slot, in the order of arrival. All runs without a tenant count as one tenant.
     pub(crate) async fn enter(&self, tenant: Option<&str>) -> TenantPlace {
         let Some(limit) = self.limit else { return TenantPlace(None) };
         let places = {

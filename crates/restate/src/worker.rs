@@ -20,15 +20,15 @@ use crate::{BlobStore, Engine, EngineError, RunHost, service, takeover};
 /// Connections that wait to be accepted.
 const BACKLOG: u32 = 1024;
 
-/// What a worker is made of.
+/// Settings and parts of a worker.
 pub struct WorkerOptions {
-    /// The engine whose runs it works on.
+    /// The engine whose runs it executes.
     pub engine: Engine,
     /// Where it listens.
     pub listen: SocketAddr,
     /// URL at which the engine reaches it [default: that of `listen`].
     pub advertised: Option<String>,
-    /// Folder of its own, for journals and workspaces of the runs it works on.
+    /// Folder for journals and workspaces of its runs, used by no other worker.
     pub folder: PathBuf,
     /// The blob store that all workers and clients share.
     pub blobs: BlobStore,
@@ -38,7 +38,7 @@ pub struct WorkerOptions {
     pub clock: Arc<dyn Clock>,
     /// Public keys of engines whose requests are served [default: those of anyone].
     pub identity_keys: Vec<String>,
-    /// Maximum number of runs of one tenant that this worker works on at the same time [default: no limit].
+    /// Maximum number of concurrent runs per tenant [default: no limit].
     pub tenant_limit: Option<usize>,
 }
 
@@ -53,7 +53,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Listens, and registers the worker at the engine once it serves. Workers on one machine may listen on the same
+    /// Listens, and registers the worker with the engine once it serves. Workers on one machine may listen on the same
     /// address: if one dies, the engine reaches another.
     pub async fn start(options: WorkerOptions) -> Result<Self, EngineError> {
         let WorkerOptions { engine, listen, advertised, folder, blobs, host, clock, .. } = options;
@@ -73,7 +73,7 @@ impl Worker {
         &self.advertised
     }
 
-    /// Serves for ever. `registered` is called when the engine knows the worker.
+    /// Serves until the future is dropped. Calls `registered` once the worker is registered with the engine.
     pub async fn serve(self, registered: impl FnOnce(&str) + Send) -> Result<(), EngineError> {
         let endpoint = HyperEndpoint::new(self.endpoint);
         let accepting = accept(self.listener, endpoint);

@@ -1,5 +1,5 @@
 //! The files of a workspace as a tree in the blob store: contents, modes, links and empty directories. A worker that
-//! takes a run over restores exactly this state; `fusee pull` brings the changes to the user.
+//! takes over a run restores exactly this state; `fusee pull` applies the changes to the user's directory.
 
 mod pull;
 mod restore;

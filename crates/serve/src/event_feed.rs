@@ -17,7 +17,7 @@ use crate::site::{FoundRun, Site};
 /// Events read from the journal at a time.
 const PAGE: usize = 200;
 
-/// Maximum number of events per second; a reader that wants more falls behind and is told so.
+/// Maximum number of events per second; a faster stream falls behind, and the reader gets a `gap`.
 const EVENTS_PER_SECOND: u32 = 2_000;
 
 /// Interval of comments on a quiet stream, so that a lost client is noticed.

@@ -6,10 +6,10 @@ use std::time::{Duration, SystemTime};
 
 use tokio::sync::watch;
 
-/// How often the file is looked at.
+/// Polling interval.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// Looks after which readers are woken in any case: two writes within one tick of the file system's clock look like one.
+/// Polls after which readers are woken in any case: two writes within one tick of the file system's clock look like one.
 const ALWAYS: u32 = 10;
 
 /// A watch on one journal.

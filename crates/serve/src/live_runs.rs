@@ -10,7 +10,7 @@ use fusee::engine::run::RunControl;
 use fusee::journal::RunId;
 use parking_lot::Mutex;
 
-/// How often it is checked whether a run has ended.
+/// Interval at which ended runs are detected.
 const CHECK: Duration = Duration::from_millis(250);
 
 /// Runs of this process, by journal and id.

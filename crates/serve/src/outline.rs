@@ -1,5 +1,5 @@
-//! What the events of a run amount to: its timeline, its open questions and its totals. Built event by event, so that a
-//! growing run is never read twice; what it holds is bounded.
+//! Summary of the events of a run: its timeline, its open questions and its totals. Built event by event, so that a
+//! growing run is never read twice; its size is bounded.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -362,7 +362,7 @@ impl Outline {
         }
     }
 
-    /// The timeline so far. What is still going on ends now, or with the newest event if nobody works on the run.
+    /// The timeline so far. Open spans end now, or with the newest event if the run is not active.
     pub(crate) fn timeline(&self, now_ms: Option<i64>) -> Timeline {
         let mut spans = self.spans.all().to_vec();
         let now = now_ms.unwrap_or(self.last_ms).max(self.last_ms) - self.started_ms;

@@ -20,7 +20,7 @@ pub(crate) enum QuestionKind {
     Approval,
     /// A text.
     Question,
-    /// How to go on after a turn was stopped: a text, which may be empty.
+    /// How to continue after a turn was stopped: a text, which may be empty.
     Stopped,
 }
 

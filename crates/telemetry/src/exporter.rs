@@ -87,7 +87,7 @@ impl Exporter {
         runs.push(run);
     }
 
-    /// Sends what has ended, waiting no longer than `limit`.
+    /// Sends all ended spans and metrics; waits at most `limit`.
     pub async fn flush(&self, limit: Duration) {
         let work = async {
             let runs: Vec<_> = std::mem::take(&mut *self.runs.lock());

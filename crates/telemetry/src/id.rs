@@ -34,7 +34,7 @@ impl TraceContext {
         is_valid.then_some(Self { trace: TraceId(trace), parent: Some(SpanId(span)) })
     }
 
-    /// The trace of a run that nobody else traces.
+    /// The trace of a run without a parent trace.
     #[must_use]
     pub fn of_run(run: &str) -> Self {
         Self { trace: TraceId(digest(&["trace", run])), parent: None }

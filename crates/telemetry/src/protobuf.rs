@@ -1,4 +1,4 @@
-//! Writes protobuf messages. OTLP needs five kinds of fields, which is less code than a generator brings along.
+//! Writes protobuf messages. OTLP needs five kinds of fields, which takes less code than a generator.
 
 /// A message being written.
 #[derive(Debug, Default)]

@@ -17,7 +17,7 @@ pub struct TelemetrySettings {
     pub resource: Vec<(String, String)>,
     /// Maximum duration of one export.
     pub timeout: Duration,
-    /// Whether what was said is exported.
+    /// Whether the content of messages is exported.
     pub content: bool,
     /// The trace that this process belongs to.
     pub context: Option<TraceContext>,

@@ -31,8 +31,8 @@ pub struct TraceSpan {
     pub end_ms: i64,
     /// Attributes, in a fixed order.
     pub attributes: Vec<Attribute>,
-    /// Things that happened meanwhile: time, name, attributes.
+    /// Span events: time, name, attributes.
     pub events: Vec<(i64, &'static str, Vec<Attribute>)>,
-    /// What went wrong.
+    /// Error type and message, if the operation failed.
     pub error: Option<String>,
 }

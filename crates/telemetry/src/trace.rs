@@ -24,7 +24,7 @@ const PAGE: usize = 256;
 /// Retries noted in one span.
 const MAX_EVENTS: usize = 64;
 
-/// What is known of a run besides its events.
+/// Facts about a run that its events do not contain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TracedRun {
     /// Id of the run.
@@ -35,7 +35,7 @@ pub struct TracedRun {
     pub base_url: Option<String>,
 }
 
-/// Makes spans of a run's events.
+/// Converts the events of a run into spans.
 #[derive(Debug)]
 pub struct RunTrace {
     run: TracedRun,

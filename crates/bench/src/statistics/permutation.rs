@@ -1,5 +1,5 @@
-//! The paired permutation test: were the two methods equal, each case's difference could as well have had the
-//! other sign.
+//! The paired permutation test: if the two methods were equal, either sign of a case's difference would be equally
+//! likely.
 
 use fastrand::Rng;
 

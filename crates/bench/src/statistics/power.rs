@@ -1,14 +1,14 @@
-//! Power: how many cases a paired comparison needs to see a difference.
+//! Power: how many cases a paired comparison needs to detect a difference.
 
 use super::normal;
 
 /// Two-sided significance level of the comparison.
 const ALPHA: f64 = 0.05;
 
-/// Probability of seeing a difference that is there.
+/// Probability of detecting an existing difference.
 const POWER: f64 = 0.8;
 
-/// Cases needed to see a difference of pass rates of `difference` (0 to 1) if the per-case difference varies with
+/// Cases needed to detect a difference of pass rates of `difference` (0 to 1) if the per-case difference varies with
 /// this variance: `((z₁ + z₂) σ / d)²`, at 5 % significance and 80 % power. `None` for a difference of zero.
 ///
 /// The variance of a paired pass/fail difference cannot be below `d - d²` (every discordant case then favours the

@@ -1,4 +1,4 @@
-//! The Wilson score interval of a proportion, which stays inside 0 to 1 and behaves at few cases.
+//! The Wilson score interval of a proportion, which stays inside 0 to 1 and is accurate for few cases.
 
 use super::{Interval, normal};
 

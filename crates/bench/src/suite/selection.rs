@@ -30,7 +30,7 @@ pub struct Selection {
 pub struct Slice {
     /// First case.
     pub from: usize,
-    /// Case before which it ends; the last without one.
+    /// End of the range, exclusive; `None` for the end of the list.
     pub to: Option<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! `suite.toml`: cases as a table, for suites of one's own.
+//! `suite.toml`: cases as a table, for custom suites.
 //!
 //! ```toml
 //! test = "python3 -m unittest -q"      # default of the cases

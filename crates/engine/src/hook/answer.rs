@@ -1,4 +1,4 @@
-//! What a hook said: its exit code and the JSON on its standard output.
+//! Answers of hooks: the exit code and the JSON on standard output.
 
 use fusee_journal::event::HookDecision;
 use serde::{Deserialize, Serialize};
@@ -71,13 +71,13 @@ impl HookAnswer {
         Self { decision: HookDecision::Failed, reason: text(reason.into()), ..Self::default() }
     }
 
-    /// A refusal that the hook itself did not say.
+    /// A refusal that does not come from the hook itself.
     pub(super) fn blocked(event: HookEvent, reason: impl Into<String>) -> Self {
         let decision = if event.can_block() { HookDecision::Block } else { HookDecision::Failed };
         Self { decision, reason: text(reason.into()), ..Self::default() }
     }
 
-    /// Reads the answer of a hook that ended by itself.
+    /// Reads the answer of a hook that exited.
     pub(super) fn read(event: HookEvent, end: &HookEnd) -> Self {
         let said = end.errors.trim();
         match end.code {

@@ -11,10 +11,10 @@ use fusee_tools::{CommandSettings, Sandbox};
 use super::HookSpec;
 use super::runner::HookPlace;
 
-/// Maximum bytes of each stream; a hook that writes more is ended.
+/// Maximum bytes of each stream; a hook that writes more is killed.
 const MAX_OUTPUT: usize = 1 << 20;
 
-/// What a hook that ended by itself has said.
+/// Output and exit code of a hook that exited.
 #[derive(Debug)]
 pub(super) struct HookEnd {
     pub(super) code: i32,
@@ -25,7 +25,7 @@ pub(super) struct HookEnd {
 /// Why a hook gave no answer.
 #[derive(Debug)]
 pub(super) enum HookFailure {
-    /// It could not be run or did not end by itself.
+    /// It could not be started or did not exit by itself.
     Failed(String),
     /// The task was cancelled.
     Cancelled,

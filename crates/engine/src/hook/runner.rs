@@ -1,4 +1,4 @@
-//! Runs the hooks of an event as one journal step: all at once, the strictest decision wins. A resumed or replayed
+//! Runs the hooks of an event as one journal step: concurrently, and the strictest decision wins. A resumed or replayed
 //! run takes the recorded answers; a run that was killed before its hooks had answered runs them again.
 
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ pub(crate) struct HookOutcome {
 }
 
 impl HookOutcome {
-    /// Whether what was about to happen must not happen.
+    /// Whether the action must not happen.
     pub(crate) fn is_blocked(&self) -> bool {
         self.decision >= HookDecision::Deny
     }
@@ -91,7 +91,7 @@ impl HookRunner {
         self.hooks.iter().any(|(hook, _)| hook.event == event)
     }
 
-    /// Runs the hooks of an event. Without any this is no step.
+    /// Runs the hooks of an event. Without any, no step is recorded.
     pub(crate) async fn run(
         &self,
         scope: HookScope<'_>,
@@ -170,7 +170,7 @@ pub fn content_hash(file: &Path) -> Option<String> {
     known.and_then(|_| std::fs::read(file).ok()).map(|content| ContentHash::of(&content).to_string())
 }
 
-/// Removes known secrets from everything a hook said.
+/// Removes known secrets from a hook's answer.
 fn clean(secrets: &Secrets, answer: &mut HookAnswer) {
     let texts = [&mut answer.reason, &mut answer.message, &mut answer.context];
     texts.into_iter().flatten().for_each(|text| secrets.remove_from(text));

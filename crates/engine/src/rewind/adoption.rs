@@ -1,4 +1,4 @@
-//! Brings the changes of a fork back from its copy of the workspace.
+//! Applies the changes of a fork, made in its copy of the workspace, to the original.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ pub struct Adoption {
     pub changes: Vec<(String, FileAction)>,
     /// Files that were changed in the original as well since the fork began.
     pub conflicts: Vec<String>,
-    /// Files that cannot be brought back, each with the reason.
+    /// Files that cannot be adopted, each with the reason.
     pub left: Vec<(String, String)>,
     plan: RestorePlan,
 }
@@ -128,7 +128,7 @@ impl Adoption {
         Ok(())
     }
 
-    /// Whether there is nothing to bring back.
+    /// Whether there is nothing to adopt.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.plan.is_empty()

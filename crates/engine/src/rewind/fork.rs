@@ -1,4 +1,4 @@
-//! Forks: runs that begin as another one did and go on differently, in the same workspace or in a copy of it.
+//! Forks: runs that share the beginning of another run and continue differently, in the same workspace or in a copy of it.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Bringing the changes of a run into the user's directory.
+//! Applying the changes of a run to the user's directory.
 
 use std::fs;
 use std::os::unix::fs::symlink;

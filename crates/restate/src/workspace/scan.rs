@@ -1,4 +1,4 @@
-//! Storing a workspace again and again: only files that changed are read.
+//! Storing a workspace repeatedly: only changed files are read.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;

@@ -138,7 +138,7 @@ pub(super) async fn cancel(
     Ok(Json(StartedRun { run: found.id().to_string() }))
 }
 
-/// Asks something of the process that works on a run.
+/// Sends a request to the process that executes a run.
 async fn signal(site: &Site, run: &FoundRun, signal: ControlSignal) -> Result<(), Problem> {
     if run.row.status != RunStatus::Open {
         return Err(Problem::conflict("this run has ended"));

@@ -70,7 +70,7 @@ pub(super) struct StreamQuery {
     project: Option<String>,
 }
 
-/// How fine an index is.
+/// Granularity of an index.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct IndexQuery {

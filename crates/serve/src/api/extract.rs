@@ -1,4 +1,4 @@
-//! What routes take from a request. Whatever is wrong with it is answered as every other problem is.
+//! What routes take from a request. Invalid requests are answered in the same form as every other problem.
 
 use std::time::Duration;
 

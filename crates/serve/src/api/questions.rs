@@ -17,11 +17,11 @@ use crate::problem::Problem;
 use crate::question::{OpenQuestion, QuestionKind, QuestionView};
 use crate::site::{FoundRun, Site};
 
-/// How long the run is given to take an answer before the request is answered without knowing. Another process looks
-/// three times a second.
+/// How long to wait until the run takes an answer, before `waiting` is returned. Another process polls three times a
+/// second.
 const PICKUP_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Interval at which it is looked for.
+/// Interval at which the journal is checked for that.
 const INTERVAL: Duration = Duration::from_millis(50);
 
 /// Reason of a refusal without one.
@@ -88,7 +88,7 @@ pub(super) struct Answered {
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum AnswerState {
-    /// The run goes on with it.
+    /// The run continues with it.
     Taken,
     /// It is stored and will be used when the run looks for it, or is resumed.
     Waiting,

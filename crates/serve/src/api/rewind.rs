@@ -25,10 +25,10 @@ use crate::site::{FoundRun, Site};
 pub(super) struct RewindRequest {
     /// Number of completed turns; 0 is the state before the run.
     turn: u32,
-    /// Whether the files go back [default: true].
+    /// Whether to restore the files [default: true].
     #[serde(default)]
     files: Option<bool>,
-    /// Whether the conversation goes back [default: true].
+    /// Whether to rewind the conversation [default: true].
     #[serde(default)]
     conversation: Option<bool>,
     /// Whether only the plan is wanted [default: false].
@@ -59,7 +59,7 @@ pub(super) struct ForkRequest {
     /// Number of completed turns to take over [default: 0, or all of them with a message].
     #[serde(default)]
     turn: Option<u32>,
-    /// A message to go on with.
+    /// Message to continue with.
     #[serde(default)]
     message: Option<String>,
     /// Whether the fork works in a copy of the project [default: false].
