@@ -34,7 +34,7 @@ const MAX_WORDS: usize = 2000;
 #[derive(Debug)]
 pub(super) struct Cgroup {
     /// The limited resources, for messages.
-    words: String,
+    resources: String,
     directories: Vec<PathBuf>,
 }
 
@@ -42,8 +42,8 @@ impl ForkServer {
     /// Limits the usage of all commands together, once per fork server. Returns the limited resources, or why
     /// there are none. Commands that are already running are not limited.
     pub async fn limit_all(&self, bounds: CgroupLimits) -> Result<&str, &str> {
-        let surrounding = self.parent_cgroup().get_or_init(|| ask(self, bounds)).await;
-        surrounding.as_ref().map(|group| group.words.as_str()).map_err(String::as_str)
+        let cgroup = self.parent_cgroup().get_or_init(|| request_limits(self, bounds)).await;
+        cgroup.as_ref().map(|cgroup| cgroup.resources.as_str()).map_err(String::as_str)
     }
 }
 
@@ -56,38 +56,38 @@ impl Cgroup {
     }
 }
 
-async fn ask(fork_server: &ForkServer, bounds: CgroupLimits) -> Result<Cgroup, String> {
+async fn request_limits(fork_server: &ForkServer, bounds: CgroupLimits) -> Result<Cgroup, String> {
     let (answer, _) =
         fork_server.ask(&protocol::encode_bounds(bounds)).await.map_err(|error| error.to_string())?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     match answer.split_first() {
         Some((1, rest)) => {
             let mut parts = rest.split(|byte| *byte == 0).map(text);
-            let words = parts.next().unwrap_or_default();
-            Ok(Cgroup { words, directories: parts.map(PathBuf::from).collect() })
+            let resources = parts.next().unwrap_or_default();
+            Ok(Cgroup { resources, directories: parts.map(PathBuf::from).collect() })
         }
-        Some((_, words)) => Err(text(words)),
-        None => Err("its setup process ended without an answer".to_owned()),
+        Some((_, error)) => Err(text(error)),
+        None => Err("the setup process exited without replying".to_owned()),
     }
 }
 
 /// Creates the cgroup in a supervisor, and answers with the limited resources and the created directories.
-pub(super) fn answer(fork_server: Option<Pid>, bounds: CgroupLimits, received: Vec<OwnedFd>) {
+pub(super) fn handle_limit_request(fork_server: Option<Pid>, bounds: CgroupLimits, received: Vec<OwnedFd>) {
     let Some(control) = received.into_iter().next() else { return };
     let made = fork_server
         .ok_or_else(|| "the fork server is gone".to_owned())
         .and_then(|fork_server| limit_all(fork_server, bounds));
     let answer = match made {
-        Ok((directories, words)) => {
+        Ok((directories, resources)) => {
             let mut answer = vec![1];
-            answer.extend(words.bytes());
+            answer.extend(resources.bytes());
             for directory in directories {
                 answer.push(0);
                 answer.extend(directory.as_os_str().as_encoded_bytes());
             }
             answer
         }
-        Err(words) => [0].into_iter().chain(words.bytes().take(MAX_WORDS)).collect(),
+        Err(error) => [0].into_iter().chain(error.bytes().take(MAX_WORDS)).collect(),
     };
     let _ = send_with_descriptors(&control, &answer, &[], SendFlags::DONTWAIT);
 }

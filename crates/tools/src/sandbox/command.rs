@@ -30,7 +30,7 @@ pub struct CommandRequest<'r> {
 pub enum CommandFailure {
     /// It cannot be passed to the system.
     #[error("The command cannot be run: {0}.")]
-    Unfit(String),
+    Unencodable(String),
     /// No fork server answers on the socket; commands cannot be started.
     #[error("The process that starts commands is gone; no command can be run until Fusee is started again.")]
     ForkServerGone,
@@ -65,9 +65,9 @@ pub struct FinishedCommand {
     /// Whether it was killed because `stop` completed.
     pub stopped: bool,
     /// Number of processes it had left running, which were killed.
-    pub ended: u32,
+    pub killed_leftovers: u32,
     /// Number of processes that could not be killed.
-    pub left: u32,
+    pub unkillable: u32,
     /// What it had done to protected paths.
     pub protection: ProtectionReport,
     /// The limit it exceeded, if it was killed for that.

@@ -38,7 +38,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const STREAM_AFTER: Duration = Duration::from_millis(2);
 
 /// Size of the read buffer for output, in bytes.
-const PIECE: usize = 16 * 1024;
+const READ_BUFFER: usize = 16 * 1024;
 
 /// Maximum size of an answer in bytes: an error message.
 pub(super) const MAX_ANSWER: usize = 4096;
@@ -115,9 +115,14 @@ impl ForkServer {
         &self,
         request: &CommandRequest<'r>,
     ) -> Result<EncodedRequest<'r>, CommandFailure> {
-        let words = |way: EncodedConfinement<'_>, environment: &CommandEnvironment| {
-            protocol::encode(way, &request.limits, OsStr::new(request.command), environment.variables())
-                .map_err(|error| CommandFailure::Unfit(error.to_string()))
+        let words = |confinement: EncodedConfinement<'_>, environment: &CommandEnvironment| {
+            protocol::encode(
+                confinement,
+                &request.limits,
+                OsStr::new(request.command),
+                environment.variables(),
+            )
+            .map_err(|error| CommandFailure::Unencodable(error.to_string()))
         };
         match request.sandbox {
             Sandbox::Off => Ok(EncodedRequest {
@@ -132,7 +137,7 @@ impl ForkServer {
                     .map(|(path, made)| (namespaces.policy().inside(path), made))
                     .collect();
                 let absent: Vec<_> = absent.iter().map(|(path, made)| (path.as_path(), *made)).collect();
-                let way = EncodedConfinement::Namespaces(NamespaceJoin {
+                let confinement = EncodedConfinement::Namespaces(NamespaceJoin {
                     users: built.users(),
                     layers: built.layers(),
                     network: namespaces.policy().network,
@@ -142,14 +147,15 @@ impl ForkServer {
                     absent: &absent,
                 });
                 let environment = request.environment.clone().with(built.proxy_variables());
-                let message = words(way, &environment)?;
+                let message = words(confinement, &environment)?;
                 Ok(EncodedRequest { message, handles: built.descriptors().collect() })
             }
             Sandbox::Landlock(landlock) => {
                 let built = landlock.built().await?;
                 let Policy { network, owner, .. } = *landlock.policy();
-                let way = EncodedConfinement::Landlock { network, owner, guarded: &landlock.guarded() };
-                let message = words(way, &built.environment(request.environment))?;
+                let confinement =
+                    EncodedConfinement::Landlock { network, owner, guarded: &landlock.guarded() };
+                let message = words(confinement, &built.environment(request.environment))?;
                 Ok(EncodedRequest { message, handles: vec![built.ruleset()] })
             }
         }
@@ -199,7 +205,7 @@ impl ForkServer {
                     return Err(CommandFailure::ForkServerGone);
                 }
                 Err(Errno::MSGSIZE) => {
-                    return Err(CommandFailure::Unfit(protocol::SpecError::TooLong.to_string()));
+                    return Err(CommandFailure::Unencodable(protocol::SpecError::TooLong.to_string()));
                 }
                 Err(error) => return Err(CommandFailure::Setup(error.into())),
             }
@@ -224,7 +230,9 @@ impl<'r> AfterSupervisor<'r> {
             Sandbox::Off => Self::Unsandboxed,
             Sandbox::Namespaces(namespaces) => Self::Namespaces(namespaces),
             Sandbox::Landlock(landlock) => {
-                let failed = |error| CommandFailure::NotConfined(SetupStep::Keep.failed()(error).to_string());
+                let failed = |error| {
+                    CommandFailure::NotConfined(SetupStep::BackUpSettings.failed()(error).to_string())
+                };
                 Self::Landlock(
                     SettingsBackup::create(&landlock.guarded()).map_err(failed)?,
                     landlock.policy(),
@@ -278,10 +286,10 @@ impl CommandHandle {
             Ok(report) => report?,
             Err(_) => self.streamed(&mut output, stop, &mut stopped).await?,
         };
-        self.rest(&mut output)?;
+        self.drain_output(&mut output)?;
         match report {
-            Some(ExitReport::Ended { ending, ended, left, protection, exceeded }) => {
-                Ok(FinishedCommand { ending, stopped, ended, left, protection, exceeded })
+            Some(ExitReport::Ended { ending, killed_leftovers, unkillable, protection, exceeded }) => {
+                Ok(FinishedCommand { ending, stopped, killed_leftovers, unkillable, protection, exceeded })
             }
             Some(ExitReport::NotStarted(error)) if error == Errno::OWNERDEAD.raw_os_error() => {
                 Err(CommandFailure::ForkServerGone)
@@ -308,7 +316,7 @@ impl CommandHandle {
         let mut stop = pin!(stop);
         let mut patience = pin!(tokio::time::sleep(STOP_TIMEOUT));
         let mut open = true;
-        let mut buffer = vec![0u8; PIECE];
+        let mut buffer = vec![0u8; READ_BUFFER];
         loop {
             tokio::select! {
                 ready = pipe.readable(), if open => {
@@ -334,9 +342,9 @@ impl CommandHandle {
 
     /// Reads what was written before the end and is still in the pipe, even if a process outside holds the
     /// write end. Bypasses the runtime, which may not know yet that the pipe is readable.
-    fn rest(&self, output: &mut impl FnMut(&[u8])) -> io::Result<()> {
+    fn drain_output(&self, output: &mut impl FnMut(&[u8])) -> io::Result<()> {
         rustix::io::ioctl_fionbio(&self.output, true)?;
-        let mut buffer = vec![0u8; PIECE];
+        let mut buffer = vec![0u8; READ_BUFFER];
         loop {
             match rustix::io::read(&self.output, &mut buffer) {
                 Err(Errno::INTR) => {}

@@ -17,16 +17,16 @@ pub(super) enum SetupStep {
     Write,
     Hide,
     Scratch,
-    Place,
-    Guard,
+    WriteFile,
+    ProtectPath,
     Processes,
     Join,
     Privileges,
     Filter,
     Directory,
     Message,
-    Fence,
-    Keep,
+    Landlock,
+    BackUpSettings,
 }
 
 impl SetupStep {
@@ -41,16 +41,16 @@ impl SetupStep {
         Self::Write,
         Self::Hide,
         Self::Scratch,
-        Self::Place,
-        Self::Guard,
+        Self::WriteFile,
+        Self::ProtectPath,
         Self::Processes,
         Self::Join,
         Self::Privileges,
         Self::Filter,
         Self::Directory,
         Self::Message,
-        Self::Fence,
-        Self::Keep,
+        Self::Landlock,
+        Self::BackUpSettings,
     ];
 
     pub(super) fn number(self) -> u32 {
@@ -73,16 +73,16 @@ impl SetupStep {
             Self::Write => "creating a writable mount of",
             Self::Hide => "hiding",
             Self::Scratch => "creating a private directory at",
-            Self::Place => "writing",
-            Self::Guard => "protecting",
+            Self::WriteFile => "writing",
+            Self::ProtectPath => "protecting",
             Self::Processes => "mounting /proc",
             Self::Join => "joining the namespaces",
             Self::Privileges => "dropping privileges",
             Self::Filter => "installing the seccomp filter",
             Self::Directory => "entering the working directory",
             Self::Message => "decoding the request",
-            Self::Fence => "applying Landlock",
-            Self::Keep => "backing up the git and Fusee settings in the workspace",
+            Self::Landlock => "applying Landlock",
+            Self::BackUpSettings => "backing up the git and Fusee settings in the workspace",
         }
     }
 

@@ -60,7 +60,7 @@ pub enum ForkServerError {
 /// server kills every command and then exits.
 #[derive(Clone, Debug)]
 pub struct ForkServer {
-    line: Arc<RequestSocket>,
+    socket: Arc<RequestSocket>,
 }
 
 #[derive(Debug)]
@@ -72,7 +72,7 @@ struct RequestSocket {
     /// Result of probing this machine.
     probed: OnceCell<SandboxProbe>,
     /// The cgroup around all commands, or why there is none.
-    surrounding: OnceCell<Result<Cgroup, String>>,
+    cgroup: OnceCell<Result<Cgroup, String>>,
 }
 
 /// Starts the fork server. Must be called first in `main`, before any thread or runtime exists, because it
@@ -89,9 +89,9 @@ pub fn init() -> Result<ForkServer, ForkServerError> {
     // A terminal interrupt at this point must not kill the fork server before it ignores such signals.
     match process::fork_signals_blocked()? {
         ForkSide::Parent(pid) => {
-            let (probed, surrounding) = (OnceCell::new(), OnceCell::new());
-            let line = RequestSocket { socket: Some(ours), board, pid, probed, surrounding };
-            Ok(ForkServer { line: Arc::new(line) })
+            let (probed, cgroup) = (OnceCell::new(), OnceCell::new());
+            let socket = RequestSocket { socket: Some(ours), board, pid, probed, cgroup };
+            Ok(ForkServer { socket: Arc::new(socket) })
         }
         ForkSide::Child => {
             drop(ours);
@@ -104,17 +104,17 @@ pub fn init() -> Result<ForkServer, ForkServerError> {
 impl ForkServer {
     /// Sends a message. Fails with [`Errno::AGAIN`] if the fork server is busy; nothing was sent then.
     pub(super) fn send(&self, message: &[u8], descriptors: &[BorrowedFd<'_>]) -> rustix::io::Result<()> {
-        let Some(socket) = &self.line.socket else { return Err(Errno::PIPE) };
+        let Some(socket) = &self.socket.socket else { return Err(Errno::PIPE) };
         send_with_descriptors(socket, message, descriptors, SendFlags::DONTWAIT)?;
-        if !self.line.board.has_ready() {
-            self.line.board.wake();
+        if !self.socket.board.has_ready() {
+            self.socket.board.wake();
         }
         Ok(())
     }
 
     /// Waits until nothing is left of commands whose supervisor has died. Returns whether that is certain.
     pub(super) async fn sweep(&self) -> bool {
-        let board = &self.line.board;
+        let board = &self.socket.board;
         let number = board.request_sweep();
         for _ in 0..SWEEP_TRIES {
             if board.is_swept(number) {
@@ -126,17 +126,17 @@ impl ForkServer {
     }
 
     pub(super) fn probed(&self) -> &OnceCell<SandboxProbe> {
-        &self.line.probed
+        &self.socket.probed
     }
 
     pub(super) fn parent_cgroup(&self) -> &OnceCell<Result<Cgroup, String>> {
-        &self.line.surrounding
+        &self.socket.cgroup
     }
 
     /// PID of the fork server.
     #[must_use]
     pub fn process_id(&self) -> i32 {
-        self.line.pid.as_raw_nonzero().get()
+        self.socket.pid.as_raw_nonzero().get()
     }
 }
 
@@ -149,8 +149,8 @@ impl Drop for RequestSocket {
             let _ = poll(&mut [PollFd::new(&end, PollFlags::IN)], Some(&END_TIMEOUT));
         }
         let _ = rustix::process::waitpid(Some(self.pid), WaitOptions::NOHANG);
-        if let Some(Ok(surrounding)) = self.surrounding.get() {
-            surrounding.remove();
+        if let Some(Ok(cgroup)) = self.cgroup.get() {
+            cgroup.remove();
         }
     }
 }
@@ -170,7 +170,7 @@ fn serve(socket: OwnedFd, board: &SupervisorBoard) -> i32 {
         let mut missing = false;
         if board.needs_supervisor(&line) {
             match pool.spawn() {
-                ForkedSupervisor::Here(post) => return supervisor_loop(&line, fork_server, &watch, &post),
+                ForkedSupervisor::Here(slot) => return supervisor_loop(&line, fork_server, &watch, &slot),
                 ForkedSupervisor::There => {}
                 // Commands wait in the socket meanwhile.
                 ForkedSupervisor::Nobody => missing = true,
@@ -206,7 +206,7 @@ fn supervisor_loop(
     line: &OwnedFd,
     fork_server: Option<Pid>,
     watch: &OwnedFd,
-    post: &SupervisorSlot<'_>,
+    slot: &SupervisorSlot<'_>,
 ) -> i32 {
     if rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_err() {
         return 1;
@@ -218,7 +218,7 @@ fn supervisor_loop(
     let mut used = false;
     loop {
         if used && !matches!(poll(&mut [PollFd::new(line, PollFlags::IN)], Some(&IDLE)), Ok(1..)) {
-            if post.leave() {
+            if slot.leave() {
                 return 0;
             }
             // No other supervisor is ready: continue like one that never had a command.
@@ -229,21 +229,21 @@ fn supervisor_loop(
         match receive(line, &mut message, flags) {
             Received::Nothing => {}
             Received::End => return 0,
-            Received::Order(_, received) if rustix::process::getppid() != fork_server => {
+            Received::Message(_, received) if rustix::process::getppid() != fork_server => {
                 // Without the fork server, the processes of a command would be left behind if this process
                 // died. Shut the socket down so that the next sender notices at once.
                 let _ = rustix::net::shutdown(line, rustix::net::Shutdown::Both);
                 supervisor::decline(received);
                 return 0;
             }
-            Received::Order(length, received) => {
-                if perform(&message[..length], received, fork_server, watch, line, post)
-                    == SupervisorState::No
+            Received::Message(length, received) => {
+                if perform(&message[..length], received, fork_server, watch, line, slot)
+                    == SupervisorState::Spent
                 {
                     return 0;
                 }
                 used = true;
-                post.ready();
+                slot.ready();
             }
         }
     }
@@ -256,29 +256,31 @@ fn perform(
     fork_server: Option<Pid>,
     watch: &OwnedFd,
     line: &OwnedFd,
-    post: &SupervisorSlot<'_>,
+    slot: &SupervisorSlot<'_>,
 ) -> SupervisorState {
     match protocol::decode(message) {
         Some(DecodedRequest::Run(spec)) => {
-            let Some(descriptors) = Descriptors::new(&spec, received) else { return SupervisorState::Yes };
-            let started = || match spec.hold {
-                DecodedConfinement::Unsandboxed | DecodedConfinement::Landlock(_) => post.mark_busy(line),
-                // The supervisor is in the sandbox's namespaces then.
-                DecodedConfinement::Namespaces(_) => post.last(),
+            let Some(descriptors) = Descriptors::new(&spec, received) else {
+                return SupervisorState::Reusable;
             };
-            supervisor::supervise(&spec, descriptors, watch, started, || post.ready())
+            let started = || match spec.confinement {
+                DecodedConfinement::Unsandboxed | DecodedConfinement::Landlock(_) => slot.mark_busy(line),
+                // The supervisor is in the sandbox's namespaces then.
+                DecodedConfinement::Namespaces(_) => slot.last(),
+            };
+            supervisor::supervise(&spec, descriptors, watch, started, || slot.ready())
         }
         Some(DecodedRequest::CreateNamespaces(policy)) => {
-            post.last();
+            slot.last();
             sandbox::make(&policy, received);
-            SupervisorState::No
+            SupervisorState::Spent
         }
         Some(DecodedRequest::LimitAll(bounds)) => {
-            post.mark_busy(line);
-            cgroup::answer(fork_server, bounds, received);
-            SupervisorState::Yes
+            slot.mark_busy(line);
+            cgroup::handle_limit_request(fork_server, bounds, received);
+            SupervisorState::Reusable
         }
-        None => SupervisorState::Yes,
+        None => SupervisorState::Reusable,
     }
 }
 
@@ -344,7 +346,7 @@ fn reap_supervisors(pool: &mut SupervisorPool<'_>, watch: &OwnedFd, requested: b
 }
 
 enum Received {
-    Order(usize, Vec<OwnedFd>),
+    Message(usize, Vec<OwnedFd>),
     /// No message is available yet.
     Nothing,
     /// The peer is gone.
@@ -353,7 +355,7 @@ enum Received {
 
 fn receive(socket: &OwnedFd, message: &mut [u8], flags: RecvFlags) -> Received {
     match receive_with_descriptors(socket, message, flags) {
-        Ok((length, descriptors)) if length > 0 => Received::Order(length, descriptors),
+        Ok((length, descriptors)) if length > 0 => Received::Message(length, descriptors),
         Err(Errno::INTR | Errno::AGAIN) => Received::Nothing,
         Ok(_) | Err(_) => Received::End,
     }

@@ -25,7 +25,7 @@ use crate::sandbox::sys::process::{self, ForkSide};
 #[derive(Debug)]
 pub(super) struct NamespaceHandles {
     pub(super) mounts: OwnedFd,
-    pub(super) messages: OwnedFd,
+    pub(super) ipc: OwnedFd,
     /// `None` if the machine's network is used.
     pub(super) network: Option<OwnedFd>,
     /// The Landlock ruleset of the second layer. `None` if the kernel has no Landlock.
@@ -41,7 +41,7 @@ pub(crate) enum UserNamespace {
 
 /// Moves this process to new namespaces. Its mounts are still copies of the machine's. Also returns the socket for the
 /// proxy, if commands are to have one.
-pub(super) fn leave(
+pub(super) fn enter_new_namespaces(
     network: Network,
 ) -> Result<(NamespaceHandles, UserNamespace, Option<OwnedFd>), SandboxError> {
     let capabilities =
@@ -56,7 +56,7 @@ pub(super) fn leave(
         Err(fault) => return Err(fault),
     };
     namespaces::unshare(NewNamespaces::MOUNTS).map_err(SetupStep::Namespaces.failed())?;
-    namespaces::unshare(NewNamespaces::MESSAGES).map_err(SetupStep::Namespaces.failed())?;
+    namespaces::unshare(NewNamespaces::IPC).map_err(SetupStep::Namespaces.failed())?;
     if network.is_own() {
         namespaces::unshare(NewNamespaces::NETWORK).map_err(SetupStep::Namespaces.failed())?;
         namespaces::raise_loopback().map_err(SetupStep::Loopback.failed())?;
@@ -68,13 +68,18 @@ pub(super) fn leave(
         }
         Network::Own | Network::Machine => None,
     };
-    let door = |name: &str| -> Result<OwnedFd, SandboxError> {
+    let open_namespace = |name: &str| -> Result<OwnedFd, SandboxError> {
         std::fs::File::open(format!("/proc/self/ns/{name}"))
             .map(OwnedFd::from)
             .map_err(SetupStep::Namespaces.failed())
     };
-    let network = network.is_own().then(|| door("net")).transpose()?;
-    let handles = NamespaceHandles { mounts: door("mnt")?, messages: door("ipc")?, network, ruleset: None };
+    let network = network.is_own().then(|| open_namespace("net")).transpose()?;
+    let handles = NamespaceHandles {
+        mounts: open_namespace("mnt")?,
+        ipc: open_namespace("ipc")?,
+        network,
+        ruleset: None,
+    };
     Ok((handles, users, listener))
 }
 
@@ -107,21 +112,21 @@ fn unshare_user_mapping_all() -> Result<(), SandboxError> {
     });
     let [users, groups] = everybody.map(|map: io::Result<_>| map.map_err(SetupStep::Identities.failed()));
     let maps = [users?, groups?];
-    let (left, tell_left) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)
+    let (unshared_rx, unshared_tx) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)
         .map_err(|error| SetupStep::Identities.failed()(error.into()))?;
     let helper = match process::fork().map_err(SetupStep::Identities.failed())? {
         ForkSide::Child => {
-            drop(tell_left);
-            process::exit_now(i32::from(!map_parent(left, &maps)))
+            drop(unshared_tx);
+            process::exit_now(i32::from(!map_parent(unshared_rx, &maps)))
         }
         ForkSide::Parent(helper) => helper,
     };
-    drop(left);
+    drop(unshared_rx);
     let result = namespaces::unshare(NewNamespaces::USER).map_err(SetupStep::UserNamespace.failed());
     if result.is_ok() {
-        let _ = rustix::io::write(tell_left.as_fd(), &[1]);
+        let _ = rustix::io::write(unshared_tx.as_fd(), &[1]);
     }
-    drop(tell_left);
+    drop(unshared_tx);
     let status = rustix::process::waitpid(Some(helper), WaitOptions::empty());
     result?;
     match status {
@@ -131,9 +136,9 @@ fn unshare_user_mapping_all() -> Result<(), SandboxError> {
 }
 
 /// Body of the helper process: waits for the parent to move, then writes its id maps.
-fn map_parent(left: OwnedFd, maps: &[(&str, String)]) -> bool {
+fn map_parent(unshared_rx: OwnedFd, maps: &[(&str, String)]) -> bool {
     let Some(parent) = rustix::process::getppid() else { return false };
-    if !rustix::io::read(left.as_fd(), &mut [0u8; 1]).is_ok_and(|length| length == 1) {
+    if !rustix::io::read(unshared_rx.as_fd(), &mut [0u8; 1]).is_ok_and(|length| length == 1) {
         return false;
     }
     let parent = parent.as_raw_nonzero();

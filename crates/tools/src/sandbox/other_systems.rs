@@ -29,7 +29,7 @@ const NO_SANDBOX: &str =
     "the sandbox needs Linux; use a Linux virtual machine or container to confine commands";
 
 /// Size of the read buffer for output, in bytes.
-const PIECE: usize = 16 * 1024;
+const READ_BUFFER: usize = 16 * 1024;
 
 /// Why commands cannot be started: never here.
 #[derive(Debug, thiserror::Error)]
@@ -84,7 +84,7 @@ impl ForkServer {
         let reader = pipe::Receiver::from_owned_fd(reader.into())?;
         let mut exit = tokio::task::spawn_blocking(move || child.wait());
         let (mut stop, mut stopped, mut is_open) = (pin!(stop), false, true);
-        let mut buffer = vec![0u8; PIECE];
+        let mut buffer = vec![0u8; READ_BUFFER];
         let status = loop {
             tokio::select! {
                 ready = reader.readable(), if is_open => {
@@ -102,7 +102,14 @@ impl ForkServer {
         // What was written before the end is still in the pipe, even if a process that left the group holds it open.
         while matches!(read(&reader, &mut buffer, &mut output)?, Some(1..)) {}
         let protection = ProtectionReport::default();
-        Ok(FinishedCommand { ending: ending(status), stopped, ended, left: 0, protection, exceeded: None })
+        Ok(FinishedCommand {
+            ending: ending(status),
+            stopped,
+            killed_leftovers: ended,
+            unkillable: 0,
+            protection,
+            exceeded: None,
+        })
     }
 }
 

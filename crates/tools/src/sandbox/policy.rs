@@ -273,8 +273,8 @@ impl Policy {
             policy.read.extend(resolver_settings());
         }
         policy.write.push(workspace.to_owned());
-        let apart = repository::linked_repository(workspace);
-        if let Some(LinkedRepository { common, tree }) = &apart {
+        let linked_repository = repository::linked_repository(workspace);
+        if let Some(LinkedRepository { common, tree }) = &linked_repository {
             policy.write.extend([common.clone(), tree.clone()]);
             policy.read.push(common.join("worktrees"));
         }
@@ -295,7 +295,7 @@ impl Policy {
         policy.hidden.extend(SYSTEM_SECRETS.iter().map(PathBuf::from).filter(|path| is_readable(path)));
         policy.hidden.extend(private_files::below(SYSTEM_SETTINGS));
         policy.hidden.extend(own.iter().filter(|own| !workspace.starts_with(own)).cloned());
-        policy.guarded = guarded(workspace, apart.as_ref());
+        policy.guarded = guarded(workspace, linked_repository.as_ref());
         Ok(policy)
     }
 
@@ -351,7 +351,7 @@ impl Policy {
 }
 
 /// Paths that decide what runs outside the sandbox: settings and hooks of git, and Fusee's own settings.
-fn guarded(workspace: &Path, apart: Option<&LinkedRepository>) -> Vec<ProtectedPath> {
+fn guarded(workspace: &Path, linked_repository: Option<&LinkedRepository>) -> Vec<ProtectedPath> {
     let guarded = |path: PathBuf, made: CreatedPathAction| ProtectedPath { path, made };
     let repository = workspace.join(".git");
     let mut all = vec![
@@ -361,7 +361,7 @@ fn guarded(workspace: &Path, apart: Option<&LinkedRepository>) -> Vec<ProtectedP
         guarded(workspace.to_owned(), CreatedPathAction::Linking),
     ];
     let whole = |repository: &Path| of_a_repository(repository).map(|(path, made)| guarded(path, made));
-    match apart {
+    match linked_repository {
         None => {
             all.extend(whole(&repository));
             // Other work trees point to their settings from there. If the directory does not exist, it may be

@@ -15,7 +15,7 @@ use super::other_systems::input_with;
 use super::{CommandFailure, CommandRequest, FinishedCommand, ForkServer};
 
 /// Size of the read buffer in bytes.
-const PIECE: usize = 16 * 1024;
+const READ_BUFFER: usize = 16 * 1024;
 
 impl ForkServer {
     /// Like [`Self::run`], with standard error passed to `errors` and not to `output`.
@@ -44,7 +44,7 @@ impl ForkServer {
 /// Reads until the end of the stream, or until the command has ended and nothing is left in the pipe: a process
 /// that escaped could keep the other end open.
 async fn read(pipe: &pipe::Receiver, mut errors: impl FnMut(&[u8]), ended: &CancellationToken) {
-    let mut buffer = vec![0u8; PIECE];
+    let mut buffer = vec![0u8; READ_BUFFER];
     loop {
         tokio::select! {
             biased;

@@ -348,17 +348,18 @@ fn answer(
 }
 
 fn push_leftovers(closing: &mut String, finished: &FinishedCommand, was_stopped: bool, root: &Path) {
-    if finished.ended > 0 && !was_stopped {
+    if finished.killed_leftovers > 0 && !was_stopped {
         let _ = write!(
             closing,
             "; {} it had left running {} ended: use `background` for what is to go on",
-            count_of(finished.ended, "process", "processes"),
-            if finished.ended == 1 { "was" } else { "were" },
+            count_of(finished.killed_leftovers, "process", "processes"),
+            if finished.killed_leftovers == 1 { "was" } else { "were" },
         );
     }
     push_protection(closing, &finished.protection, root);
-    if finished.left > 0 {
-        let _ = write!(closing, "; {} could not be ended", count_of(finished.left, "process", "processes"));
+    if finished.unkillable > 0 {
+        let _ =
+            write!(closing, "; {} could not be ended", count_of(finished.unkillable, "process", "processes"));
     }
 }
 

@@ -37,10 +37,10 @@ impl Descriptors {
     pub(crate) fn new(spec: &CommandSpec<'_>, received: Vec<OwnedFd>) -> Option<Self> {
         let mut received = received.into_iter();
         let (control, output, directory) = (received.next()?, received.next()?, received.next()?);
-        let handles = match &spec.hold {
+        let handles = match &spec.confinement {
             DecodedConfinement::Unsandboxed | DecodedConfinement::Landlock(_) => None,
             DecodedConfinement::Namespaces(entrance) => {
-                let (mounts, messages) = (received.next()?, received.next()?);
+                let (mounts, ipc) = (received.next()?, received.next()?);
                 let network = match entrance.network {
                     Network::Own | Network::Hosts => Some(received.next()?),
                     Network::Machine => None,
@@ -49,10 +49,10 @@ impl Descriptors {
                     ConfinementLayers::Both => Some(received.next()?),
                     ConfinementLayers::Namespaces => None,
                 };
-                Some(NamespaceHandles { mounts, messages, network, ruleset })
+                Some(NamespaceHandles { mounts, ipc, network, ruleset })
             }
         };
-        let ruleset = match &spec.hold {
+        let ruleset = match &spec.confinement {
             DecodedConfinement::Landlock(_) => Some(received.next()?),
             DecodedConfinement::Unsandboxed | DecodedConfinement::Namespaces(_) => None,
         };
@@ -78,7 +78,7 @@ pub(crate) fn become_command(
 }
 
 fn prepare(spec: &CommandSpec<'_>, descriptors: &Descriptors) -> Result<(), ExitReport> {
-    match &spec.hold {
+    match &spec.confinement {
         DecodedConfinement::Namespaces(entrance) => join::go_to(entrance, descriptors.directory.as_fd())
             .map_err(|error| ExitReport::not_confined(&SetupStep::Directory.failed()(error)))?,
         DecodedConfinement::Unsandboxed | DecodedConfinement::Landlock(_) => {
@@ -95,7 +95,7 @@ fn prepare(spec: &CommandSpec<'_>, descriptors: &Descriptors) -> Result<(), Exit
 
 /// Applies what confines a command in addition to what confines its supervisor. From here on this process can do no more than the command.
 fn hold(spec: &CommandSpec<'_>, descriptors: &Descriptors) -> Result<(), ExitReport> {
-    let confinement = match &spec.hold {
+    let confinement = match &spec.confinement {
         DecodedConfinement::Unsandboxed => return Ok(()),
         DecodedConfinement::Namespaces(_) => {
             // PID 1 has kept one, which the command must not have.
@@ -104,7 +104,7 @@ fn hold(spec: &CommandSpec<'_>, descriptors: &Descriptors) -> Result<(), ExitRep
         }
         DecodedConfinement::Landlock(confinement) => confinement,
     };
-    let missing = || SetupStep::Fence.failed()(io::ErrorKind::NotFound.into());
+    let missing = || SetupStep::Landlock.failed()(io::ErrorKind::NotFound.into());
     let ruleset = descriptors.ruleset.as_ref().ok_or_else(missing);
     ruleset
         .and_then(|ruleset| sandbox::hold(confinement, ruleset.as_fd()))

@@ -19,9 +19,9 @@ pub(crate) enum ExitReport {
         /// How the command ended.
         ending: CommandEnd,
         /// Number of processes it had left running, which were killed.
-        ended: u32,
+        killed_leftovers: u32,
         /// Number of processes that could not be killed.
-        left: u32,
+        unkillable: u32,
         /// What the command had done to protected paths.
         protection: ProtectionReport,
         /// The limit it exceeded, if it was killed for that.
@@ -44,18 +44,18 @@ impl ExitReport {
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let (mark, number, ended, left, exceeded) = match self {
+        let (mark, number, killed_leftovers, unkillable, exceeded) = match self {
             Self::NotStarted(error) => (0, *error, 0, 0, None),
             Self::NotConfined(step, error) => (3, *error, step.number(), 0, None),
-            Self::Ended { ending, ended, left, exceeded, .. } => match ending {
-                CommandEnd::Exited(code) => (1, *code, *ended, *left, *exceeded),
-                CommandEnd::Signalled(signal) => (2, *signal, *ended, *left, *exceeded),
+            Self::Ended { ending, killed_leftovers, unkillable, exceeded, .. } => match ending {
+                CommandEnd::Exited(code) => (1, *code, *killed_leftovers, *unkillable, *exceeded),
+                CommandEnd::Signalled(signal) => (2, *signal, *killed_leftovers, *unkillable, *exceeded),
             },
         };
         let mut message = vec![mark];
         message.extend(number.to_le_bytes());
-        message.extend(ended.to_le_bytes());
-        message.extend(left.to_le_bytes());
+        message.extend(killed_leftovers.to_le_bytes());
+        message.extend(unkillable.to_le_bytes());
         message.push(ExceededLimit::mark(exceeded));
         if let Self::Ended { protection, .. } = self {
             protection.encode(&mut message);
@@ -66,16 +66,22 @@ impl ExitReport {
     pub(crate) fn decode(message: &[u8]) -> Option<Self> {
         let (header, rest) = message.split_first_chunk::<{ Self::HEADER }>()?;
         let four = |at: usize| [header[at], header[at + 1], header[at + 2], header[at + 3]];
-        let (number, ended, left) =
+        let (number, killed_leftovers, unkillable) =
             (i32::from_le_bytes(four(1)), u32::from_le_bytes(four(5)), u32::from_le_bytes(four(9)));
         let ending = match header[0] {
             0 => return Some(Self::NotStarted(number)),
             1 => CommandEnd::Exited(number),
             2 => CommandEnd::Signalled(number),
-            3 => return SetupStep::from_number(ended).map(|step| Self::NotConfined(step, number)),
+            3 => return SetupStep::from_number(killed_leftovers).map(|step| Self::NotConfined(step, number)),
             _ => return None,
         };
         let exceeded = ExceededLimit::from_code(header[13]);
-        Some(Self::Ended { ending, ended, left, protection: ProtectionReport::decode(rest), exceeded })
+        Some(Self::Ended {
+            ending,
+            killed_leftovers,
+            unkillable,
+            protection: ProtectionReport::decode(rest),
+            exceeded,
+        })
     }
 }

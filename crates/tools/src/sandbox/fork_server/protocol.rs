@@ -34,7 +34,7 @@ pub(crate) enum DecodedRequest<'m> {
 
 /// A decoded command, borrowing from its message.
 pub(crate) struct CommandSpec<'m> {
-    pub(crate) hold: DecodedConfinement<'m>,
+    pub(crate) confinement: DecodedConfinement<'m>,
     pub(crate) limits: ResourceLimits,
     pub(crate) command: &'m CStr,
     pub(crate) environment: Vec<&'m CStr>,
@@ -93,19 +93,19 @@ const MADE: [CreatedPathAction; 5] = [
 ];
 
 pub(crate) fn encode<'v>(
-    way: EncodedConfinement<'_>,
+    confinement: EncodedConfinement<'_>,
     limits: &ResourceLimits,
     command: &OsStr,
     environment: impl Iterator<Item = (&'v OsStr, &'v OsStr)>,
 ) -> Result<Vec<u8>, SpecError> {
-    let mark = match way {
+    let mark = match confinement {
         EncodedConfinement::Unsandboxed => RUN,
         EncodedConfinement::Namespaces(_) => RUN_IN_NAMESPACES,
         EncodedConfinement::Landlock { .. } => RUN_WITH_LANDLOCK,
     };
     let mut message = vec![mark];
     message.extend(limits.encode());
-    match way {
+    match confinement {
         EncodedConfinement::Unsandboxed => {}
         EncodedConfinement::Namespaces(NamespaceJoin {
             users,
@@ -193,7 +193,7 @@ pub(crate) fn decode(message: &[u8]) -> Option<DecodedRequest<'_>> {
         return Some(DecodedRequest::LimitAll(CgroupLimits { memory_bytes, tasks }));
     }
     let (limits, rest) = rest.split_first_chunk::<{ ResourceLimits::LENGTH }>()?;
-    let (hold, words) = match *mark {
+    let (confinement, words) = match *mark {
         RUN => (DecodedConfinement::Unsandboxed, strings(rest)?),
         RUN_IN_NAMESPACES => {
             let (marks, rest) = ConfinementHeader::read(rest)?;
@@ -226,7 +226,7 @@ pub(crate) fn decode(message: &[u8]) -> Option<DecodedRequest<'_>> {
     };
     let (command, environment) = words.split_first()?;
     let (limits, environment) = (ResourceLimits::decode(limits), environment.to_vec());
-    Some(DecodedRequest::Run(CommandSpec { hold, limits, command, environment }))
+    Some(DecodedRequest::Run(CommandSpec { confinement, limits, command, environment }))
 }
 
 /// The header before the strings of a confined command.

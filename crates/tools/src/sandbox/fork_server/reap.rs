@@ -17,8 +17,8 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// Result of a sweep: how many processes were killed and how many could not be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ReapResult {
-    pub(crate) ended: u32,
-    pub(crate) left: u32,
+    pub(crate) killed_leftovers: u32,
+    pub(crate) unkillable: u32,
 }
 
 /// Reaps children that have ended and passes each to `reaped`. Returns whether any children remain.
@@ -44,7 +44,7 @@ pub(crate) fn end_children(
     let own_group = rustix::process::getpgid(None).ok();
     loop {
         let any = reap(|pid, status| {
-            swept.ended += u32::from(status.terminating_signal() == Some(Signal::KILL.as_raw()));
+            swept.killed_leftovers += u32::from(status.terminating_signal() == Some(Signal::KILL.as_raw()));
             reaped(pid, status);
         });
         if !any {
@@ -65,7 +65,7 @@ pub(crate) fn end_children(
             let _ = rustix::process::kill_process(child, Signal::KILL);
         }
         if Instant::now() > deadline {
-            swept.left = u32::try_from(children.len()).unwrap_or(u32::MAX);
+            swept.unkillable = u32::try_from(children.len()).unwrap_or(u32::MAX);
             return swept;
         }
         wait_for_an_end(watch, Duration::from_millis(20));

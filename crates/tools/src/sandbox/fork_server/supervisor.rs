@@ -32,8 +32,8 @@ use crate::sandbox::sys::process::{self, ExecProgram};
 /// Whether a supervisor is in the state it had before a command, and so can take another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SupervisorState {
-    Yes,
-    No,
+    Reusable,
+    Spent,
 }
 
 /// Refuses a command because the fork server is gone.
@@ -56,24 +56,24 @@ pub(crate) fn supervise(
     freed: impl FnOnce(),
 ) -> SupervisorState {
     if hung_up(&descriptors.control) {
-        return SupervisorState::Yes;
+        return SupervisorState::Reusable;
     }
     let unguarded = Watch::over(Vec::new());
-    match &spec.hold {
+    match &spec.confinement {
         DecodedConfinement::Unsandboxed => {
             run_command(spec, descriptors, watch, &unguarded, started, ProtectionReport::default, freed)
         }
         DecodedConfinement::Namespaces(entrance) => {
             supervise_in_namespaces(spec, entrance, descriptors, watch, started);
             // This process is now in the sandbox's namespaces and cannot leave them.
-            SupervisorState::No
+            SupervisorState::Spent
         }
         DecodedConfinement::Landlock(confinement) => match SettingsBackup::create(&confinement.guarded) {
             Ok(kept) => run_command(spec, descriptors, watch, &unguarded, started, || kept.restore(), freed),
             Err(error) => {
-                let fault = SetupStep::Keep.failed()(error);
+                let fault = SetupStep::BackUpSettings.failed()(error);
                 send_report(&descriptors.control, &ExitReport::not_confined(&fault));
-                SupervisorState::Yes
+                SupervisorState::Reusable
             }
         },
     }
@@ -138,7 +138,7 @@ fn run_command(
         Ok(command) => command,
         Err(error) => {
             send_report(&control, &ExitReport::not_started(&error));
-            return SupervisorState::No;
+            return SupervisorState::Spent;
         }
     };
 
@@ -161,22 +161,22 @@ fn run_command(
         let ended_by_itself = status.get().is_some();
         swept = reap::end_children(watch, &[], &mut note);
         // The command itself does not count as a leftover process.
-        swept.ended = swept.ended.saturating_sub(u32::from(!ended_by_itself));
+        swept.killed_leftovers = swept.killed_leftovers.saturating_sub(u32::from(!ended_by_itself));
     }
     let ending = match status.get().map(|status| (status.exit_status(), status.terminating_signal())) {
         Some((Some(code), _)) => CommandEnd::Exited(code),
         Some((None, signal)) => CommandEnd::Signalled(signal.unwrap_or(0)),
-        // It could not be killed; `swept.left` counts it.
+        // It could not be killed; `swept.unkillable` counts it.
         None => CommandEnd::Signalled(0),
     };
     let protection = meanwhile.followed_by(after());
     let exceeded = if let WaitEnd::Exceeded(what) = end { Some(what) } else { None };
-    if swept.left == 0 {
+    if swept.unkillable == 0 {
         freed();
     }
-    let (ended, left) = (swept.ended, swept.left);
-    send_report(&control, &ExitReport::Ended { ending, ended, left, protection, exceeded });
-    if swept.left == 0 { SupervisorState::Yes } else { SupervisorState::No }
+    let (killed_leftovers, unkillable) = (swept.killed_leftovers, swept.unkillable);
+    send_report(&control, &ExitReport::Ended { ending, killed_leftovers, unkillable, protection, exceeded });
+    if swept.unkillable == 0 { SupervisorState::Reusable } else { SupervisorState::Spent }
 }
 
 /// Why waiting for a command stopped.

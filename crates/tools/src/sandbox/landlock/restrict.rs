@@ -28,7 +28,7 @@ pub(crate) fn hold(
     ruleset: BorrowedFd<'_>,
 ) -> Result<(), SandboxError> {
     drop_privileges(confinement.owner).map_err(SetupStep::Privileges.failed())?;
-    landlock::restrict(ruleset).map_err(SetupStep::Fence.failed())?;
+    landlock::restrict(ruleset).map_err(SetupStep::Landlock.failed())?;
     let sockets = match confinement.network {
         Network::Own | Network::Hosts => AllowedSockets::Pairs,
         Network::Machine => AllowedSockets::PairsAndNetwork,

@@ -50,11 +50,13 @@ pub(crate) fn join(descriptors: &Descriptors, entrance: &JoinRequest<'_>) -> Res
     // inside.
     let _ = std::fs::write("/proc/self/oom_score_adj", "500");
     let attempt = || -> io::Result<()> {
-        let enter = |door: BorrowedFd<'_>, kind| rustix::thread::move_into_link_name_space(door, Some(kind));
+        let enter = |namespace: BorrowedFd<'_>, kind| {
+            rustix::thread::move_into_link_name_space(namespace, Some(kind))
+        };
         if entrance.users == UserNamespace::Own {
             enter(namespaces::owner_of(handles.mounts.as_fd())?.as_fd(), LinkNameSpaceType::User)?;
         }
-        enter(handles.messages.as_fd(), LinkNameSpaceType::InterProcessCommunication)?;
+        enter(handles.ipc.as_fd(), LinkNameSpaceType::InterProcessCommunication)?;
         if let Some(network) = &handles.network {
             enter(network.as_fd(), LinkNameSpaceType::Network)?;
         }
@@ -76,12 +78,12 @@ pub(crate) fn set_up_pid_one<'m>(
     show_processes().map_err(SetupStep::Processes.failed())?;
     let mut absent = entrance.absent.clone();
     if !absent.is_empty() {
-        let root = root().map_err(SetupStep::Guard.failed())?;
+        let root = root().map_err(SetupStep::ProtectPath.failed())?;
         let mut fault = None;
         absent.retain(|(path, made)| match protected_paths::protect(root.as_fd(), path, *made) {
             Ok(presence) => presence == protected_paths::Presence::Absent,
             Err(error) => {
-                fault.get_or_insert(SetupStep::Guard.failed_at(path)(error));
+                fault.get_or_insert(SetupStep::ProtectPath.failed_at(path)(error));
                 true
             }
         });
@@ -91,9 +93,9 @@ pub(crate) fn set_up_pid_one<'m>(
     }
     drop_privileges(entrance.owner).map_err(SetupStep::Privileges.failed())?;
     if entrance.layers == ConfinementLayers::Both {
-        let missing = || SetupStep::Fence.failed()(io::ErrorKind::NotFound.into());
+        let missing = || SetupStep::Landlock.failed()(io::ErrorKind::NotFound.into());
         let ruleset = handles.and_then(|handles| handles.ruleset.as_ref()).ok_or_else(missing)?;
-        landlock::restrict(ruleset.as_fd()).map_err(SetupStep::Fence.failed())?;
+        landlock::restrict(ruleset.as_fd()).map_err(SetupStep::Landlock.failed())?;
     }
     namespaces::install_seccomp_filter(&seccomp::filter(seccomp::AllowedSockets::Namespaced))
         .map_err(SetupStep::Filter.failed())?;

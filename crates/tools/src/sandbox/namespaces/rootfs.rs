@@ -58,7 +58,7 @@ pub(crate) fn build(policy: &Policy) -> Result<Vec<usize>, SandboxError> {
     }
     let mut absent = Vec::new();
     for (number, guarded) in policy.guarded.iter().enumerate() {
-        let fault = SetupStep::Guard.failed_at(&guarded.path);
+        let fault = SetupStep::ProtectPath.failed_at(&guarded.path);
         let path = policy.inside(&guarded.path);
         if protected_paths::protect(view.new.as_fd(), &path, guarded.made).map_err(fault)? == Presence::Absent
         {
@@ -290,7 +290,7 @@ impl Rootfs {
             let mut file = std::fs::File::from(create(parent.as_fd(), name)?);
             io::Write::write_all(&mut file, content)
         };
-        attempt().map_err(SetupStep::Place.failed_at(path))
+        attempt().map_err(SetupStep::WriteFile.failed_at(path))
     }
 
     /// Opens a mount point of this file type. Missing path components are created, which works only in mounts

@@ -151,11 +151,8 @@ impl BuiltSandbox {
     }
 
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        let NamespaceHandles { mounts, messages, network, ruleset } = &self.descriptors;
-        [Some(mounts), Some(messages), network.as_ref(), ruleset.as_ref()]
-            .into_iter()
-            .flatten()
-            .map(AsFd::as_fd)
+        let NamespaceHandles { mounts, ipc, network, ruleset } = &self.descriptors;
+        [Some(mounts), Some(ipc), network.as_ref(), ruleset.as_ref()].into_iter().flatten().map(AsFd::as_fd)
     }
 }
 
@@ -201,13 +198,13 @@ fn read_answer(
     let has_ruleset = answer.get(2) == Some(&(ConfinementLayers::Both as u8));
     let (ruleset, listener) = (next(has_ruleset), next(policy.network == Network::Hosts));
     match (answer, first) {
-        ([1, users, _, absent @ ..], (Some(mounts), Some(messages)))
+        ([1, users, _, absent @ ..], (Some(mounts), Some(ipc)))
             if network.is_some() == policy.network.is_own()
                 && ruleset.is_some() == has_ruleset
                 && listener.is_some() == (policy.network == Network::Hosts) =>
         {
             let built = BuiltSandbox {
-                descriptors: NamespaceHandles { mounts, messages, network, ruleset },
+                descriptors: NamespaceHandles { mounts, ipc, network, ruleset },
                 users: if *users == 0 { UserNamespace::Machine } else { UserNamespace::Own },
                 absent: absent.iter().map(|number| usize::from(*number)).collect(),
                 proxy: None,
@@ -217,7 +214,7 @@ fn read_answer(
         ([0, words @ ..], ..) => {
             Err(CommandFailure::NotConfined(String::from_utf8_lossy(words).into_owned()))
         }
-        _ => Err(CommandFailure::NotConfined("its setup process ended without an answer".to_owned())),
+        _ => Err(CommandFailure::NotConfined("the setup process exited without replying".to_owned())),
     }
 }
 
@@ -226,9 +223,9 @@ fn read_answer(
 pub(crate) fn make(policy: &Policy, received: Vec<OwnedFd>) {
     let Some(control) = received.into_iter().next() else { return };
     let attempt = || -> Result<(BuiltSandbox, Option<OwnedFd>), SandboxError> {
-        let (descriptors, users, listener) = namespaces::leave(policy.network)?;
+        let (descriptors, users, listener) = namespaces::enter_new_namespaces(policy.network)?;
         let absent = rootfs::build(policy)?;
-        let ruleset = sandbox::namespace_ruleset(policy).map_err(SetupStep::Fence.failed())?;
+        let ruleset = sandbox::namespace_ruleset(policy).map_err(SetupStep::Landlock.failed())?;
         let descriptors = NamespaceHandles { ruleset, ..descriptors };
         Ok((BuiltSandbox { descriptors, users, absent, proxy: None }, listener))
     };

@@ -18,7 +18,7 @@ impl NewNamespaces {
     pub(crate) const MOUNTS: Self = Self(libc::CLONE_NEWNS);
     pub(crate) const NETWORK: Self = Self(libc::CLONE_NEWNET);
     /// System V IPC and POSIX message queues.
-    pub(crate) const MESSAGES: Self = Self(libc::CLONE_NEWIPC);
+    pub(crate) const IPC: Self = Self(libc::CLONE_NEWIPC);
     /// The namespaces that each command has of its own: PIDs, mounts (for its `/proc`) and the host name.
     pub(crate) const PER_COMMAND: Self = Self(libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWUTS);
 }

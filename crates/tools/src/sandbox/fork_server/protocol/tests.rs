@@ -20,7 +20,7 @@ proptest! {
         let pairs = variables.iter().map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
         let message = encode(EncodedConfinement::Unsandboxed, &ResourceLimits::default(), OsStr::new(&command), pairs).unwrap();
         let Some(DecodedRequest::Run(spec)) = decode(&message) else { panic!("not a command") };
-        prop_assert!(matches!(spec.hold, DecodedConfinement::Unsandboxed));
+        prop_assert!(matches!(spec.confinement, DecodedConfinement::Unsandboxed));
         prop_assert_eq!(spec.command.to_str().unwrap(), command);
         prop_assert_eq!(environment_of(&spec), variables.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>());
     }
@@ -41,10 +41,10 @@ proptest! {
         let network = if own_network { Network::Own } else { Network::Machine };
         let owner = owner.map(|(user, group)| Owner { user, group });
         let layers = if both { ConfinementLayers::Both } else { ConfinementLayers::Namespaces };
-        let way = NamespaceJoin { users, layers, network, owner, substituted, directory: Path::new(&directory), absent: &absent };
-        let message = encode(EncodedConfinement::Namespaces(way), &ResourceLimits { cpu_s: 7, ..ResourceLimits::default() }, OsStr::new("true"), [(OsStr::new("A"), OsStr::new("b"))].into_iter()).unwrap();
+        let confinement = NamespaceJoin { users, layers, network, owner, substituted, directory: Path::new(&directory), absent: &absent };
+        let message = encode(EncodedConfinement::Namespaces(confinement), &ResourceLimits { cpu_s: 7, ..ResourceLimits::default() }, OsStr::new("true"), [(OsStr::new("A"), OsStr::new("b"))].into_iter()).unwrap();
         let Some(DecodedRequest::Run(spec)) = decode(&message) else { panic!("not a command") };
-        let DecodedConfinement::Namespaces(entrance) = &spec.hold else { panic!("not namespaces") };
+        let DecodedConfinement::Namespaces(entrance) = &spec.confinement else { panic!("not namespaces") };
         prop_assert_eq!((entrance.users, entrance.layers), (users, layers));
         prop_assert_eq!(entrance.substituted, substituted);
         prop_assert_eq!(entrance.network, network);
@@ -66,10 +66,10 @@ proptest! {
             guarded.iter().map(|(path, made)| (Path::new(path), MADE[*made])).collect();
         let network = if own_network { Network::Own } else { Network::Machine };
         let owner = owner.map(|(user, group)| Owner { user, group });
-        let way = EncodedConfinement::Landlock { network, owner, guarded: &guarded };
-        let message = encode(way, &ResourceLimits { cpu_s: 7, ..ResourceLimits::default() }, OsStr::new("true"), [(OsStr::new("A"), OsStr::new("b"))].into_iter()).unwrap();
+        let confinement = EncodedConfinement::Landlock { network, owner, guarded: &guarded };
+        let message = encode(confinement, &ResourceLimits { cpu_s: 7, ..ResourceLimits::default() }, OsStr::new("true"), [(OsStr::new("A"), OsStr::new("b"))].into_iter()).unwrap();
         let Some(DecodedRequest::Run(spec)) = decode(&message) else { panic!("not a command") };
-        let DecodedConfinement::Landlock(confinement) = &spec.hold else { panic!("not Landlock") };
+        let DecodedConfinement::Landlock(confinement) = &spec.confinement else { panic!("not Landlock") };
         prop_assert_eq!((confinement.network, confinement.owner, &confinement.guarded), (network, owner, &guarded));
         prop_assert_eq!((spec.limits.cpu_s, spec.command.to_str().unwrap()), (7, "true"));
         prop_assert_eq!(environment_of(&spec), ["A=b"]);
@@ -81,7 +81,7 @@ proptest! {
     }
 
     #[test]
-    fn a_report_survives_the_way(code in any::<i32>(), ended in any::<u32>(), left in any::<u32>(), step in 0u32..20) {
+    fn a_report_survives_the_way(code in any::<i32>(), killed_leftovers in any::<u32>(), unkillable in any::<u32>(), step in 0u32..20) {
         let found = ProtectionReport {
             reverted: vec!["/w/fusee.toml".into(), "/w/n/.git/config".into()],
             unrestored: vec![("/w/.git/commondir".into(), "Permission denied".to_owned())],
@@ -90,8 +90,8 @@ proptest! {
             for report in [
                 ExitReport::NotStarted(code),
                 ExitReport::NotConfined(SetupStep::from_number(step).unwrap(), code),
-                ExitReport::Ended { ending: CommandEnd::Exited(code), ended, left, protection: protection.clone(), exceeded },
-                ExitReport::Ended { ending: CommandEnd::Signalled(code), ended, left, protection: protection.clone(), exceeded },
+                ExitReport::Ended { ending: CommandEnd::Exited(code), killed_leftovers, unkillable, protection: protection.clone(), exceeded },
+                ExitReport::Ended { ending: CommandEnd::Signalled(code), killed_leftovers, unkillable, protection: protection.clone(), exceeded },
             ] {
                 prop_assert_eq!(ExitReport::decode(&report.encode()), Some(report));
             }

@@ -26,9 +26,9 @@ fn linked() -> Trees {
 #[test]
 fn a_linked_work_tree_has_its_repository_apart() {
     let trees = linked();
-    let apart = linked_repository(&trees.base.join("work")).unwrap();
-    assert_eq!(apart.common, trees.base.join("main/.git"));
-    assert_eq!(apart.tree, trees.base.join("main/.git/worktrees/work"));
+    let linked_repository = linked_repository(&trees.base.join("work")).unwrap();
+    assert_eq!(linked_repository.common, trees.base.join("main/.git"));
+    assert_eq!(linked_repository.tree, trees.base.join("main/.git/worktrees/work"));
 }
 
 #[test]
