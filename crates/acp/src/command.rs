@@ -54,7 +54,7 @@ pub(crate) fn available(tasks: &[NamedTask], markdown: &[(String, String)]) -> V
     own.chain(named).chain(written).collect()
 }
 
-/// Finds out what a prompt means.
+/// Interprets a prompt.
 pub(crate) fn meaning(text: &str, tasks: &[NamedTask], markdown: &[(String, String)]) -> Meaning {
     let line = text.trim();
     if line.starts_with('(') {

@@ -37,7 +37,7 @@ pub struct Scorer {
 pub enum Score {
     /// The tests judged the work.
     Graded(Grade),
-    /// They could not; why, and what failed.
+    /// The work could not be judged: class and description of the failure.
     Failed(FailureClass, String),
 }
 

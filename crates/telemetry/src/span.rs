@@ -33,6 +33,6 @@ pub struct TraceSpan {
     pub attributes: Vec<Attribute>,
     /// Span events: time, name, attributes.
     pub events: Vec<(i64, &'static str, Vec<Attribute>)>,
-    /// Error type and message, if the operation failed.
+    /// Error message, if the operation failed.
     pub error: Option<String>,
 }

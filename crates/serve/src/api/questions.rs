@@ -76,7 +76,7 @@ pub(super) struct TextAnswer {
     text: String,
 }
 
-/// What became of an answer.
+/// State of a question after an answer.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Answered {
     /// Id of the question.
