@@ -37,15 +37,15 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         amended: Option<Value>,
     },
-    /// The run begins as another one did, up to one of its turns.
+    /// The run starts from a turn of another run.
     Rewound {
-        /// Id of the run whose beginning this is.
+        /// Id of the run that it starts from.
         from_run: String,
-        /// Number of its turns that were completed at that point.
+        /// Number of completed turns that are taken over.
         turn: u32,
-        /// Whether the files are those of that point.
+        /// Whether the files were restored to that turn.
         files: bool,
-        /// Whether the conversation is that of that point.
+        /// Whether the conversation ends at that turn.
         conversation: bool,
     },
     /// A request is about to be sent to the model.
@@ -194,7 +194,7 @@ pub enum Event {
         /// Text of the line.
         message: String,
     },
-    /// An error. The task's last event tells how the task ended.
+    /// An error. The task's last event says how the task ended.
     Error {
         /// Code from the error table.
         code: ErrorCode,
@@ -216,7 +216,7 @@ pub enum Event {
     FilesLocated(FilesLocated),
     /// One of several answers to the same request was judged.
     Sample(Sample),
-    /// A stage of a flow starts. The stage runs as a task of its own.
+    /// A stage of a flow starts. The stage runs as a separate task.
     StageStarted {
         /// Name of the stage.
         stage: String,

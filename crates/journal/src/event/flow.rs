@@ -32,7 +32,7 @@ pub struct Sample {
     /// Verdict: `passed`, `failed`, `unverified` (there is no verification), `duplicate`, `unchanged`,
     /// `not_parsed`, `no_edit`, `stopped` (another passed first) or `refused`.
     pub verdict: String,
-    /// Why the answer was dropped, if the verdict alone does not say it.
+    /// Why the answer was dropped, if the verdict does not say so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Number of the answer that this one repairs.
