@@ -25,13 +25,13 @@ use crate::ui::approval_prompt;
 /// a run says so.
 ///
 /// A journal that came with the project is trusted as well: its runs can then be resumed, continued and
-/// undone. `--revoke` takes both back; the journal of your own runs stays yours.
+/// undone. `--revoke` revokes both; the journal of your own runs is not affected.
 #[derive(Args)]
 pub(crate) struct TrustArgs {
-    /// Do not ask; what is enabled is still listed
+    /// Do not ask; still list what is enabled
     #[arg(long, conflicts_with = "revoke")]
     yes: bool,
-    /// Revoke the trust
+    /// Revoke trust in the project
     #[arg(long)]
     revoke: bool,
     #[command(flatten)]
