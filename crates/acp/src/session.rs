@@ -304,7 +304,7 @@ impl Session {
             // The model follows from the run that is continued.
             self.state.lock().settings.approve = Some(settings.approve);
         }
-        if let Some((run, mapper)) = interrupted.filter(|(run, _)| !journal.is_worked_on(run)) {
+        if let Some((run, mapper)) = interrupted.filter(|(run, _)| !journal.is_active(run)) {
             self.go_on(run, mapper).await?;
         }
         Ok(())

@@ -139,8 +139,7 @@ impl Rewind {
         let mut rewind = Self::without_files(journal, member, turn, parts)?;
         rewind.spec.workspace.clone_from(&directory);
         if parts.files {
-            if let Some(busy) = family.in_workspace(&directory).find(|other| journal.is_worked_on(&other.id))
-            {
+            if let Some(busy) = family.in_workspace(&directory).find(|other| journal.is_active(&other.id)) {
                 return Err(RewindError::InProgress { run: busy.id.clone() });
             }
             let workspace = open(&directory)?;
@@ -267,7 +266,7 @@ pub async fn finish_interrupted(journal: &Journal) -> Result<Vec<RunId>, RewindE
     for row in journal.runs()?.into_iter().filter(|row| row.status == RunStatus::Open) {
         let key = StepKey { branch: RunOrigin::branch(), n: 0 };
         let step = journal.step(&row.id, &key)?;
-        if step.is_none_or(|step| step.result.is_some()) || journal.is_worked_on(&row.id) {
+        if step.is_none_or(|step| step.result.is_some()) || journal.is_active(&row.id) {
             continue;
         }
         let spec = run::settings_of(journal, &row.id)?;

@@ -196,8 +196,8 @@ impl Journal {
     }
 
     /// Whether some process currently holds the lock of a run.
-    pub fn is_worked_on(&self, run: &RunId) -> bool {
-        is_worked_on(&self.0.path, run)
+    pub fn is_active(&self, run: &RunId) -> bool {
+        is_active(&self.0.path, run)
     }
 
     /// Whether a run has no step: its process ended before the settings were recorded, or has just begun.
@@ -305,7 +305,7 @@ impl Journal {
     pub async fn collect(&self, keep: usize) -> Result<GcReport, JournalError> {
         let path = self.0.path.clone();
         self.write_alone(move |connection| {
-            gc::remove_unstarted(connection, |run| !is_worked_on(&path, run))?;
+            gc::remove_unstarted(connection, |run| !is_active(&path, run))?;
             gc::collect(connection, keep)
         })
         .await
@@ -405,7 +405,7 @@ impl Journal {
         let added = self
             .write_alone(move |connection| {
                 gc::evict(connection, max_bytes)?;
-                gc::remove_unstarted(connection, |other| *other == name || !is_worked_on(&path, other))?;
+                gc::remove_unstarted(connection, |other| *other == name || !is_active(&path, other))?;
                 let run = ops::insert_run(connection, &name, &title, now, |connection, run| {
                     if let Some(like) = like {
                         let sql = "INSERT INTO refs (run, blob) SELECT ?, blob FROM refs WHERE run = ?";
@@ -470,6 +470,6 @@ impl Journal {
     }
 }
 
-fn is_worked_on(journal: &Path, run: &RunId) -> bool {
+fn is_active(journal: &Path, run: &RunId) -> bool {
     crate::lock::RunLock::is_held(journal, run)
 }

@@ -42,7 +42,7 @@ impl EventTail {
             tokio::time::sleep_until(self.next_read).await;
             // Looked at before the events: after either of these there are no more of them.
             let is_over = self.journal.run(self.run.as_str())?.status != RunStatus::Open
-                || !self.journal.is_worked_on(&self.run);
+                || !self.journal.is_active(&self.run);
             let events = self.journal.events(&self.run, self.cursor, u64::MAX, PAGE)?;
             match events.last() {
                 Some(last) => self.cursor = last.seq,

@@ -185,7 +185,7 @@ impl Runs {
             let (_, state) = watch::channel(state);
             return Ok(Arc::new(FollowedRun { id: row.id, state, control: RunControl::Journal(journal) }));
         }
-        if journal.is_worked_on(&row.id) {
+        if journal.is_active(&row.id) {
             return poll(journal, row);
         }
         self.check_capacity()?;
@@ -209,7 +209,7 @@ impl Runs {
             RunStatus::Cancelled => RunProgress::Cancelled,
             RunStatus::Open => match self.known_run(row.id.as_str()) {
                 Some(known) => known.state().status,
-                None if journal.is_worked_on(&row.id) => RunProgress::Working,
+                None if journal.is_active(&row.id) => RunProgress::Working,
                 None => RunProgress::Interrupted,
             },
         };
@@ -325,7 +325,7 @@ fn poll(journal: Journal, row: RunRow) -> Result<Arc<FollowedRun>, String> {
             if sender.borrow().status.has_ended() {
                 return;
             }
-            if !reader.is_worked_on(&id) {
+            if !reader.is_active(&id) {
                 sender.send_modify(|state| state.status = RunProgress::Interrupted);
                 return;
             }

@@ -84,8 +84,8 @@ impl FoundRun {
     }
 
     /// Whether the run has not ended and some process works on it.
-    pub(crate) fn is_worked_on(&self) -> bool {
-        self.row.status == RunStatus::Open && self.journal.is_worked_on(&self.row.id)
+    pub(crate) fn is_active(&self) -> bool {
+        self.row.status == RunStatus::Open && self.journal.is_active(&self.row.id)
     }
 }
 

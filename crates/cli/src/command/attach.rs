@@ -75,7 +75,7 @@ pub(crate) async fn attach(args: AttachArgs, process: &Process) -> Result<ExitSt
         let show = UiOptions::new(args.json, &config, environment);
         return Box::pin(finished_run::repeat(&journal, &row.id, settings, &show, false)).await;
     }
-    if !journal.is_worked_on(&row.id) {
+    if !journal.is_active(&row.id) {
         return Err(interrupted(&row.id));
     }
     drop(journal);

@@ -59,7 +59,7 @@ pub(crate) async fn cancel(args: CancelArgs, process: &Process) -> Result<ExitSt
         }
     }
     let ended = async {
-        while journal.is_worked_on(&row.id) {
+        while journal.is_active(&row.id) {
             tokio::time::sleep(POLL_INTERVAL).await;
         }
     };

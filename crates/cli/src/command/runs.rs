@@ -161,7 +161,7 @@ fn listed(rows: Vec<RunRow>, journal: &Journal) -> Vec<ListedRun> {
 
 /// At most `limit` runs: those that a process works on, by state, then the newest.
 fn by_state(rows: Vec<RunRow>, limit: usize, journal: &Journal) -> Vec<ListedRun> {
-    let is_live = |row: &RunRow| row.status == RunStatus::Open && journal.is_worked_on(&row.id);
+    let is_live = |row: &RunRow| row.status == RunStatus::Open && journal.is_active(&row.id);
     let (live, mut others): (Vec<RunRow>, Vec<RunRow>) = rows.into_iter().partition(is_live);
     let mut live = listed(live, journal);
     // Stable: within a state, the newest is first.

@@ -88,10 +88,8 @@ fn can_continue(row: &RunRow, settings: &RunSpec) -> bool {
 /// The newest open run, if possible one that no process works on.
 pub(crate) fn newest_open(journal: &Journal) -> Result<RunRow, CliError> {
     let mut runs = journal.runs()?;
-    let (live, interrupted): (Vec<&RunRow>, Vec<&RunRow>) = runs
-        .iter()
-        .filter(|run| run.status == RunStatus::Open)
-        .partition(|run| journal.is_worked_on(&run.id));
+    let (live, interrupted): (Vec<&RunRow>, Vec<&RunRow>) =
+        runs.iter().filter(|run| run.status == RunStatus::Open).partition(|run| journal.is_active(&run.id));
     for open in interrupted.into_iter().chain(live) {
         // A run that was killed before it started cannot be resumed; the next run removes it.
         if !journal.is_unstarted(open)? {
@@ -111,7 +109,7 @@ pub(crate) fn newest_open(journal: &Journal) -> Result<RunRow, CliError> {
 
 /// The newest run that a process works on.
 pub(crate) fn newest_worked_on(journal: &Journal) -> Result<RunRow, CliError> {
-    let is_live = |run: &RunRow| run.status == RunStatus::Open && journal.is_worked_on(&run.id);
+    let is_live = |run: &RunRow| run.status == RunStatus::Open && journal.is_active(&run.id);
     journal.runs()?.into_iter().find(is_live).ok_or_else(|| {
         CliError::usage("no active run here")
             .help("`fusee runs` lists all runs; `fusee run --detach REQUEST` starts one in the background")

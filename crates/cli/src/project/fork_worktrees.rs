@@ -76,7 +76,7 @@ pub(crate) fn collect(
 /// A run that works in this worktree now.
 fn worked_on(journal: &Journal, root: &std::path::Path) -> Option<RunId> {
     let is_here = |run: &RunId| {
-        journal.is_worked_on(run)
+        journal.is_active(run)
             && run::settings_of(journal, run).is_ok_and(|settings| settings.workspace.starts_with(root))
     };
     journal.runs().ok()?.into_iter().map(|row| row.id).find(is_here)

@@ -141,7 +141,7 @@ pub(crate) fn state_of(journal: &Journal, row: &RunRow) -> (RunState, String) {
         RunStatus::Completed => (RunState::Done, String::new()),
         RunStatus::Failed => (RunState::Failed, String::new()),
         RunStatus::Cancelled => (RunState::Cancelled, String::new()),
-        RunStatus::Open if journal.is_worked_on(&row.id) => {
+        RunStatus::Open if journal.is_active(&row.id) => {
             // Damage only leaves this out: `fusee doctor` finds it.
             let activity = RunActivity::read(journal, row).unwrap_or_default();
             let state = if activity.questions.is_empty() { RunState::Running } else { RunState::NeedsYou };

@@ -48,7 +48,7 @@ impl Adoption {
         };
         let (origin, original, member) = origin;
         let copy = member.spec.workspace.clone();
-        if let Some(busy) = family.in_workspace(&copy).find(|other| journal.is_worked_on(&other.id)) {
+        if let Some(busy) = family.in_workspace(&copy).find(|other| journal.is_active(&other.id)) {
             return Err(RewindError::InProgress { run: busy.id.clone() });
         }
         let (ours, theirs) = (open(&original)?, open(&copy)?);

@@ -18,7 +18,7 @@ pub(super) fn check(journal: &Journal, run: &RunId) -> Result<(), StartError> {
     let settings = settings_of(journal, run)?;
     let is_open = journal.run(run.as_str())?.status == RunStatus::Open;
     // A rewind is both: a run to resume, and a conversation to continue.
-    if is_open && (settings.origin.is_none() || journal.is_worked_on(run)) {
+    if is_open && (settings.origin.is_none() || journal.is_active(run)) {
         return Err(StartError::NotEnded { run: run.clone() });
     }
     Ok(())

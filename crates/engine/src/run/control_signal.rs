@@ -67,7 +67,7 @@ impl ControlSignal {
 
     /// Sends the signal to the process that works on a run and waits until it is taken, for at most 3 seconds.
     pub async fn send(&self, journal: &Journal, run: &RunId) -> Result<SignalOutcome, JournalError> {
-        if !journal.is_worked_on(run) {
+        if !journal.is_active(run) {
             return Ok(SignalOutcome::NotRunning);
         }
         let value = match self {
@@ -78,7 +78,7 @@ impl ControlSignal {
             return Ok(SignalOutcome::Busy);
         };
         let taken = async {
-            while journal.is_worked_on(run) {
+            while journal.is_active(run) {
                 match journal.find_signal(run, self.name())? {
                     Some((left, _)) if left == signal => tokio::time::sleep(SEND_POLL).await,
                     _ => return Ok(SignalOutcome::Taken),

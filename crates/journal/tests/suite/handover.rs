@@ -30,10 +30,10 @@ async fn a_parked_run_finishes_what_must_not_repeat_and_starts_nothing_more() {
     tokio::time::sleep(Duration::from_millis(50)).await;
     let mut parking = Box::pin(engine.park());
     assert!(tokio::time::timeout(Duration::from_millis(100), &mut parking).await.is_err(), "it waits");
-    assert!(journal.is_worked_on(&run("r")));
+    assert!(journal.is_active(&run("r")));
     go.notify_one();
     parking.await.expect("parked");
-    assert!(!journal.is_worked_on(&run("r")), "the lock is free");
+    assert!(!journal.is_active(&run("r")), "the lock is free");
     program.abort();
     // Nothing that is left here can write to the run any more.
     assert!(matches!(engine.flush().await, Err(RunAborted::Parked)));
@@ -88,7 +88,7 @@ async fn those_who_look_do_not_mistake_each_other_for_a_worker() {
     std::fs::write(place.directory().join("locks/r.lock"), "1").expect("a file");
     let looking = |_| {
         let journal = journal.clone();
-        std::thread::spawn(move || (0..2_000).filter(|_| journal.is_worked_on(&run("r"))).count())
+        std::thread::spawn(move || (0..2_000).filter(|_| journal.is_active(&run("r"))).count())
     };
     let lookers: Vec<_> = (0..8).map(looking).collect();
     let mistaken: usize = lookers.into_iter().map(|looker| looker.join().expect("looked")).sum();
@@ -101,7 +101,7 @@ async fn those_who_look_do_not_mistake_each_other_for_a_worker() {
     }
     lookers.into_iter().for_each(|looker| drop(looker.join()));
     let worker = resume(&journal, "r");
-    assert!(journal.is_worked_on(&run("r")));
+    assert!(journal.is_active(&run("r")));
     drop(worker);
-    assert!(!journal.is_worked_on(&run("r")));
+    assert!(!journal.is_active(&run("r")));
 }

@@ -92,7 +92,7 @@ pub(super) async fn message(
 
 /// Sends a message to a run of another process, or continues the conversation of an ended one with a new one.
 async fn continue_run(site: &Site, earlier: &FoundRun, text: String) -> Result<String, Problem> {
-    if earlier.row.status == RunStatus::Open && earlier.is_worked_on() {
+    if earlier.row.status == RunStatus::Open && earlier.is_active() {
         signal(site, earlier, ControlSignal::Message(text)).await?;
         return Ok(earlier.id().to_string());
     }
@@ -164,7 +164,7 @@ pub(super) async fn resume(
         if found.row.status != RunStatus::Open {
             return Err(Problem::conflict("this run has ended"));
         }
-        if found.is_worked_on() {
+        if found.is_active() {
             return Err(Problem::conflict("this run is active"));
         }
         let run = site.launcher.resume(&found.project, found.id(), None).await?.control();
@@ -183,7 +183,7 @@ pub(super) async fn undo(
 ) -> Result<Json<UndoView>, Problem> {
     site.read(move |site| {
         let found = site.find(&run, query.project.as_deref())?;
-        if found.is_worked_on() {
+        if found.is_active() {
             return Err(Problem::conflict("the run is in progress").help("stop it first, then undo"));
         }
         // Only the user's own journals may say what is written to their files.

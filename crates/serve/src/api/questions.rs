@@ -104,7 +104,7 @@ pub(super) async fn list(State(site): State<Site>) -> Result<Json<Vec<QuestionVi
                 let outline = site.outline(&run)?;
                 let outline = outline.lock();
                 if !outline.questions.is_empty() {
-                    waiting.extend(questions(&run, &outline, run.is_worked_on()));
+                    waiting.extend(questions(&run, &outline, run.is_active()));
                 }
             }
         }

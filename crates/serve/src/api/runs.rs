@@ -147,7 +147,7 @@ pub(super) async fn show(
 ) -> Result<Json<RunDetail>, Problem> {
     site.read(move |site| {
         let run = site.find(&run, query.project.as_deref())?;
-        let working = run.is_worked_on();
+        let working = run.is_active();
         let outline = site.outline(&run)?;
         let outline = outline.lock();
         Ok(Json(RunDetail {
@@ -172,7 +172,7 @@ pub(super) async fn timeline(
     site.read(move |site| {
         let run = site.find(&run, query.project.as_deref())?;
         let outline = site.outline(&run)?;
-        let now = run.is_worked_on().then(|| run.journal.now_ms());
+        let now = run.is_active().then(|| run.journal.now_ms());
         let timeline = outline.lock().timeline(now);
         Ok(Json(timeline))
     })
@@ -196,7 +196,7 @@ fn summary(site: &SiteState, run: &FoundRun) -> Result<RunSummary, Problem> {
     if run.row.status == RunStatus::Open {
         let outline = site.outline(run)?;
         let outline = outline.lock();
-        return Ok(of_outline(run, &outline, run.is_worked_on()));
+        return Ok(of_outline(run, &outline, run.is_active()));
     }
     // An ended run says in its first and last event what a list shows.
     let mut outline = Outline::default();

@@ -106,7 +106,7 @@ pub(super) fn newest(journal: &Journal, directory: &Path) -> Result<Option<RunRo
     let here = |row: &RunRow| {
         let is_here =
             run::settings_of(journal, &row.id).is_ok_and(|settings| settings.workspace == directory);
-        is_here && !(row.status == RunStatus::Open && journal.is_worked_on(&row.id))
+        is_here && !(row.status == RunStatus::Open && journal.is_active(&row.id))
     };
     Ok(journal.runs()?.into_iter().take(MAX_RUNS).find(here))
 }

@@ -136,7 +136,7 @@ impl Chat<'_> {
             let Ok(settings) = run::settings_of(journal, &row.id) else { continue };
             let is_continued = continued.contains(&row.id);
             continued.extend(settings.continues.clone());
-            let is_live = row.status == RunStatus::Open && journal.is_worked_on(&row.id);
+            let is_live = row.status == RunStatus::Open && journal.is_active(&row.id);
             if is_continued || is_live || settings.workspace != self.setup.project.directory {
                 continue;
             }

@@ -100,7 +100,7 @@ pub(crate) struct PreparedUndo {
 impl PreparedUndo {
     /// Plans the undo without changing anything.
     pub(crate) fn plan(journal: &Journal, row: &RunRow) -> Result<Self, CliError> {
-        if row.status == RunStatus::Open && journal.is_worked_on(&row.id) {
+        if row.status == RunStatus::Open && journal.is_active(&row.id) {
             return Err(CliError::usage(format!(
                 "run {} is in progress: another process may be changing its files",
                 row.id
