@@ -32,11 +32,11 @@ pub(crate) struct ChatArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) prompt: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) place: DirectoryFlag,
+    pub(crate) directory: DirectoryFlag,
     #[command(flatten)]
     pub(crate) model: ModelFlags,
     #[command(flatten)]
-    pub(crate) gates: ApprovalFlags,
+    pub(crate) approval: ApprovalFlags,
     #[command(flatten)]
     pub(crate) limits: LimitFlags,
 }
@@ -51,8 +51,8 @@ pub(crate) async fn chat(args: ChatArgs, help: String, process: &Process) -> Res
     let prompt = args.prompt.map(|file| crate::command::run::prompt_text(&here.join(file))).transpose()?;
     let beginning = ChatOptions {
         prompt,
-        directory: args.place.directory.as_deref(),
-        flags: [args.model.values(), args.gates.values(), args.limits.values()].concat(),
+        directory: args.directory.directory.as_deref(),
+        flags: [args.model.values(), args.approval.values(), args.limits.values()].concat(),
         continues: args.continues.as_deref(),
     };
     let mut session = Chat::open(beginning, process).await?;

@@ -35,12 +35,12 @@ pub(crate) struct AdoptArgs {
     #[arg(long, conflicts_with = "dry_run")]
     remove: bool,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
 }
 
 /// Runs the command.
 pub(crate) fn adopt(args: &AdoptArgs, process: &Process) -> Result<ExitStatus, CliError> {
-    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let project = Project::find(args.directory.directory.as_deref(), &process.environment)?;
     let journal = project.journal_with_runs()?;
     project.check_owner()?;
     let row = find_run::named(&journal, &args.run)?;

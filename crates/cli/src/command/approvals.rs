@@ -39,7 +39,7 @@ struct ListArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
 }
 
 #[derive(Args)]
@@ -51,7 +51,7 @@ struct RevokeArgs {
     #[arg(long, conflicts_with = "numbers")]
     all: bool,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
 }
 
 /// Runs the command.
@@ -59,23 +59,28 @@ pub(crate) fn approvals(args: &ApprovalsArgs, process: &Process) -> Result<ExitS
     match &args.action {
         None => list(&args.list, process),
         Some(ApprovalsAction::List(more)) => {
-            let place = if more.place.directory.is_some() { &more.place } else { &args.list.place };
-            list(&ListArgs { json: args.list.json || more.json, place: place.clone() }, process)
+            let directory =
+                if more.directory.directory.is_some() { &more.directory } else { &args.list.directory };
+            list(&ListArgs { json: args.list.json || more.json, directory: directory.clone() }, process)
         }
         Some(ApprovalsAction::Revoke(revoking)) => {
-            let place = if revoking.place.directory.is_some() { &revoking.place } else { &args.list.place };
-            revoke(revoking, &saved(place, process)?)
+            let directory = if revoking.directory.directory.is_some() {
+                &revoking.directory
+            } else {
+                &args.list.directory
+            };
+            revoke(revoking, &saved(directory, process)?)
         }
     }
 }
 
-fn saved(place: &DirectoryFlag, process: &Process) -> Result<SavedRules, CliError> {
-    let project = Project::find(place.directory.as_deref(), &process.environment)?;
+fn saved(directory: &DirectoryFlag, process: &Process) -> Result<SavedRules, CliError> {
+    let project = Project::find(directory.directory.as_deref(), &process.environment)?;
     Ok(SavedRules::new(&project, &process.environment))
 }
 
 fn list(args: &ListArgs, process: &Process) -> Result<ExitStatus, CliError> {
-    let rules = saved(&args.place, process)?.read();
+    let rules = saved(&args.directory, process)?.read();
     let entries = rules.iter().enumerate().map(|(index, rule)| (index + 1, rule));
     let text = if args.json {
         let entry = |(number, rule): (usize, &ApprovalRule)| json!({ "number": number, "covers": describe(rule), "rule": rule });

@@ -49,7 +49,7 @@ pub(crate) struct AttachArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
     #[cfg(feature = "restate")]
     #[command(flatten)]
     engine: crate::config::flags::EngineFlags,
@@ -62,7 +62,7 @@ pub(crate) async fn attach(args: AttachArgs, process: &Process) -> Result<ExitSt
         return super::engine::attach::follow(&args.engine, args.run.as_deref(), args.json, process).await;
     }
     let environment = &process.environment;
-    let project = Project::find(args.place.directory.as_deref(), environment)?;
+    let project = Project::find(args.directory.directory.as_deref(), environment)?;
     let journal = project.journal_with_runs()?;
     project.check_owner()?;
     let row = match &args.run {

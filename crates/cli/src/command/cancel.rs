@@ -30,7 +30,7 @@ pub(crate) struct CancelArgs {
     #[arg(value_name = "RUN")]
     run: String,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
     #[cfg(feature = "restate")]
     #[command(flatten)]
     engine: crate::config::flags::EngineFlags,
@@ -42,7 +42,7 @@ pub(crate) async fn cancel(args: CancelArgs, process: &Process) -> Result<ExitSt
     if let Some(url) = &args.engine.engine {
         return super::engine::cancel(url, &args.run).await;
     }
-    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let project = Project::find(args.directory.directory.as_deref(), &process.environment)?;
     let row = find_run::named(&project.journal_with_runs()?, &args.run)?;
     project.check_owner()?;
     if row.status != RunStatus::Open {

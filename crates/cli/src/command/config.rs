@@ -42,7 +42,7 @@ pub(crate) struct ConfigArgs {
     #[arg(long, value_name = "FILE")]
     agent: Option<PathBuf>,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
 }
 
 /// Runs the command.
@@ -52,7 +52,7 @@ pub(crate) fn config(args: &ConfigArgs, process: &Process) -> Result<ExitStatus,
         return Ok(ExitStatus::Completed);
     }
     let environment = &process.environment;
-    let project = Project::find(args.place.directory.as_deref(), environment)?;
+    let project = Project::find(args.directory.directory.as_deref(), environment)?;
     let agent = args.agent.as_deref();
     let config = Config::gather_for(Some(&project.config_file()), agent, environment, Vec::new())?;
     config.flow()?;

@@ -59,7 +59,7 @@ pub(crate) struct DemoArgs {
     #[command(flatten)]
     model: ModelFlags,
     #[command(flatten)]
-    gates: ApprovalFlags,
+    approval: ApprovalFlags,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -187,8 +187,8 @@ fn run_line(args: &DemoArgs, unpacked: &UnpackedDemo) -> Vec<OsString> {
             flag("-m", Some(model.into()));
             flag("--base-url", args.model.base_url.as_ref().map(Into::into));
             flag("--api", args.model.api.map(|value| name_of(value).into()));
-            flag("--approve", args.gates.approve.map(|value| name_of(value).into()));
-            flag("--sandbox", args.gates.sandbox.map(|value| name_of(value).into()));
+            flag("--approve", args.approval.approve.map(|value| name_of(value).into()));
+            flag("--sandbox", args.approval.sandbox.map(|value| name_of(value).into()));
         }
         None => {
             let mut model = OsString::from("script:");

@@ -49,7 +49,7 @@ pub(crate) struct DoctorArgs {
     #[arg(long)]
     quick: bool,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
 }
 
 /// Names wider than this do not move the column of the details.
@@ -97,7 +97,7 @@ struct DoctorReport {
 /// Runs the command.
 pub(crate) async fn doctor(args: &DoctorArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let environment = &process.environment;
-    let project = Project::find(args.place.directory.as_deref(), environment)?;
+    let project = Project::find(args.directory.directory.as_deref(), environment)?;
     let base_url = args.base_url.clone().map(|url| ("base_url", Value::Text(url)));
     let config = Config::gather(Some(&project.config_file()), environment, base_url.into_iter().collect())?;
     let show = UiOptions::new(args.json, &config, environment);

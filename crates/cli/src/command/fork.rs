@@ -51,7 +51,7 @@ pub(crate) struct ForkArgs {
     #[arg(long)]
     worktree: bool,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
     /// Print events as JSON Lines instead of the answer and the id
     #[arg(long)]
     json: bool,
@@ -62,7 +62,7 @@ pub(crate) struct ForkArgs {
     #[command(flatten)]
     flow: FlowFlags,
     #[command(flatten)]
-    gates: ApprovalFlags,
+    approval: ApprovalFlags,
     #[command(flatten)]
     limits: LimitFlags,
 }
@@ -85,10 +85,11 @@ impl ForkArgs {
 pub(crate) async fn fork(args: ForkArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let environment = &process.environment;
     let (turn, message) = args.turn_and_message()?;
-    let project = Project::find(args.place.directory.as_deref(), environment)?;
+    let project = Project::find(args.directory.directory.as_deref(), environment)?;
     drop(project.journal_with_runs()?);
     project.check_owner()?;
-    let flags = [args.model.values(), args.flow.values(), args.gates.values(), args.limits.values()].concat();
+    let flags =
+        [args.model.values(), args.flow.values(), args.approval.values(), args.limits.values()].concat();
     let config =
         Config::gather_for(Some(&project.config_file()), args.flow.agent.as_deref(), environment, flags)?;
     let journal =
@@ -121,7 +122,7 @@ pub(crate) async fn fork(args: ForkArgs, process: &Process) -> Result<ExitStatus
     let (mut spec, resolved) = resume::changed(
         fork.planned.spec().clone(),
         &args.model,
-        &args.gates,
+        &args.approval,
         &args.limits,
         &config,
         environment,
@@ -177,7 +178,7 @@ async fn continue_with(
         name: RunIdFlag { run_id: Some(id.clone()) },
         model: args.model,
         flow: args.flow,
-        gates: args.gates,
+        approval: args.approval,
         limits: args.limits,
         ..RunArgs::default()
     };

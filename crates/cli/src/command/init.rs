@@ -35,13 +35,13 @@ pub(crate) struct InitArgs {
     #[arg(long)]
     hooks: bool,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
 }
 
 /// Runs the command.
 pub(crate) fn init(args: &InitArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let environment = &process.environment;
-    let directory = match &args.place.directory {
+    let directory = match &args.directory.directory {
         Some(directory) => environment.directory().join(directory),
         None => environment.directory().clone(),
     };

@@ -42,7 +42,7 @@ pub(crate) struct LaunchFlags {
     #[command(flatten)]
     pub(crate) model: ModelFlags,
     #[command(flatten)]
-    pub(crate) gates: ApprovalFlags,
+    pub(crate) approval: ApprovalFlags,
     #[command(flatten)]
     pub(crate) limits: LimitFlags,
     /// Load agent settings from this TOML or JSON file
@@ -74,8 +74,8 @@ impl CommandLauncher {
 
     /// The configuration of runs in a directory that set nothing themselves.
     fn config(&self, directory: &Path) -> Result<Config, CliError> {
-        let LaunchFlags { model, gates, limits, agent } = &self.flags;
-        let flags = [model.values(), gates.values(), limits.values()].concat();
+        let LaunchFlags { model, approval, limits, agent } = &self.flags;
+        let flags = [model.values(), approval.values(), limits.values()].concat();
         let project = self.project(directory)?;
         let (file, environment) = (project.config_file(), &self.process.environment);
         Config::gather_for(Some(&file), agent.as_deref(), environment, flags)
@@ -123,7 +123,7 @@ impl CommandLauncher {
 
     /// The flags of `fusee run` that a request stands for.
     fn args(&self, request: &LaunchRequest) -> Result<RunArgs, CliError> {
-        let LaunchFlags { model, gates, limits, agent } = self.flags.clone();
+        let LaunchFlags { model, approval, limits, agent } = self.flags.clone();
         let api = match &request.api {
             None => model.api,
             Some(word) => Some(config::word(word).ok_or_else(|| unknown_api(word))?),
@@ -145,7 +145,7 @@ impl CommandLauncher {
                 verify: request.verify.clone(),
                 benchmark: request.benchmark_try.is_some(),
             },
-            gates: ApprovalFlags { approve: request.approve.or(gates.approve), ..gates },
+            approval: ApprovalFlags { approve: request.approve.or(approval.approve), ..approval },
             limits: LimitFlags {
                 max_turns: given.max_turns.or(limits.max_turns),
                 max_tokens: given.max_tokens.or(limits.max_tokens),

@@ -21,7 +21,7 @@ pub(crate) struct MatchArgs {
     #[arg(value_name = "WORDS", required = true)]
     words: Vec<String>,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
@@ -35,7 +35,7 @@ pub(crate) struct MatchArgs {
 
 /// Runs the command.
 pub(crate) fn matching(args: &MatchArgs, process: &Process) -> Result<ExitStatus, CliError> {
-    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let project = Project::find(args.directory.directory.as_deref(), &process.environment)?;
     let loaded = template_source::gather(&project, &process.environment);
     template_source::warn(&loaded);
     let rule = MatchOptions { threshold: args.threshold, limit: args.limit };

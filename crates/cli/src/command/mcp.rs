@@ -19,14 +19,14 @@ use crate::process::error::CliError;
 #[derive(Args)]
 pub(crate) struct McpArgs {
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
     #[command(flatten)]
     flags: LaunchFlags,
 }
 
 /// Runs the command until the client closes stdin.
 pub(crate) async fn mcp(args: McpArgs, process: &Process) -> Result<ExitStatus, CliError> {
-    let launcher = CommandLauncher::new(process, args.place.directory.as_deref(), args.flags)?;
+    let launcher = CommandLauncher::new(process, args.directory.directory.as_deref(), args.flags)?;
     let served = fusee_mcp_server::serve(Arc::new(launcher), tokio::io::stdin(), tokio::io::stdout()).await;
     served.map_err(|error| CliError::failed(error.to_string()))?;
     Ok(ExitStatus::Completed)

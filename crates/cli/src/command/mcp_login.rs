@@ -39,12 +39,12 @@ pub(crate) struct McpLoginArgs {
     #[arg(long)]
     remove: bool,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
 }
 
 /// Runs the command.
 pub(crate) async fn login(args: &McpLoginArgs, process: &Process) -> Result<ExitStatus, CliError> {
-    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let project = Project::find(args.directory.directory.as_deref(), &process.environment)?;
     let config = Config::gather(Some(&project.config_file()), &process.environment, Vec::new())?;
     let name = &args.name;
     let known = || config.mcp().iter().map(|entry| entry.name.as_str());

@@ -40,7 +40,7 @@ enum MemoryCommand {
 #[derive(Args)]
 struct IndexArgs {
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -52,7 +52,7 @@ struct QueryArgs {
     #[arg(value_name = "WORDS", required = true)]
     words: Vec<String>,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
     /// Maximum number of files to list
     #[arg(long, value_name = "N", default_value_t = 10)]
     limit: usize,
@@ -66,7 +66,7 @@ struct ShowArgs {
     /// Path of the file, relative to this directory
     path: Option<String>,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -81,15 +81,15 @@ pub(crate) fn memory(args: &MemoryArgs, process: &Process) -> Result<ExitStatus,
     }
 }
 
-fn open(place: &DirectoryFlag, process: &Process) -> Result<MemorySystem, CliError> {
-    let project = Project::find(place.directory.as_deref(), &process.environment)?;
+fn open(directory: &DirectoryFlag, process: &Process) -> Result<MemorySystem, CliError> {
+    let project = Project::find(directory.directory.as_deref(), &process.environment)?;
     // Index the whole project, from whatever subdirectory.
     let workspace = Workspace::open(project.home()).map_err(|error| CliError::usage(error.to_string()))?;
     Ok(file_reader::memory(&Arc::new(workspace), Some(project.memory_file(project.home()))))
 }
 
 fn index(args: &IndexArgs, process: &Process) -> Result<ExitStatus, CliError> {
-    let updated = open(&args.place, process)?.update().map_err(CliError::failed)?;
+    let updated = open(&args.directory, process)?.update().map_err(CliError::failed)?;
     if updated.cut {
         stdio::error(
             "warning: too many files, so some are not indexed; exclude unimportant ones in .ignore\n",
@@ -107,7 +107,7 @@ fn index(args: &IndexArgs, process: &Process) -> Result<ExitStatus, CliError> {
 
 fn query(args: &QueryArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let query = MemoryQuery { words: args.words.join(" "), limit: args.limit };
-    let answer = open(&args.place, process)?.relevant_context_for(&query).map_err(CliError::failed)?;
+    let answer = open(&args.directory, process)?.relevant_context_for(&query).map_err(CliError::failed)?;
     if args.json {
         stdio::print_json(&format!("{}\n", serde_json::to_string(&answer).unwrap_or_default()))?;
     } else if answer.matches.is_empty() {
@@ -123,8 +123,8 @@ fn query(args: &QueryArgs, process: &Process) -> Result<ExitStatus, CliError> {
 }
 
 fn show(args: &ShowArgs, process: &Process) -> Result<ExitStatus, CliError> {
-    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
-    let memory = open(&args.place, process)?;
+    let project = Project::find(args.directory.directory.as_deref(), &process.environment)?;
+    let memory = open(&args.directory, process)?;
     memory.update().map_err(CliError::failed)?;
     let entries = match &args.path {
         None => memory.global_index().map_err(CliError::failed)?,

@@ -39,7 +39,7 @@ pub(crate) struct ModelsArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
 }
 
 /// An available model.
@@ -61,7 +61,7 @@ pub(crate) struct ModelRow {
 /// Runs the command.
 pub(crate) async fn models(args: &ModelsArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let environment = &process.environment;
-    let project = Project::find(args.place.directory.as_deref(), environment)?;
+    let project = Project::find(args.directory.directory.as_deref(), environment)?;
     let config = Config::gather(Some(&project.config_file()), environment, Vec::new())?;
     let show = UiOptions::new(args.json, &config, environment);
     show.warn(&config);

@@ -63,7 +63,7 @@ struct RenderArgs {
     #[arg(long, value_name = "KEY", conflicts_with_all = ["file", "task", "open"])]
     original: Option<String>,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -145,7 +145,7 @@ fn original(key: &str) -> Result<ExitStatus, CliError> {
 /// The prompt of a plain run in this directory.
 fn defaults(args: &RenderArgs, process: &Process) -> Result<DefaultPrompt, CliError> {
     let environment = environment_snapshot(args, process)?;
-    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let project = Project::find(args.directory.directory.as_deref(), &process.environment)?;
     let config = Config::gather(Some(&project.config_file()), &process.environment, Vec::new())?;
     default_prompt(&environment, &config)
 }
@@ -178,7 +178,7 @@ pub(super) fn of_request(
 
 /// The environment of the project, as a run would see it.
 fn environment_snapshot(args: &RenderArgs, process: &Process) -> Result<EnvironmentSnapshot, CliError> {
-    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let project = Project::find(args.directory.directory.as_deref(), &process.environment)?;
     Ok(EnvironmentSnapshot::capture(&project.directory, SystemClock.now_ms()))
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct ReplayArgs {
     #[command(flatten)]
     run: RunArg,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
     /// Print the run's events as JSON Lines
     #[arg(long)]
     json: bool,
@@ -35,7 +35,7 @@ pub(crate) struct ReplayArgs {
 
 /// Runs the command.
 pub(crate) async fn replay(args: ReplayArgs, process: &Process) -> Result<ExitStatus, CliError> {
-    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let project = Project::find(args.directory.directory.as_deref(), &process.environment)?;
     let journal = project.journal_with_runs()?;
     project.check_owner()?;
     let run = find_run::named_or_newest(&journal, args.run.run.as_deref())?.id;

@@ -37,7 +37,7 @@ pub(crate) struct ResumeArgs {
     #[arg(value_name = "RUN")]
     run: Option<String>,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
     /// Print what the original command prints with --json: events as JSON Lines, or the result of `fusee
     /// task`
     #[arg(long)]
@@ -47,7 +47,7 @@ pub(crate) struct ResumeArgs {
     #[command(flatten)]
     model: ModelFlags,
     #[command(flatten)]
-    gates: ApprovalFlags,
+    approval: ApprovalFlags,
     #[command(flatten)]
     limits: LimitFlags,
     #[cfg(feature = "restate")]
@@ -62,7 +62,7 @@ pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<ExitSt
         return super::engine::attach::follow(&args.engine, args.run.as_deref(), args.json, process).await;
     }
     let environment = &process.environment;
-    let project = Project::find(args.place.directory.as_deref(), environment)?;
+    let project = Project::find(args.directory.directory.as_deref(), environment)?;
     let journal = project.journal_with_runs()?;
     project.check_owner()?;
     let row = match &args.run {
@@ -70,7 +70,7 @@ pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<ExitSt
         None => find_run::newest_open(&journal)?,
     };
     let began_with = run::settings_of(&journal, &row.id)?;
-    let flags = [args.model.values(), args.gates.values(), args.limits.values()].concat();
+    let flags = [args.model.values(), args.approval.values(), args.limits.values()].concat();
     let config = Config::gather(Some(&project.config_file()), environment, flags)?;
     let wants_result = args.json && began_with.json_form == JsonOutput::Result;
     let show = match wants_result {
@@ -87,7 +87,7 @@ pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<ExitSt
     let past = past(&journal, &row.id)?;
     drop(journal);
     let (settings, resolved) =
-        changed(began_with, &args.model, &args.gates, &args.limits, &config, environment)?;
+        changed(began_with, &args.model, &args.approval, &args.limits, &config, environment)?;
     let show = show.with_phases(settings.flow.phase_log);
     let setup = RunSetup::reopen(project, config, show, resolved, &settings, process).await?;
     let model = Arc::clone(&setup.model);
@@ -154,7 +154,7 @@ fn past(journal: &Journal, run: &RunId) -> Result<Vec<EventRecord>, CliError> {
 pub(super) fn changed(
     mut settings: RunSpec,
     model: &ModelFlags,
-    gates: &ApprovalFlags,
+    approval: &ApprovalFlags,
     given: &LimitFlags,
     config: &Config,
     environment: &Environment,
@@ -167,9 +167,9 @@ pub(super) fn changed(
         model_selection::for_resume(&settings, config, environment)?
     };
     settings.set_connection(&resolved);
-    settings.approve = gates.approve.unwrap_or(settings.approve);
-    settings.sandbox = gates.sandbox.unwrap_or(settings.sandbox);
-    if gates.allow_net {
+    settings.approve = approval.approve.unwrap_or(settings.approve);
+    settings.sandbox = approval.sandbox.unwrap_or(settings.sandbox);
+    if approval.allow_net {
         settings.sandbox_options.network = Network::Machine;
     }
     let limits = &mut settings.limits;

@@ -33,7 +33,7 @@ pub(crate) struct ReviewArgs {
     #[command(flatten)]
     subject: ReviewScope,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
     /// Additional context for the review
     #[arg(long, value_name = "TEXT")]
     background: Option<String>,
@@ -59,7 +59,7 @@ pub(crate) struct ReviewArgs {
     #[command(flatten)]
     model: ModelFlags,
     #[command(flatten)]
-    gates: ApprovalFlags,
+    approval: ApprovalFlags,
     #[command(flatten)]
     limits: LimitFlags,
     #[cfg(feature = "restate")]
@@ -137,7 +137,7 @@ pub(crate) async fn review(args: ReviewArgs, process: &Process) -> Result<ExitSt
 }
 
 async fn perform(args: ReviewArgs, process: &Process) -> Result<ExitStatus, CliError> {
-    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let project = Project::find(args.directory.directory.as_deref(), &process.environment)?;
     let (earlier, question) = earlier(args.continues.as_deref(), &project)?;
     let before = match &earlier {
         Some(name) => settings_of(name, &project)?,
@@ -153,7 +153,7 @@ async fn perform(args: ReviewArgs, process: &Process) -> Result<ExitStatus, CliE
     let request = ask.or(question).unwrap_or_else(|| review.request());
     let args = RunArgs {
         request: Some(request),
-        place: args.place,
+        directory: args.directory,
         background: args.background,
         continues: earlier,
         json: args.json,
@@ -161,7 +161,7 @@ async fn perform(args: ReviewArgs, process: &Process) -> Result<ExitStatus, CliE
         background_run: args.background_run,
         name: args.name,
         model: args.model,
-        gates: args.gates,
+        approval: args.approval,
         limits: args.limits,
         #[cfg(feature = "restate")]
         engine: args.engine,

@@ -54,7 +54,7 @@ pub(crate) struct RewindArgs {
     #[command(flatten)]
     name: RunIdFlag,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
 }
 
 impl RewindArgs {
@@ -81,7 +81,7 @@ impl RewindArgs {
 pub(crate) async fn rewind(args: RewindArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let environment = &process.environment;
     let (name, turn) = args.target()?;
-    let project = Project::find(args.place.directory.as_deref(), environment)?;
+    let project = Project::find(args.directory.directory.as_deref(), environment)?;
     drop(project.journal_with_runs()?);
     project.check_owner()?;
     let config = Config::gather(Some(&project.config_file()), environment, Vec::new())?;

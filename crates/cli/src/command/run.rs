@@ -62,7 +62,7 @@ pub(crate) struct RunArgs {
     #[arg(value_name = "REQUEST")]
     pub(crate) request: Option<String>,
     #[command(flatten)]
-    pub(crate) place: DirectoryFlag,
+    pub(crate) directory: DirectoryFlag,
     /// Additional context for the task
     #[arg(long, value_name = "TEXT")]
     pub(crate) background: Option<String>,
@@ -105,7 +105,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) flow: FlowFlags,
     #[command(flatten)]
-    pub(crate) gates: ApprovalFlags,
+    pub(crate) approval: ApprovalFlags,
     #[command(flatten)]
     pub(crate) limits: LimitFlags,
     #[cfg(feature = "restate")]
@@ -283,7 +283,7 @@ pub(super) fn reporting(
 }
 
 async fn perform(mut args: RunArgs, process: &Process) -> Result<ExitStatus, CliError> {
-    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let project = Project::find(args.directory.directory.as_deref(), &process.environment)?;
     let (earlier, words) = continues(&args, &project)?;
     let words = words.map(str::to_owned);
     let words = words.as_deref();
@@ -318,7 +318,7 @@ async fn run_beside_page(
     let (directory, journal) = (project.directory.clone(), project.journal.clone());
     let flags = super::launcher::LaunchFlags {
         model: args.model.clone(),
-        gates: args.gates.clone(),
+        approval: args.approval.clone(),
         limits: args.limits.clone(),
         agent: args.flow.agent.clone(),
     };
@@ -361,7 +361,7 @@ pub(super) async fn review(
     review: CodeReview,
     process: &Process,
 ) -> Result<ExitStatus, CliError> {
-    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let project = Project::find(args.directory.directory.as_deref(), &process.environment)?;
     let (earlier, words) = continues(&args, &project)?;
     let target = RunTarget::Review(Box::new(review), request(words, &process.environment)?);
     let Launched { started, show } =
@@ -471,7 +471,7 @@ pub(super) fn configured(
     environment: &Environment,
 ) -> Result<Config, CliError> {
     let mut flags =
-        [args.model.values(), args.flow.values(), args.gates.values(), args.limits.values()].concat();
+        [args.model.values(), args.flow.values(), args.approval.values(), args.limits.values()].concat();
     flags.extend(args.reasoning_effort.clone().map(|effort| ("reasoning_effort", Value::Text(effort))));
     if let RunTarget::Task(task) = target {
         args.check_for_task(environment)?;

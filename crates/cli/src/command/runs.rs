@@ -59,7 +59,7 @@ enum RunsCommand {
 #[derive(Args)]
 struct MoveArgs {
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
 }
 
 #[derive(Args)]
@@ -74,7 +74,7 @@ struct ListArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
     #[cfg(feature = "restate")]
     #[command(flatten)]
     engine: crate::config::flags::EngineFlags,
@@ -106,7 +106,7 @@ pub(crate) async fn runs(args: RunsArgs, process: &Process) -> Result<ExitStatus
 }
 
 fn move_journal(args: &MoveArgs, process: &Process) -> Result<ExitStatus, CliError> {
-    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let project = Project::find(args.directory.directory.as_deref(), &process.environment)?;
     let Some(moved) = project.adopt_journal()? else {
         return Err(CliError::usage(format!("there are no runs to move to {}", project.journal.display())));
     };
@@ -173,7 +173,7 @@ fn by_state(rows: Vec<RunRow>, limit: usize, journal: &Journal) -> Vec<ListedRun
 }
 
 fn list(args: &ListArgs, process: &Process) -> Result<ExitStatus, CliError> {
-    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let project = Project::find(args.directory.directory.as_deref(), &process.environment)?;
     let journal = project.read_journal()?;
     let mut rows = journal.as_ref().map(Journal::runs).transpose()?.unwrap_or_default();
     let (all, id_length) = (rows.len(), find_run::short_length(&rows));

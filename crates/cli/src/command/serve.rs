@@ -53,14 +53,14 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     bind: IpAddr,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
     #[command(flatten)]
     flags: LaunchFlags,
 }
 
 /// Runs the command.
 pub(crate) async fn serve(args: ServeArgs, process: &Process) -> Result<ExitStatus, CliError> {
-    let launcher = CommandLauncher::new(process, args.place.directory.as_deref(), args.flags)?;
+    let launcher = CommandLauncher::new(process, args.directory.directory.as_deref(), args.flags)?;
     let (token, own_token) = match &args.token_file {
         Some(file) => (token_of(&process.environment.directory().join(file))?, true),
         None => (new_token()?, false),

@@ -33,7 +33,7 @@ pub(crate) struct ShowArgs {
     #[arg(long, conflicts_with_all = ["json", "log"])]
     full: bool,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
     #[cfg(feature = "restate")]
     #[command(flatten)]
     engine: crate::config::flags::EngineFlags,
@@ -46,7 +46,7 @@ pub(crate) async fn show(args: &ShowArgs, process: &Process) -> Result<ExitStatu
         let (run, journal, _copy) = engine.copy(args.run.run.as_deref()).await?;
         return print(args, &journal, &run);
     }
-    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let project = Project::find(args.directory.directory.as_deref(), &process.environment)?;
     let journal = project.journal_with_runs()?;
     let run = find_run::named_or_newest(&journal, args.run.run.as_deref())?.id;
     print(args, &journal, &run)

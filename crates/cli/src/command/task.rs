@@ -43,7 +43,7 @@ pub(crate) struct TaskArgs {
     #[arg(value_name = "KEY=VALUE")]
     inputs: Vec<String>,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
     /// Print the task result as one JSON object: status, content, notes
     #[arg(long)]
     json: bool,
@@ -67,7 +67,7 @@ pub(crate) struct TaskArgs {
     #[command(flatten)]
     model: ModelFlags,
     #[command(flatten)]
-    gates: ApprovalFlags,
+    approval: ApprovalFlags,
     #[command(flatten)]
     limits: LimitFlags,
     #[cfg(feature = "restate")]
@@ -106,7 +106,7 @@ pub(crate) async fn task(args: TaskArgs, process: &Process) -> Result<ExitStatus
     let TaskArgs {
         task,
         inputs,
-        place,
+        directory,
         json,
         format,
         dry_run,
@@ -115,7 +115,7 @@ pub(crate) async fn task(args: TaskArgs, process: &Process) -> Result<ExitStatus
         background_run,
         name,
         model,
-        gates,
+        approval,
         limits,
         ..
     } = args;
@@ -123,18 +123,18 @@ pub(crate) async fn task(args: TaskArgs, process: &Process) -> Result<ExitStatus
     let (form, direct_tool) = (JsonOutput::Result, false);
     let line = TaskLine { task, inputs, dry_run, trace, help, form, format, direct_tool };
     let run = RunArgs {
-        place,
+        directory,
         json,
         background_run,
         name,
         model,
-        gates,
+        approval,
         limits,
         #[cfg(feature = "restate")]
         engine,
         ..RunArgs::default()
     };
-    let done = match Project::find(run.place.directory.as_deref(), &process.environment) {
+    let done = match Project::find(run.directory.directory.as_deref(), &process.environment) {
         Ok(project) => begun(line, run, None, project, process).await,
         Err(failure) => Err(failure),
     };

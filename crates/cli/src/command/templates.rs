@@ -26,7 +26,7 @@ pub(crate) struct TemplatesArgs {
     #[command(subcommand)]
     command: Option<TemplatesCommand>,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
@@ -45,7 +45,7 @@ enum TemplatesCommand {
 #[derive(Args)]
 struct ListArgs {
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
@@ -56,7 +56,7 @@ struct ShowArgs {
     /// Template name, or atomic:SUBTYPE
     name: String,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
     /// Print JSON: the fields of `list`, and the text
     #[arg(long)]
     json: bool,
@@ -67,7 +67,7 @@ struct NewArgs {
     /// Name of the new template
     name: String,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
     /// Print JSON: its name and file
     #[arg(long)]
     json: bool,
@@ -76,26 +76,27 @@ struct NewArgs {
 /// Runs the command.
 pub(crate) fn templates(args: TemplatesArgs, process: &Process) -> Result<ExitStatus, CliError> {
     match args.command {
-        None => list(&args.place, args.json, process),
+        None => list(&args.directory, args.json, process),
         Some(TemplatesCommand::List(list_args)) => {
-            let place = DirectoryFlag { directory: list_args.place.directory.or(args.place.directory) };
-            list(&place, list_args.json || args.json, process)
+            let directory =
+                DirectoryFlag { directory: list_args.directory.directory.or(args.directory.directory) };
+            list(&directory, list_args.json || args.json, process)
         }
         Some(TemplatesCommand::Show(mut show_args)) => {
-            show_args.place.directory = show_args.place.directory.or(args.place.directory);
+            show_args.directory.directory = show_args.directory.directory.or(args.directory.directory);
             show_args.json |= args.json;
             show(&show_args, process)
         }
         Some(TemplatesCommand::New(mut new_args)) => {
-            new_args.place.directory = new_args.place.directory.or(args.place.directory);
+            new_args.directory.directory = new_args.directory.directory.or(args.directory.directory);
             new_args.json |= args.json;
             new(&new_args, process)
         }
     }
 }
 
-fn list(place: &DirectoryFlag, json: bool, process: &Process) -> Result<ExitStatus, CliError> {
-    let project = Project::find(place.directory.as_deref(), &process.environment)?;
+fn list(directory: &DirectoryFlag, json: bool, process: &Process) -> Result<ExitStatus, CliError> {
+    let project = Project::find(directory.directory.as_deref(), &process.environment)?;
     let loaded = template_source::gather(&project, &process.environment);
     template_source::warn(&loaded);
     let registry = &loaded.registry;
@@ -146,7 +147,7 @@ fn table(registry: &TemplateRegistry) -> String {
 }
 
 fn show(args: &ShowArgs, process: &Process) -> Result<ExitStatus, CliError> {
-    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let project = Project::find(args.directory.directory.as_deref(), &process.environment)?;
     let loaded = template_source::gather(&project, &process.environment);
     template_source::warn(&loaded);
     let found =
@@ -164,7 +165,7 @@ fn show(args: &ShowArgs, process: &Process) -> Result<ExitStatus, CliError> {
 }
 
 fn new(args: &NewArgs, process: &Process) -> Result<ExitStatus, CliError> {
-    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let project = Project::find(args.directory.directory.as_deref(), &process.environment)?;
     let text = SKELETON.replace("NAME", &args.name);
     let (template, problems) = Template::read(&Source::new("new", text.as_str()));
     if template.is_none() {

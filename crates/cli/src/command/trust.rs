@@ -35,13 +35,13 @@ pub(crate) struct TrustArgs {
     #[arg(long)]
     revoke: bool,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
 }
 
 /// Runs the command.
 pub(crate) fn trust(args: &TrustArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let environment = &process.environment;
-    let project = Project::find(args.place.directory.as_deref(), environment)?;
+    let project = Project::find(args.directory.directory.as_deref(), environment)?;
     let file = project.config_file();
     let mut trust = Trust::read(environment);
     let ownership = project.ownership();

@@ -22,12 +22,12 @@ pub(crate) struct WorkflowsArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
 }
 
 /// Runs the command.
 pub(crate) fn workflows(args: &WorkflowsArgs, process: &Process) -> Result<ExitStatus, CliError> {
-    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let project = Project::find(args.directory.directory.as_deref(), &process.environment)?;
     let mut found = workflow_registry::workflows(&project, &process.environment);
     found.sort_by(|a, b| a.name.cmp(&b.name));
     let text = if args.json {

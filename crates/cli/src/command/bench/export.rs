@@ -33,7 +33,7 @@ pub(crate) struct ExportRunArgs {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -46,7 +46,7 @@ enum ExportFormat {
 
 /// Runs the command.
 pub(super) fn export(args: &ExportRunArgs, process: &Process) -> Result<ExitStatus, CliError> {
-    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let project = Project::find(args.directory.directory.as_deref(), &process.environment)?;
     let journal = project.journal_with_runs()?;
     let run = find_run::named(&journal, &args.run)?.id;
     let text = match args.format {

@@ -23,7 +23,7 @@ pub(crate) struct ResumeJobArgs {
     #[command(flatten)]
     execution: ExecutionFlags,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
 }
 
 /// Runs the command.
@@ -32,5 +32,5 @@ pub(super) async fn resume(args: ResumeJobArgs, process: &Process) -> Result<Exi
     let setup = args.execution.setup(process).await?;
     let job = Job::open(&folder, &setup.scratch, &setup.machine)?;
     run::tell_problems(&job);
-    run::perform(&job, &folder, setup, &args.execution, args.place.directory.as_deref(), process).await
+    run::perform(&job, &folder, setup, &args.execution, args.directory.directory.as_deref(), process).await
 }

@@ -82,7 +82,7 @@ pub(crate) struct RunBenchArgs {
     #[command(flatten)]
     execution: ExecutionFlags,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
 }
 
 /// How a job is run, without changing what it measures.
@@ -192,7 +192,7 @@ pub(super) async fn run(args: RunBenchArgs, process: &Process) -> Result<ExitSta
         stdio::print(&job.trial_names().iter().map(|name| format!("{name}\n")).collect::<String>())?;
         return Ok(exit_of(&job, JobEnd::Complete, &[]));
     }
-    perform(&job, &out, setup, &args.execution, args.place.directory.as_deref(), process).await
+    perform(&job, &out, setup, &args.execution, args.directory.directory.as_deref(), process).await
 }
 
 /// Runs a job to its end, with progress on stderr, and prints its table.
@@ -204,8 +204,8 @@ pub(super) async fn perform(
     directory: Option<&Path>,
     process: &Process,
 ) -> Result<ExitStatus, CliError> {
-    let gates = ApprovalFlags { sandbox: execution.sandbox, ..ApprovalFlags::default() };
-    let flags = LaunchFlags { gates, ..LaunchFlags::default() };
+    let approval = ApprovalFlags { sandbox: execution.sandbox, ..ApprovalFlags::default() };
+    let flags = LaunchFlags { approval, ..LaunchFlags::default() };
     let launcher = Arc::new(CommandLauncher::new(process, directory, flags)?);
     let concurrent = match execution.concurrent {
         Some(given) => given,

@@ -27,7 +27,7 @@ pub(crate) struct PullArgs {
     #[arg(long, conflicts_with = "dry_run")]
     force: bool,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
     #[command(flatten)]
     engine: EngineFlags,
 }
@@ -36,7 +36,7 @@ pub(crate) struct PullArgs {
 pub(crate) async fn pull(args: &PullArgs, process: &Process) -> Result<ExitStatus, CliError> {
     required(&args.engine)?;
     let Some(engine) = OpenEngine::open(&args.engine, process).await? else { return Ok(ExitStatus::Usage) };
-    let directory = Project::find(args.place.directory.as_deref(), &process.environment)?.directory;
+    let directory = Project::find(args.directory.directory.as_deref(), &process.environment)?.directory;
     let remote = engine.remote(&engine.named(args.run.as_deref()).await?);
     let (before, after) = remote.files().await?;
     let written = if args.dry_run {

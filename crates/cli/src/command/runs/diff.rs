@@ -30,12 +30,12 @@ pub(crate) struct DiffArgs {
     #[arg(value_name = "OTHER")]
     other: String,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
 }
 
 /// Runs the command.
 pub(crate) fn diff(args: &DiffArgs, process: &Process) -> Result<ExitStatus, CliError> {
-    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let project = Project::find(args.directory.directory.as_deref(), &process.environment)?;
     let journal = project.journal_with_runs()?;
     let one = find_run::named(&journal, &args.one)?.id;
     let other = find_run::named(&journal, &args.other)?.id;

@@ -38,12 +38,12 @@ pub(crate) struct ExportArgs {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
 }
 
 /// Runs the command.
 pub(crate) fn export(args: &ExportArgs, process: &Process) -> Result<ExitStatus, CliError> {
-    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let project = Project::find(args.directory.directory.as_deref(), &process.environment)?;
     let journal = project.journal_with_runs()?;
     let row = find_run::named_or_newest(&journal, args.run.run.as_deref())?;
     let mut lines =
@@ -74,7 +74,7 @@ pub(crate) async fn export_otlp(args: &ExportArgs, process: &Process) -> Result<
     use crate::process::{stdio, telemetry};
     use fusee_telemetry::{Exporter, RunTrace, TraceContext};
 
-    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let project = Project::find(args.directory.directory.as_deref(), &process.environment)?;
     let journal = project.journal_with_runs()?;
     let row = find_run::named_or_newest(&journal, args.run.run.as_deref())?;
     let config = Config::gather(Some(&project.config_file()), &process.environment, Vec::new())?;

@@ -31,13 +31,13 @@ pub(crate) struct GcArgs {
     #[arg(long)]
     worktrees: bool,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
 }
 
 /// Runs the command.
 pub(crate) async fn gc(args: &GcArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let environment = &process.environment;
-    let project = Project::find(args.place.directory.as_deref(), environment)?;
+    let project = Project::find(args.directory.directory.as_deref(), environment)?;
     drop(project.journal_with_runs()?);
     let config = Config::gather(Some(&project.config_file()), environment, Vec::new())?;
     let journal = project.open_journal(config.journal())?;

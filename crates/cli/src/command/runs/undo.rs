@@ -42,12 +42,12 @@ pub(crate) struct UndoArgs {
     #[arg(long, conflicts_with = "dry_run")]
     yes: bool,
     #[command(flatten)]
-    place: DirectoryFlag,
+    directory: DirectoryFlag,
 }
 
 /// Runs the command.
 pub(crate) fn undo(args: &UndoArgs, process: &Process) -> Result<ExitStatus, CliError> {
-    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let project = Project::find(args.directory.directory.as_deref(), &process.environment)?;
     let journal = project.journal_with_runs()?;
     project.check_owner()?;
     let row = find_run::named_or_newest(&journal, args.run.run.as_deref())?;
