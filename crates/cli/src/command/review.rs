@@ -133,7 +133,7 @@ pub(crate) async fn review(args: ReviewArgs, process: &Process) -> Result<ExitSt
         model: args.model.model.clone().unwrap_or_default(),
         turn_type: TurnType::Review,
     });
-    super::run::reporting(unstarted, perform(args, process).await)
+    super::run::report_if_unstarted(unstarted, perform(args, process).await)
 }
 
 async fn perform(args: ReviewArgs, process: &Process) -> Result<ExitStatus, CliError> {

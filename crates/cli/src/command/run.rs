@@ -266,11 +266,11 @@ pub(crate) struct Launched {
 /// Runs the command. With `--json` or `--benchmark`, the end of a run is printed even if it could not start.
 pub(crate) async fn run(args: RunArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let unstarted = args.unstarted(&process.environment);
-    reporting(unstarted, perform(args, process).await)
+    report_if_unstarted(unstarted, perform(args, process).await)
 }
 
 /// Prints the events of a run that could not start, if they are asked for.
-pub(super) fn reporting(
+pub(super) fn report_if_unstarted(
     unstarted: Option<UnstartedRun>,
     result: Result<ExitStatus, CliError>,
 ) -> Result<ExitStatus, CliError> {
@@ -284,7 +284,7 @@ pub(super) fn reporting(
 
 async fn perform(mut args: RunArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let project = Project::find(args.directory.directory.as_deref(), &process.environment)?;
-    let (earlier, words) = continues(&args, &project)?;
+    let (earlier, words) = resolve_continue(&args, &project)?;
     let words = words.map(str::to_owned);
     let words = words.as_deref();
     if let Some(words) = args.task_words(words)? {
@@ -362,7 +362,7 @@ pub(super) async fn review(
     process: &Process,
 ) -> Result<ExitStatus, CliError> {
     let project = Project::find(args.directory.directory.as_deref(), &process.environment)?;
-    let (earlier, words) = continues(&args, &project)?;
+    let (earlier, words) = resolve_continue(&args, &project)?;
     let target = RunTarget::Review(Box::new(review), request(words, &process.environment)?);
     let Launched { started, show } =
         Box::pin(launch(args, target, earlier, JsonOutput::Events, project, process)).await?;
@@ -518,7 +518,7 @@ pub(crate) fn prompt_text(file: &Path) -> Result<PromptText, CliError> {
 
 /// The run to continue and the request. The value of `--continue` names a run if there is also a request or a
 /// template, or such a run exists; otherwise it is the request.
-fn continues<'a>(
+fn resolve_continue<'a>(
     args: &'a RunArgs,
     project: &Project,
 ) -> Result<(Option<ContinuedRun>, Option<&'a str>), CliError> {

@@ -34,7 +34,7 @@ pub(crate) async fn watch(
     let mut ui = show.open_ui(header, cancel.clone());
     past.iter().for_each(|event| ui.note_rendered(event));
     let watching = ui::watch(ui, running.events())?;
-    let impatient = watch_signals(cancel, running.turn_stop(), show.is_live());
+    let exit_requested = watch_signals(cancel, running.turn_stop(), show.is_live());
     let ended = async {
         let outcome = running.outcome().await;
         for reader in readers {
@@ -44,7 +44,7 @@ pub(crate) async fn watch(
     };
     let outcome = tokio::select! {
         outcome = ended => outcome?,
-        () = impatient => {
+        () = exit_requested => {
             stdio::error(&format!("\nstopped immediately; run `fusee resume {run}` to continue\n"));
             return Ok((ExitStatus::Cancelled, None));
         }

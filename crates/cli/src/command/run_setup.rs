@@ -469,13 +469,13 @@ fn warn(sandbox: &ActiveSandbox, show: &UiOptions) {
     if sandbox.preapproved {
         return stdio::error(&format!("warning: {problem}\n"));
     }
-    let so = if show.can_ask() {
+    let consequence = if show.can_ask() {
         "you are asked before each command"
     } else {
         "commands are refused because there is no terminal to ask on"
     };
     stdio::error(&format!(
-        "warning: no sandbox is available here ({problem}), so {so}; `--sandbox off` runs commands \
+        "warning: no sandbox is available here ({problem}), so {consequence}; `--sandbox off` runs commands \
          unsandboxed\n"
     ));
 }
