@@ -16,7 +16,7 @@ pub(crate) const VISIBLE: usize = 8;
 const MAX_CANDIDATES: usize = 200;
 
 /// Maximum number of directory entries that are examined.
-const LOOKED_AT: usize = 5_000;
+const MAX_DIR_ENTRIES: usize = 5_000;
 
 /// Candidates for the word before the cursor.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -116,7 +116,7 @@ fn paths(typed: &str, workspace: &Path) -> Vec<String> {
     }
     let Ok(entries) = std::fs::read_dir(workspace.join(folder)) else { return Vec::new() };
     let mut found: Vec<String> = entries
-        .take(LOOKED_AT)
+        .take(MAX_DIR_ENTRIES)
         .flatten()
         .filter_map(|entry| {
             let name = entry.file_name().into_string().ok()?;

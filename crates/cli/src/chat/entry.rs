@@ -16,7 +16,7 @@ use crate::process::error::CliError;
 use crate::process::stdio;
 
 /// How long to wait for piped input to begin; `--plain` waits indefinitely.
-const INPUT_BEGINS: Duration = Duration::from_millis(250);
+const FIRST_INPUT_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// Arguments of the chat.
 #[derive(Args, Clone, Default)]
@@ -44,7 +44,7 @@ pub(crate) struct ChatArgs {
 /// Runs the chat, or prints `help` if there is neither a terminal nor input.
 pub(crate) async fn chat(args: ChatArgs, help: String, process: &Process) -> Result<ExitStatus, CliError> {
     let terminals = process.environment.terminals();
-    if !terminals.stdin && !args.plain && !input_comes() {
+    if !terminals.stdin && !args.plain && !stdin_has_input() {
         return stdio::print(&help).map(|()| ExitStatus::Completed);
     }
     let here = process.environment.directory();
@@ -65,9 +65,9 @@ pub(crate) async fn chat(args: ChatArgs, help: String, process: &Process) -> Res
 }
 
 /// Whether stdin delivers input: false for an empty file or pipe, and for one that stays silent.
-fn input_comes() -> bool {
+fn stdin_has_input() -> bool {
     let stdin = std::io::stdin();
-    let wait = Timespec { tv_sec: 0, tv_nsec: INPUT_BEGINS.subsec_nanos().into() };
+    let wait = Timespec { tv_sec: 0, tv_nsec: FIRST_INPUT_TIMEOUT.subsec_nanos().into() };
     let mut watched = [PollFd::new(&stdin, PollFlags::IN)];
     let ready = poll(&mut watched, Some(&wait)).is_ok_and(|ready| ready > 0);
     ready && stdin.lock().fill_buf().is_ok_and(|bytes| !bytes.is_empty())

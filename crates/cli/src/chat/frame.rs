@@ -19,7 +19,7 @@ mod tests;
 const INPUT_ROWS: usize = 8;
 
 /// Maximum column of right-aligned text.
-const WIDE: usize = 100;
+const MAX_RIGHT_COLUMN: usize = 100;
 
 /// Maximum number of lines of a model's question after the first.
 const QUESTION_ROWS: usize = 8;
@@ -120,9 +120,9 @@ fn search_history(search: &HistorySearch, columns: usize) -> (Vec<StyledLine>, (
 fn input(state: &ChatState, columns: usize) -> (Vec<StyledLine>, (usize, usize)) {
     let laid = state.editor.layout(columns.saturating_sub(3));
     let first = laid.cursor.0.saturating_sub(INPUT_ROWS - 1);
-    let mut rows: Vec<StyledLine> = match &state.wanted {
+    let mut rows: Vec<StyledLine> = match &state.free_text {
         Some(FreeTextPurpose::Answer(question)) => free_text_question(state, question, columns),
-        Some(FreeTextPurpose::WhatNow) => free_text_question(state, "stopped: what now?", columns),
+        Some(FreeTextPurpose::AfterStop) => free_text_question(state, "stopped: what now?", columns),
         None => Vec::new(),
     };
     let above = rows.len();
@@ -148,13 +148,15 @@ fn input(state: &ChatState, columns: usize) -> (Vec<StyledLine>, (usize, usize))
             }
             None => StyledLine::styled(style, &format!("    {candidate}")),
         };
-        rows.push(row.with_right(StyledLine::styled(Style::Dim, hint.trim_start()), columns.min(WIDE)));
+        rows.push(
+            row.with_right(StyledLine::styled(Style::Dim, hint.trim_start()), columns.min(MAX_RIGHT_COLUMN)),
+        );
     }
     if below_window > 0 {
         rows.push(StyledLine::styled(Style::Dim, &format!("    and {below_window} more: ↓")));
     }
-    let below = match (&state.wanted, state.leaving, state.view.is_some()) {
-        (Some(FreeTextPurpose::WhatNow), ..) => {
+    let below = match (&state.free_text, state.leaving, state.view.is_some()) {
+        (Some(FreeTextPurpose::AfterStop), ..) => {
             "  type a message, or enter to continue · esc cancels the task"
         }
         (Some(FreeTextPurpose::Answer(_)), ..) => "  enter sends · esc stops the turn",
@@ -165,7 +167,7 @@ fn input(state: &ChatState, columns: usize) -> (Vec<StyledLine>, (usize, usize))
     };
     if !below.is_empty() && state.completion.candidates.is_empty() {
         let below = StyledLine::styled(Style::Dim, below);
-        match state.wanted {
+        match state.free_text {
             // Key hints for a pending question are never truncated.
             Some(_) => rows.extend(below.broken(columns, "  ")),
             None => rows.push(below.cut(columns)),
@@ -189,7 +191,7 @@ fn question(
     size: (usize, usize),
 ) -> (Vec<StyledLine>, (usize, usize)) {
     let columns = size.0;
-    let (head, reason) = match &asked.matter {
+    let (head, reason) = match &asked.subject {
         QuestionSubject::Call(question) => (format!(" {}", question.name), question.reason.as_str()),
         QuestionSubject::Undo(_) => (" undo these changes?".to_owned(), ""),
         QuestionSubject::Rewind(_) => (" go back to this point?".to_owned(), ""),
@@ -206,7 +208,7 @@ fn question(
         let text = format!("    lines {first} to {last} of {} · space, ↓ and ↑ scroll", window.total);
         rows.extend(StyledLine::styled(Style::Warning, &text).broken(columns, "    "));
     }
-    if matches!(&asked.matter, QuestionSubject::Call(question) if question.name.starts_with("shell")) {
+    if matches!(&asked.subject, QuestionSubject::Call(question) if question.name.starts_with("shell")) {
         rows.extend(
             StyledLine::styled(Style::Dim, "    ").and(Style::Dim, state.confined).broken(columns, "    "),
         );
@@ -235,7 +237,7 @@ fn question(
 /// The keys that answer a question. What has not been shown to its end cannot be allowed.
 fn choices(asked: &OpenQuestion, size: (usize, usize)) -> Vec<StyledLine> {
     let plain = |text: &str| StyledLine::styled(Style::Plain, text);
-    match &asked.matter {
+    match &asked.subject {
         _ if !asked.is_read(size) => vec![plain("  scroll to the end to answer yes · n no")],
         QuestionSubject::Return(_) | QuestionSubject::Undo(_) | QuestionSubject::Plan => {
             vec![plain("  y yes · n no")]

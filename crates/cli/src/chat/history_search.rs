@@ -16,18 +16,18 @@ pub(crate) struct HistorySearch {
 
 /// What a key does to a search.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum SearchEnd {
+pub(crate) enum SearchOutcome {
     /// The key was used; the search stays open.
-    GoesOn,
+    Open,
     /// The message found becomes the input.
-    Take(String),
+    Accept(String),
     /// The input stays as it was.
-    Abandon,
+    Cancel,
 }
 
 impl HistorySearch {
     /// Handles a key.
-    pub(crate) fn key(&mut self, key: KeyEvent, past: &InputHistory) -> SearchEnd {
+    pub(crate) fn key(&mut self, key: KeyEvent, past: &InputHistory) -> SearchOutcome {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
             KeyCode::Char('r') if control => {
@@ -36,10 +36,10 @@ impl HistorySearch {
                     self.skipped += 1;
                 }
             }
-            KeyCode::Char('g' | 'c') if control => return SearchEnd::Abandon,
-            KeyCode::Esc => return SearchEnd::Abandon,
+            KeyCode::Char('g' | 'c') if control => return SearchOutcome::Cancel,
+            KeyCode::Esc => return SearchOutcome::Cancel,
             KeyCode::Enter | KeyCode::Tab | KeyCode::Left | KeyCode::Right => {
-                return self.found.take().map_or(SearchEnd::Abandon, SearchEnd::Take);
+                return self.found.take().map_or(SearchOutcome::Cancel, SearchOutcome::Accept);
             }
             KeyCode::Backspace => {
                 self.query.pop();
@@ -55,7 +55,7 @@ impl HistorySearch {
             true => None,
             false => past.search(&self.query, self.skipped).map(str::to_owned),
         };
-        SearchEnd::GoesOn
+        SearchOutcome::Open
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 mod tests;
 
 /// Maximum number of messages.
-const KEPT: usize = 1_000;
+const MAX_MESSAGES: usize = 1_000;
 
 /// File size in bytes from which the file is rewritten with only the newest messages.
 const MAX_BYTES: u64 = 4 << 20;
@@ -32,7 +32,7 @@ impl InputHistory {
             if size > 4 * MAX_BYTES { String::new() } else { fs::read_to_string(&file).unwrap_or_default() };
         let mut messages: Vec<String> =
             text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-        messages.drain(..messages.len().saturating_sub(KEPT));
+        messages.drain(..messages.len().saturating_sub(MAX_MESSAGES));
         if size > MAX_BYTES {
             let lines: String = messages.iter().map(|message| line(message)).collect();
             let _ = fs::write(&file, lines);
@@ -47,7 +47,7 @@ impl InputHistory {
             return;
         }
         self.messages.push(message.to_owned());
-        self.messages.drain(..self.messages.len().saturating_sub(KEPT));
+        self.messages.drain(..self.messages.len().saturating_sub(MAX_MESSAGES));
         if let Some(file) = &self.file {
             let _ = file.parent().map(fs::create_dir_all);
             let opened = OpenOptions::new().append(true).create(true).mode(0o600).open(file);

@@ -26,8 +26,8 @@ const DOUBLE_PRESS_WINDOW: Duration = Duration::from_secs(2);
 
 /// Whether the chat continues.
 enum ChatFlow {
-    Line,
-    Leave,
+    Continue,
+    Exit,
 }
 
 struct PlainChat<'s, 'p> {
@@ -35,32 +35,32 @@ struct PlainChat<'s, 'p> {
     keyboard: Arc<Keyboard>,
     signals: Signals,
     /// Whether stdin is a terminal: then there is a prompt, and the first ctrl-c only stops the turn.
-    person: bool,
+    interactive: bool,
     exit: ExitStatus,
 }
 
 /// Runs the chat until the end of the input. Returns the exit code of the last task.
 pub(crate) async fn chat(session: &mut Chat<'_>, terminals: Terminals) -> Result<ExitStatus, CliError> {
-    let room = QuestionContext {
+    let context = QuestionContext {
         directory: session.directory().to_owned(),
         confined: session.sandbox_text(),
         approvals: session.approvals(),
     };
-    let keyboard = Arc::new(Keyboard::listen(room)?);
+    let keyboard = Arc::new(Keyboard::listen(context)?);
     if terminals.stdin {
         session.ask(Arc::clone(&keyboard) as Arc<_>);
     }
     let signals = Signals::new()?;
     let mut conversation =
-        PlainChat { session, keyboard, signals, person: terminals.stdin, exit: ExitStatus::Completed };
+        PlainChat { session, keyboard, signals, interactive: terminals.stdin, exit: ExitStatus::Completed };
     conversation.show_greeting().await?;
-    conversation.hold().await?;
+    conversation.run_loop().await?;
     Ok(conversation.exit)
 }
 
 impl PlainChat<'_, '_> {
     async fn show_greeting(&mut self) -> Result<(), CliError> {
-        if !self.person {
+        if !self.interactive {
             return Ok(());
         }
         stdio::error(&format!("model {}; /help lists commands, /quit exits\n", self.session.model()));
@@ -77,15 +77,15 @@ impl PlainChat<'_, '_> {
         Ok(())
     }
 
-    async fn hold(&mut self) -> Result<(), CliError> {
+    async fn run_loop(&mut self) -> Result<(), CliError> {
         loop {
-            if self.person {
+            if self.interactive {
                 stdio::error("> ");
             }
             let line = tokio::select! {
                 line = self.keyboard.message() => line,
                 _ = self.signals.any() => {
-                    if !self.person {
+                    if !self.interactive {
                         self.exit = ExitStatus::Cancelled;
                     }
                     None
@@ -93,7 +93,7 @@ impl PlainChat<'_, '_> {
             };
             let Some(line) = line else { return Ok(()) };
             let next = match parse_line_in(&line, self.session.directory()) {
-                InputLine::Nothing => ChatFlow::Line,
+                InputLine::Nothing => ChatFlow::Continue,
                 InputLine::Request(request) => match self.session.begin(request).await {
                     Ok(begun) => self.watch_run(begun).await?,
                     Err(failure) => self.failed(failure),
@@ -102,7 +102,7 @@ impl PlainChat<'_, '_> {
                 InputLine::Command(slash) => self.command(slash).await?,
                 InputLine::Unknown(problem) => self.failed(CliError::usage(problem)),
             };
-            if matches!(next, ChatFlow::Leave) {
+            if matches!(next, ChatFlow::Exit) {
                 return Ok(());
             }
         }
@@ -111,21 +111,21 @@ impl PlainChat<'_, '_> {
     /// Reports an error; the chat continues.
     fn failed(&mut self, failure: CliError) -> ChatFlow {
         self.exit = failure.tell();
-        ChatFlow::Line
+        ChatFlow::Continue
     }
 
     async fn command(&mut self, slash: SlashCommand) -> Result<ChatFlow, CliError> {
         match slash {
-            SlashCommand::Quit => Ok(ChatFlow::Leave),
+            SlashCommand::Quit => Ok(ChatFlow::Exit),
             SlashCommand::Resume(name) => match self.session.resume(name.as_deref()) {
                 Ok(ResumeOutcome::Running(begun)) => self.watch_run(*begun).await,
                 Ok(ResumeOutcome::Continues(run)) => {
-                    if self.person {
+                    if self.interactive {
                         let rows = self.session.earlier(PLAIN)?;
                         stdio::error(&rows.iter().map(|row| row.paint(false) + "\n").collect::<String>());
                     }
                     stdio::error(&format!("the next message continues run {run}\n"));
-                    Ok(ChatFlow::Line)
+                    Ok(ChatFlow::Continue)
                 }
                 Err(failure) => Ok(self.failed(failure)),
             },
@@ -141,7 +141,7 @@ impl PlainChat<'_, '_> {
             slash => match self.session.answer(&slash, PLAIN) {
                 Ok(rows) => {
                     let text: String = rows.iter().map(|row| row.paint(false) + "\n").collect();
-                    stdio::print(&text).map(|()| ChatFlow::Line)
+                    stdio::print(&text).map(|()| ChatFlow::Continue)
                 }
                 Err(failure) => Ok(self.failed(failure)),
             },
@@ -163,7 +163,7 @@ impl PlainChat<'_, '_> {
                             stdio::error(&format!("{end}\n"));
                         }
                         self.session.note_command(command.for_model(&end));
-                        return Ok(ChatFlow::Line);
+                        return Ok(ChatFlow::Continue);
                     }
                 },
                 _ = self.signals.any() => command.stop(),
@@ -179,18 +179,18 @@ impl PlainChat<'_, '_> {
         };
         let text: String = rows.iter().map(|row| row.paint(false) + "\n").collect();
         stdio::print(&text)?;
-        let Some(run) = run else { return Ok(ChatFlow::Line) };
-        if self.person {
+        let Some(run) = run else { return Ok(ChatFlow::Continue) };
+        if self.interactive {
             stdio::error("undo these changes? y or n: ");
             if !self.keyboard.read_yes().await {
                 stdio::error("nothing was undone\n");
-                return Ok(ChatFlow::Line);
+                return Ok(ChatFlow::Continue);
             }
         }
         match self.session.answer(&SlashCommand::UndoNow(run.to_string()), PLAIN) {
             Ok(rows) => {
                 let text: String = rows.iter().map(|row| row.paint(false) + "\n").collect();
-                stdio::print(&text).map(|()| ChatFlow::Line)
+                stdio::print(&text).map(|()| ChatFlow::Continue)
             }
             Err(failure) => Ok(self.failed(failure)),
         }
@@ -216,14 +216,14 @@ impl PlainChat<'_, '_> {
             tokio::select! {
                 outcome = &mut ended => break outcome?,
                 asked = self.signals.any() => {
-                    let key = self.person && asked == StopSignal::Interrupt;
+                    let key = self.interactive && asked == StopSignal::Interrupt;
                     if key && cancelled.is_none() && !soon(stopped.replace(Instant::now())) && turns.stop() {
                         continue;
                     }
-                    if self.person && soon(cancelled) {
+                    if self.interactive && soon(cancelled) {
                         stdio::error(&format!("\nstopped immediately; run `fusee resume {run}` to continue\n"));
                         self.exit = ExitStatus::Cancelled;
-                        return Ok(ChatFlow::Leave);
+                        return Ok(ChatFlow::Exit);
                     }
                     cancel.cancel();
                     cancelled = Some(Instant::now());
@@ -237,7 +237,7 @@ impl PlainChat<'_, '_> {
                 .help(format!("all committed steps are kept; run `fusee resume {run}` to continue")));
         }
         // Without a user, a signal is meant for the entire process.
-        Ok(if cancelled.is_some() && !self.person { ChatFlow::Leave } else { ChatFlow::Line })
+        Ok(if cancelled.is_some() && !self.interactive { ChatFlow::Exit } else { ChatFlow::Continue })
     }
 }
 

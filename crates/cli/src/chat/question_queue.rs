@@ -5,14 +5,14 @@ use fusee::engine::journal::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
 
 /// Capacity of the queue; a run asks one question at a time.
-const WAITING: usize = 8;
+const QUEUE_CAPACITY: usize = 8;
 
 /// A question and the channel for its answer.
 pub(crate) enum QueuedQuestion {
     /// Approval of a call.
     Approval(ApprovalQuestion, oneshot::Sender<ApprovalAnswer>),
     /// A free-text answer.
-    Words(FreeTextPurpose, oneshot::Sender<String>),
+    FreeText(FreeTextPurpose, oneshot::Sender<String>),
 }
 
 /// Purpose of a free-text answer.
@@ -21,7 +21,7 @@ pub(crate) enum FreeTextPurpose {
     /// A question asked by the model.
     Answer(String),
     /// A turn was stopped: the text tells the model how to proceed; an empty text lets it continue.
-    WhatNow,
+    AfterStop,
 }
 
 /// The run's end of the queue.
@@ -30,13 +30,13 @@ pub(crate) struct QuestionQueue(mpsc::Sender<QueuedQuestion>);
 impl QuestionQueue {
     /// Creates a queue and its receiving end.
     pub(crate) fn new() -> (Self, mpsc::Receiver<QueuedQuestion>) {
-        let (sender, receiver) = mpsc::channel(WAITING);
+        let (sender, receiver) = mpsc::channel(QUEUE_CAPACITY);
         (Self(sender), receiver)
     }
 
-    async fn words(&self, wanted: FreeTextPurpose) -> Option<String> {
+    async fn words(&self, purpose: FreeTextPurpose) -> Option<String> {
         let (sender, words) = oneshot::channel();
-        self.0.send(QueuedQuestion::Words(wanted, sender)).await.ok()?;
+        self.0.send(QueuedQuestion::FreeText(purpose, sender)).await.ok()?;
         words.await.ok()
     }
 }
@@ -58,6 +58,6 @@ impl Approver for QuestionQueue {
     }
 
     fn after_stop<'a>(&'a self, _question: &'a str) -> BoxFuture<'a, Option<String>> {
-        Box::pin(self.words(FreeTextPurpose::WhatNow))
+        Box::pin(self.words(FreeTextPurpose::AfterStop))
     }
 }

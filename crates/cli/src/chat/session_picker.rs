@@ -36,13 +36,13 @@ pub(crate) struct SessionPicker {
 
 /// What a key does to the list.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum PickerEnd {
+pub(crate) enum PickerOutcome {
     /// It stays open.
-    GoesOn,
+    Open,
     /// This entry is chosen.
-    Take(PickerEntry),
+    Accept(PickerEntry),
     /// Nothing is chosen.
-    Abandon,
+    Cancel,
 }
 
 impl SessionPicker {
@@ -52,7 +52,7 @@ impl SessionPicker {
     }
 
     /// Handles a key.
-    pub(crate) fn key(&mut self, key: KeyEvent) -> PickerEnd {
+    pub(crate) fn key(&mut self, key: KeyEvent) -> PickerOutcome {
         let last = self.entries.len().saturating_sub(1);
         match key.code {
             KeyCode::Up | KeyCode::Char('k') => self.selected = self.selected.saturating_sub(1),
@@ -63,12 +63,12 @@ impl SessionPicker {
             KeyCode::End => self.selected = last,
             KeyCode::Enter => {
                 let chosen = self.entries.get(self.selected);
-                return chosen.map_or(PickerEnd::Abandon, |entry| PickerEnd::Take(entry.clone()));
+                return chosen.map_or(PickerOutcome::Cancel, |entry| PickerOutcome::Accept(entry.clone()));
             }
-            KeyCode::Esc | KeyCode::Char('q') => return PickerEnd::Abandon,
+            KeyCode::Esc | KeyCode::Char('q') => return PickerOutcome::Cancel,
             _ => {}
         }
-        PickerEnd::GoesOn
+        PickerOutcome::Open
     }
 
     /// The visible entries: those around the chosen one.

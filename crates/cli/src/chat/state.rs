@@ -30,14 +30,14 @@ pub(crate) use question::{AnswerStage, OpenQuestion, QuestionSubject};
 mod tests;
 
 /// Maximum number of queued messages; one more stays in the input.
-const QUEUE: usize = 32;
+const MAX_QUEUED: usize = 32;
 
 /// A second ctrl-c within this time escalates the first.
 const DOUBLE_PRESS_WINDOW: Duration = Duration::from_secs(2);
 
 /// Maximum number of rows waiting to be printed. A slower terminal loses the oldest, which the journal still
 /// has.
-const PRINTED: usize = 20_000;
+const MAX_PENDING_ROWS: usize = 20_000;
 
 /// An action for the event loop.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,11 +51,11 @@ pub(crate) enum ChatAction {
     /// Cancel the task.
     Cancel,
     /// Send this text to the pending free-text question.
-    Say(String),
+    SendText(String),
     /// Answer the pending approval request.
     Answer(ApprovalAnswer),
     /// Store approvals permanently for the project.
-    Keep(Vec<ApprovalRule>),
+    SaveRules(Vec<ApprovalRule>),
     /// Open the input in the user's editor.
     Edit,
     /// Let the task go on in another process.
@@ -93,7 +93,7 @@ pub(crate) struct ChatState {
     /// Columns and rows of the terminal.
     size: (usize, usize),
     /// The pending free-text question of the run.
-    pub(super) wanted: Option<FreeTextPurpose>,
+    pub(super) free_text: Option<FreeTextPurpose>,
     /// When the turn was asked to stop; `None` once it has.
     pub(super) stopped: Option<Duration>,
     /// When the task was cancelled.
@@ -133,7 +133,7 @@ impl ChatState {
             question: None,
             allowed: ApprovalRules::default(),
             size: (80, 24),
-            wanted: None,
+            free_text: None,
             stopped: None,
             cancelled: None,
             leaving: None,
@@ -178,28 +178,28 @@ impl ChatState {
     /// Prints rows to the scrollback.
     pub(crate) fn print(&mut self, rows: Vec<StyledLine>) {
         self.printed.extend(rows);
-        let lost = self.printed.len().saturating_sub(PRINTED);
+        let lost = self.printed.len().saturating_sub(MAX_PENDING_ROWS);
         self.printed.drain(..lost);
     }
 
     /// Prints a notice about the chat itself.
-    pub(crate) fn tell(&mut self, style: Style, text: &str) {
+    pub(crate) fn notify(&mut self, style: Style, text: &str) {
         self.print(text.lines().map(|line| StyledLine::styled(style, line)).collect());
     }
 
     /// Takes the rows finished since the last call, laid out for `columns` columns.
-    pub(crate) fn done(&mut self, columns: usize) -> Vec<StyledLine> {
+    pub(crate) fn take_finished_rows(&mut self, columns: usize) -> Vec<StyledLine> {
         let printed = std::mem::take(&mut self.printed);
         let mut rows: Vec<StyledLine> =
             printed.into_iter().flat_map(|row| row.broken(columns, "  ")).collect();
         if let Some(view) = &mut self.view {
-            rows.extend(view.done(columns));
+            rows.extend(view.take_finished_rows(columns));
         }
         rows
     }
 
     /// A task was started.
-    pub(crate) fn began(&mut self, plan: RunHeader, now: Duration) {
+    pub(crate) fn on_started(&mut self, plan: RunHeader, now: Duration) {
         self.view = Some(View::of_message(plan, self.glyphs));
         (self.begun, self.leaving) = (now, None);
         self.clear_pending();
@@ -217,17 +217,17 @@ impl ChatState {
 
     /// Takes a question off the screen that was answered elsewhere.
     fn close_question(&mut self, id: &str) {
-        let is_it = |asked: &OpenQuestion| matches!(&asked.matter, QuestionSubject::Call(question) if question.call_id == id);
+        let is_it = |asked: &OpenQuestion| matches!(&asked.subject, QuestionSubject::Call(question) if question.call_id == id);
         if self.question.as_ref().is_some_and(is_it) {
             self.question = None;
-            self.tell(Style::Dim, "  answered elsewhere");
+            self.notify(Style::Dim, "  answered elsewhere");
         }
     }
 
     /// The task ended: prints its last rows and starts the next queued message.
     pub(crate) fn ended(&mut self, columns: usize) -> Vec<ChatAction> {
         if let Some(mut view) = self.view.take() {
-            let rows = view.done(columns);
+            let rows = view.take_finished_rows(columns);
             self.print(rows);
             self.print(vec![StyledLine::new()]);
         }
@@ -238,7 +238,7 @@ impl ChatState {
     }
 
     fn clear_pending(&mut self) {
-        (self.wanted, self.stopped, self.cancelled) = (None, None, None);
+        (self.free_text, self.stopped, self.cancelled) = (None, None, None);
     }
 
     /// Starts the next queued message, unless a task is running.
@@ -264,15 +264,15 @@ impl ChatState {
 
     /// Shows a free-text question. After a stop, a queued message answers it, since it was typed to be sent
     /// next.
-    pub(crate) fn ask_free_text(&mut self, wanted: FreeTextPurpose) -> Vec<ChatAction> {
-        if wanted == FreeTextPurpose::WhatNow {
+    pub(crate) fn ask_free_text(&mut self, purpose: FreeTextPurpose) -> Vec<ChatAction> {
+        if purpose == FreeTextPurpose::AfterStop {
             self.stopped = None;
             if let Some(RunRequest::Words(words)) = self.queue.front().cloned() {
                 self.queue.pop_front();
-                return vec![ChatAction::Say(words)];
+                return vec![ChatAction::SendText(words)];
             }
         }
-        self.wanted = Some(wanted);
+        self.free_text = Some(purpose);
         Vec::new()
     }
 
@@ -319,18 +319,18 @@ impl ChatState {
     /// Handles the input when enter is pressed.
     fn submit(&mut self) -> Vec<ChatAction> {
         match parse_line_in(self.editor.text(), &self.workspace) {
-            InputLine::Nothing if self.wanted == Some(FreeTextPurpose::WhatNow) => {
-                self.wanted = None;
-                vec![ChatAction::Say(String::new())]
+            InputLine::Nothing if self.free_text == Some(FreeTextPurpose::AfterStop) => {
+                self.free_text = None;
+                vec![ChatAction::SendText(String::new())]
             }
             InputLine::Nothing => Vec::new(),
-            InputLine::Request(RunRequest::Words(words)) if self.wanted.is_some() => {
+            InputLine::Request(RunRequest::Words(words)) if self.free_text.is_some() => {
                 self.accept();
-                self.wanted = None;
-                vec![ChatAction::Say(words)]
+                self.free_text = None;
+                vec![ChatAction::SendText(words)]
             }
-            InputLine::Request(_) if self.queue.len() >= QUEUE => {
-                self.tell(Style::Warning, "too many queued messages; this one stays in the input");
+            InputLine::Request(_) if self.queue.len() >= MAX_QUEUED => {
+                self.notify(Style::Warning, "too many queued messages; this one stays in the input");
                 Vec::new()
             }
             InputLine::Request(request) => {
@@ -339,21 +339,21 @@ impl ChatState {
                 self.next()
             }
             InputLine::Shell(_) if self.shell.is_some() => {
-                self.tell(
+                self.notify(
                     Style::Warning,
                     "a command of yours is running: wait for it, or press esc to end it",
                 );
                 Vec::new()
             }
             InputLine::Shell(line) => {
-                self.tell(Style::Dim, &format!("> !{line}"));
+                self.notify(Style::Dim, &format!("> !{line}"));
                 self.accept();
                 vec![ChatAction::Shell(line)]
             }
             InputLine::Command(slash) => {
                 // Echoes the command, so that its reply is identifiable far up in the scrollback.
                 let asked = format!("> {}", self.editor.text().trim());
-                self.tell(Style::Dim, &asked);
+                self.notify(Style::Dim, &asked);
                 self.accept();
                 match slash {
                     SlashCommand::Quit => vec![ChatAction::Leave],
@@ -367,7 +367,7 @@ impl ChatState {
                     | SlashCommand::PlanEdit(_)
                         if self.is_working() =>
                     {
-                        self.tell(
+                        self.notify(
                             Style::Warning,
                             "a task is running: wait for it, or press esc twice to cancel it",
                         );
@@ -377,7 +377,7 @@ impl ChatState {
                 }
             }
             InputLine::Unknown(problem) => {
-                self.tell(Style::Warning, &problem);
+                self.notify(Style::Warning, &problem);
                 Vec::new()
             }
         }
@@ -403,7 +403,7 @@ impl ChatState {
             return vec![ChatAction::Background];
         }
         if !self.is_working() {
-            self.tell(Style::Warning, "no task is running");
+            self.notify(Style::Warning, "no task is running");
         }
         Vec::new()
     }
@@ -419,8 +419,8 @@ impl ChatState {
             if soon(self.cancelled) {
                 return vec![ChatAction::Leave];
             }
-            let wanted = self.wanted.take();
-            let turn_runs = wanted != Some(FreeTextPurpose::WhatNow) && self.cancelled.is_none();
+            let purpose = self.free_text.take();
+            let turn_runs = purpose != Some(FreeTextPurpose::AfterStop) && self.cancelled.is_none();
             if turn_runs && !soon(self.stopped) {
                 self.stopped = Some(now);
                 return vec![ChatAction::StopTurn];
@@ -456,7 +456,7 @@ impl ChatState {
     }
 
     /// Removes the hint after it was shown for `hint`.
-    pub(crate) fn rest(&mut self, now: Duration, hint: Duration) {
+    pub(crate) fn expire_hints(&mut self, now: Duration, hint: Duration) {
         self.leaving = self.leaving.filter(|at| now.saturating_sub(*at) < hint);
         self.going_back = self.going_back.filter(|at| now.saturating_sub(*at) < hint);
     }

@@ -53,7 +53,7 @@ const TICK: Duration = Duration::from_millis(100);
 const MAX_EVENTS_PER_FRAME: usize = 256;
 
 /// Minimum room for the model's name in the status line, in characters.
-const MODEL: usize = 28;
+const MIN_MODEL_WIDTH: usize = 28;
 
 /// How long a hint is shown.
 const HINT: Duration = Duration::from_secs(2);
@@ -78,8 +78,8 @@ struct TerminalLoop<'s, 'p> {
     moving: Option<TaskMove>,
     /// The command of the user's that is running.
     shell: Option<UserCommand>,
-    asking: Option<oneshot::Sender<ApprovalAnswer>>,
-    listening: Option<oneshot::Sender<String>>,
+    approval_reply: Option<oneshot::Sender<ApprovalAnswer>>,
+    text_reply: Option<oneshot::Sender<String>>,
     begun: Instant,
     drawn: Option<Instant>,
     dirty: bool,
@@ -102,8 +102,8 @@ pub(crate) async fn chat(session: &mut Chat<'_>, environment: &Environment) -> R
         live: None,
         moving: None,
         shell: None,
-        asking: None,
-        listening: None,
+        approval_reply: None,
+        text_reply: None,
         begun: Instant::now(),
         drawn: None,
         dirty: true,
@@ -112,7 +112,7 @@ pub(crate) async fn chat(session: &mut Chat<'_>, environment: &Environment) -> R
     let _raw = RawMode::enter().map_err(terminal_error)?;
     let mut keys = Keys::listen()?;
     driver.show_greeting();
-    let held = driver.hold(&mut keys, &mut questions).await;
+    let held = driver.run_loop(&mut keys, &mut questions).await;
     let closed = driver.close();
     held.and(closed).map(|()| ExitStatus::Completed)
 }
@@ -149,7 +149,7 @@ impl TerminalLoop<'_, '_> {
                 format::age(left.age_ms),
                 left.title
             );
-            self.state.tell(Style::Dim, &text);
+            self.state.notify(Style::Dim, &text);
         }
     }
 
@@ -165,12 +165,12 @@ impl TerminalLoop<'_, '_> {
     fn show_status(&mut self) {
         let rest = format!(" · /help · {}", self.session.approval_and_sandbox());
         let (columns, _) = size_of(io::stdout());
-        let room = columns.saturating_sub(rest.chars().count() + 2).max(MODEL);
+        let room = columns.saturating_sub(rest.chars().count() + 2).max(MIN_MODEL_WIDTH);
         let model = format::one_line(self.session.model(), room);
         self.state.set_status(format!("  {model}{rest}"));
     }
 
-    async fn hold(
+    async fn run_loop(
         &mut self,
         keys: &mut Keys,
         questions: &mut mpsc::Receiver<QueuedQuestion>,
@@ -200,12 +200,12 @@ impl TerminalLoop<'_, '_> {
                     let now = self.now();
                     let effects = match waiting {
                         QueuedQuestion::Approval(question, sender) => {
-                            self.asking = Some(sender);
+                            self.approval_reply = Some(sender);
                             self.state.ask(question, now)
                         }
-                        QueuedQuestion::Words(wanted, sender) => {
-                            self.listening = Some(sender);
-                            self.state.ask_free_text(wanted)
+                        QueuedQuestion::FreeText(purpose, sender) => {
+                            self.text_reply = Some(sender);
+                            self.state.ask_free_text(purpose)
                         }
                     };
                     self.perform(effects).await?;
@@ -221,7 +221,7 @@ impl TerminalLoop<'_, '_> {
                         Ok(true) => {}
                         Ok(false) => self.end().await?,
                         Err(problem) => {
-                            self.state.tell(Style::Bad, &problem);
+                            self.state.notify(Style::Bad, &problem);
                             self.end().await?;
                         }
                     }
@@ -231,7 +231,7 @@ impl TerminalLoop<'_, '_> {
                 }
                 () = tokio::time::sleep(pause) => {
                     let now = self.now();
-                    self.state.rest(now, HINT);
+                    self.state.expire_hints(now, HINT);
                     self.draw()?;
                 }
             }
@@ -273,7 +273,7 @@ impl TerminalLoop<'_, '_> {
         while let Some(effect) = left.pop_front() {
             match effect {
                 ChatAction::Begin(request) => match self.session.begin(request).await {
-                    Ok(begun) => self.began(begun),
+                    Ok(begun) => self.on_started(begun),
                     Err(failure) => {
                         self.failed(&failure);
                         left.extend(self.state.next());
@@ -299,7 +299,7 @@ impl TerminalLoop<'_, '_> {
                 ChatAction::Rewind(target, parts) => self.rewind(&target, parts).await,
                 ChatAction::PasteImage => match pasted_image::from_clipboard(self.environment) {
                     Ok(mention) => self.state.paste(&mention),
-                    Err(problem) => self.state.tell(Style::Warning, &problem),
+                    Err(problem) => self.state.notify(Style::Warning, &problem),
                 },
                 ChatAction::Suspend => self.suspend()?,
                 ChatAction::Command(slash) => self.command(&slash),
@@ -309,12 +309,12 @@ impl TerminalLoop<'_, '_> {
                         live.cancel.cancel();
                     }
                 }
-                ChatAction::Say(words) => {
+                ChatAction::SendText(words) => {
                     let (words, problems) = file_mentions::spoken(&words, self.session.directory());
-                    problems.iter().for_each(|problem| self.state.tell(Style::Warning, problem));
-                    if let Some(listening) = self.listening.take() {
+                    problems.iter().for_each(|problem| self.state.notify(Style::Warning, problem));
+                    if let Some(text_reply) = self.text_reply.take() {
                         // The receiver is gone if the task was cancelled meanwhile.
-                        let _ = listening.send(words);
+                        let _ = text_reply.send(words);
                     }
                 }
                 ChatAction::Cancel => {
@@ -323,17 +323,17 @@ impl TerminalLoop<'_, '_> {
                     }
                 }
                 ChatAction::Answer(answer) => {
-                    if let Some(asking) = self.asking.take() {
+                    if let Some(approval_reply) = self.approval_reply.take() {
                         // The receiver is gone if the task was cancelled meanwhile.
-                        let _ = asking.send(answer);
+                        let _ = approval_reply.send(answer);
                     }
                 }
-                ChatAction::Keep(rules) => {
+                ChatAction::SaveRules(rules) => {
                     if let Err(error) = self.session.approvals().add(rules) {
                         let text = format!(
                             "cannot save the answer, so it applies to this conversation only: {error}"
                         );
-                        self.state.tell(Style::Warning, &text);
+                        self.state.notify(Style::Warning, &text);
                     }
                 }
                 ChatAction::Edit => self.edit().await?,
@@ -346,10 +346,10 @@ impl TerminalLoop<'_, '_> {
     fn command(&mut self, slash: &SlashCommand) {
         if let SlashCommand::Resume(name) = slash {
             match self.session.resume(name.as_deref()) {
-                Ok(ResumeOutcome::Running(begun)) => self.began(*begun),
+                Ok(ResumeOutcome::Running(begun)) => self.on_started(*begun),
                 Ok(ResumeOutcome::Continues(run)) => {
                     self.show_earlier();
-                    self.state.tell(Style::Dim, &format!("the next message continues run {run}"));
+                    self.state.notify(Style::Dim, &format!("the next message continues run {run}"));
                 }
                 Err(failure) => self.failed(&failure),
             }
@@ -372,7 +372,7 @@ impl TerminalLoop<'_, '_> {
         if let SlashCommand::Sessions = slash {
             match self.session.sessions() {
                 Ok(entries) if entries.is_empty() => {
-                    self.state.tell(Style::Dim, "no earlier conversations here");
+                    self.state.notify(Style::Dim, "no earlier conversations here");
                 }
                 Ok(entries) => self.state.choose_session(entries),
                 Err(failure) => self.failed(&failure),
@@ -390,22 +390,22 @@ impl TerminalLoop<'_, '_> {
         self.show_status();
     }
 
-    fn began(&mut self, begun: ChatRun) {
+    fn on_started(&mut self, begun: ChatRun) {
         let ChatRun { started: StartedRun { running, header, .. }, problems } = begun;
         for problem in problems {
-            self.state.tell(Style::Warning, &problem);
+            self.state.notify(Style::Warning, &problem);
         }
         let (run, cancel, events) = (running.id().clone(), running.cancellation(), running.events());
         let (turns, control) = (running.turn_stop(), running.control());
         let outcome = Box::pin(running.outcome());
         self.live = Some(LiveTask { run, cancel, turns, control, events, outcome });
         let now = self.now();
-        self.state.began(header, now);
+        self.state.on_started(header, now);
     }
 
     fn failed(&mut self, failure: &CliError) {
         let help = failure.help.as_deref().map(|help| format!("\n{help}")).unwrap_or_default();
-        self.state.tell(Style::Bad, &format!("{}{help}", failure.message.trim_end()));
+        self.state.notify(Style::Bad, &format!("{}{help}", failure.message.trim_end()));
     }
 
     async fn end(&mut self) -> Result<(), CliError> {
@@ -413,7 +413,7 @@ impl TerminalLoop<'_, '_> {
         let outcome = live.outcome.await;
         let moved = self.moving.take();
         self.session.ended(&live.run, &outcome);
-        (self.asking, self.listening) = (None, None);
+        (self.approval_reply, self.text_reply) = (None, None);
         let (columns, _) = size_of(io::stdout());
         let effects = self.state.ended(columns);
         if let Some(moved) = moved.filter(|_| !matches!(outcome, RunOutcome::Ended(_))) {
@@ -427,7 +427,7 @@ impl TerminalLoop<'_, '_> {
             self.state.ask_plan(now);
         }
         if let RunOutcome::Lost(cause) = &outcome {
-            self.state.tell(Style::Bad, &format!("internal error: the run panicked: {cause}"));
+            self.state.notify(Style::Bad, &format!("internal error: the run panicked: {cause}"));
         }
         self.perform(effects).await
     }
@@ -460,7 +460,7 @@ impl TerminalLoop<'_, '_> {
     /// Opens a text in the user's editor and returns the result; `None` after a failure, which is reported.
     async fn edited(&mut self, text: String) -> Result<Option<String>, CliError> {
         let Some(program) = external_editor::editor(self.environment) else {
-            self.state.tell(Style::Warning, "no editor configured; set EDITOR");
+            self.state.notify(Style::Warning, "no editor configured; set EDITOR");
             return Ok(None);
         };
         let (columns, _) = size_of(io::stdout());
@@ -469,8 +469,8 @@ impl TerminalLoop<'_, '_> {
         let edited = tokio::task::spawn_blocking(move || external_editor::edit(&program, &text)).await;
         match edited {
             Ok(Ok(text)) => return Ok(Some(text)),
-            Ok(Err(error)) => self.state.tell(Style::Bad, &format!("the editor failed: {error}")),
-            Err(_) => self.state.tell(Style::Bad, "the editor failed"),
+            Ok(Err(error)) => self.state.notify(Style::Bad, &format!("the editor failed: {error}")),
+            Err(_) => self.state.notify(Style::Bad, "the editor failed"),
         }
         Ok(None)
     }
@@ -481,16 +481,16 @@ impl TerminalLoop<'_, '_> {
                 self.state.set_shell(Some(line.to_owned()));
                 self.shell = Some(command);
             }
-            Err(error) => self.state.tell(Style::Bad, &format!("cannot run `{line}`: {error}")),
+            Err(error) => self.state.notify(Style::Bad, &format!("cannot run `{line}`: {error}")),
         }
     }
 
     fn take_output(&mut self, output: CommandOutput) {
         match output {
-            CommandOutput::Line(text) => self.state.tell(Style::Plain, &format!("  {text}")),
+            CommandOutput::Line(text) => self.state.notify(Style::Plain, &format!("  {text}")),
             CommandOutput::Ended(end) => {
                 if !end.is_empty() {
-                    self.state.tell(Style::Warning, &format!("  {end}"));
+                    self.state.notify(Style::Warning, &format!("  {end}"));
                 }
                 if let Some(command) = self.shell.take() {
                     self.session.note_command(command.for_model(&end));
@@ -517,7 +517,7 @@ impl TerminalLoop<'_, '_> {
     fn draw(&mut self) -> Result<(), CliError> {
         let (columns, rows) = size_of(io::stdout());
         self.state.resize(columns, rows);
-        let done = self.state.done(columns);
+        let done = self.state.take_finished_rows(columns);
         let frame = frame::draw(&self.state, columns, rows, self.now());
         (self.dirty, self.drawn) = (false, Some(Instant::now()));
         self.screen.draw_with(&done, &frame.rows, columns, frame.cursor).map_err(terminal_error)
@@ -527,16 +527,16 @@ impl TerminalLoop<'_, '_> {
     fn close(&mut self) -> Result<(), CliError> {
         if let Some(live) = &self.live {
             let text = format!("run {} is still open; start `fusee` again to resume it", live.run);
-            self.state.tell(Style::Dim, &text);
+            self.state.notify(Style::Dim, &text);
         }
         let waiting = self.state.leave();
         if waiting > 0 {
             let waiting = format::count(waiting as u64, "message");
             let text = format!("{waiting} not sent; press up to recall what was typed");
-            self.state.tell(Style::Dim, &text);
+            self.state.notify(Style::Dim, &text);
         }
         let (columns, _) = size_of(io::stdout());
-        let done = self.state.done(columns);
+        let done = self.state.take_finished_rows(columns);
         self.screen.draw(&done, &[], columns).map_err(terminal_error)
     }
 }

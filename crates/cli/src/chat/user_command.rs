@@ -10,13 +10,13 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::sync::mpsc;
 
 /// Lines of output on their way to the screen.
-const AHEAD: usize = 256;
+const LINE_BUFFER: usize = 256;
 
 /// Maximum length of a line in bytes; longer ones are split.
 const LINE_BYTES: u64 = 16 << 10;
 
 /// Bytes at the end of the output that the model is shown.
-const KEPT: usize = 16 << 10;
+const MAX_OUTPUT_BYTES: usize = 16 << 10;
 
 /// A running command of the user's. Dropping it ends the command.
 pub(crate) struct UserCommand {
@@ -49,7 +49,7 @@ impl UserCommand {
         drop(command);
         let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let group = group.ok_or_else(|| io::Error::other("the process has no id"))?;
-        let (sender, output) = mpsc::channel(AHEAD);
+        let (sender, output) = mpsc::channel(LINE_BUFFER);
         let read = move || {
             let mut from = BufReader::new(from);
             let mut bytes = Vec::new();
@@ -102,8 +102,8 @@ impl UserCommand {
     }
 
     fn cut(&mut self) {
-        if self.kept.len() > 2 * KEPT {
-            let from = self.kept.len() - KEPT;
+        if self.kept.len() > 2 * MAX_OUTPUT_BYTES {
+            let from = self.kept.len() - MAX_OUTPUT_BYTES;
             let line = self.kept.as_bytes().iter().skip(from).position(|byte| *byte == b'\n');
             let at = line.map_or(from, |line| from + line + 1);
             self.kept = format!("…\n{}", self.kept.get(at..).unwrap_or_default());

@@ -91,7 +91,7 @@ impl<W: Write> TerminalUi<W> {
         self.asked = self.view.is_asking();
         let (columns, rows) = (self.size)();
         let now = self.begun.elapsed();
-        let done = self.view.done(columns);
+        let done = self.view.take_finished_rows(columns);
         let area = self.view.render_progress(columns, rows, now, self.cancel.is_cancelled());
         self.last_frame = Some(Instant::now());
         self.screen.draw(&done, &area, columns)
@@ -128,7 +128,7 @@ impl<W: Write + Send> Ui for TerminalUi<W> {
 
     fn close(&mut self) -> io::Result<()> {
         let (columns, _) = (self.size)();
-        let done = self.view.done(columns);
+        let done = self.view.take_finished_rows(columns);
         self.screen.draw(&done, &[], columns)?;
         match self.answer.take() {
             Some(answer) if !self.appearance.answer_shows && !answer.is_empty() => {

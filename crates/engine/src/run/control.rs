@@ -12,7 +12,7 @@ use crate::agent::{TaskProgress, TurnInterrupt};
 use crate::approval::OutsideAnswer;
 
 /// How long a stopped turn is waited for.
-const STOPPING: Duration = Duration::from_secs(10);
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Interval at which it is waited for.
 const INTERVAL: Duration = Duration::from_millis(20);
@@ -110,7 +110,7 @@ impl RunControl {
                 tokio::time::sleep(INTERVAL).await;
             }
         };
-        match tokio::time::timeout(STOPPING, asked).await {
+        match tokio::time::timeout(STOP_TIMEOUT, asked).await {
             Ok(()) if !self.is_ended() => Ok(()),
             Ok(()) => Err(MessageError::Ended),
             Err(_) => Err(MessageError::NotStopped),

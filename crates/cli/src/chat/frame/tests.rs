@@ -60,11 +60,11 @@ fn shown(state: &ChatState, at: u64) -> String {
 /// The state after the first `ms` milliseconds of the fixture.
 fn until(ms: u64) -> ChatState {
     let mut state = fresh();
-    state.began(PLAN, Duration::ZERO);
+    state.on_started(PLAN, Duration::ZERO);
     for (at, event) in fixtures::scene().iter().filter(|(at, _)| at.as_millis() <= u128::from(ms)) {
         state.take(event, *at);
     }
-    state.done(80);
+    state.take_finished_rows(80);
     state
 }
 
@@ -170,7 +170,7 @@ fn a_low_terminal_keeps_the_input() {
 fn the_model_thinks_and_then_writes_findings_that_are_shown_when_they_are_checked() {
     let thinking = shown(&until(9_100), 9_150);
     let mut state = fresh();
-    state.began(RunHeader { answer: AnswerStyle::Rendered, ..PLAN }, Duration::ZERO);
+    state.on_started(RunHeader { answer: AnswerStyle::Rendered, ..PLAN }, Duration::ZERO);
     let of_scene =
         |ms: u64| fixtures::scene().into_iter().filter(move |(at, _)| at.as_millis() <= u128::from(ms));
     for (at, event) in of_scene(10) {
@@ -181,7 +181,7 @@ fn the_model_thinks_and_then_writes_findings_that_are_shown_when_they_are_checke
     let (run, task) = ("a-run".parse().unwrap(), fusee::engine::journal::Branch::main());
     let stamped = fusee::engine::journal::EventRecord { seq: 9, ts_ms: 0, run, task, event };
     state.take(&stamped, Duration::from_millis(1_500));
-    state.done(80);
+    state.take_finished_rows(80);
     assert_snapshot!(thinking + &shown(&state, 1_600));
 }
 
@@ -205,13 +205,13 @@ fn what_is_done_scrolls_by_as_rows_of_its_own() {
     let mut text = String::new();
     for columns in WIDTHS {
         let mut state = fresh();
-        state.began(PLAN, Duration::ZERO);
+        state.on_started(PLAN, Duration::ZERO);
         for (at, event) in fixtures::scene() {
             state.take(&event, at);
         }
         state.ended(columns);
         text.push_str(&format!("-- {columns}\n"));
-        for row in state.done(columns) {
+        for row in state.take_finished_rows(columns) {
             assert!(row.width() <= columns, "{row:?}");
             text.push_str(row.paint(false).trim_end());
             text.push('\n');

@@ -7,13 +7,13 @@ fn press(
     past: &InputHistory,
     code: KeyCode,
     modifiers: KeyModifiers,
-) -> SearchEnd {
+) -> SearchOutcome {
     search.key(KeyEvent::new(code, modifiers), past)
 }
 
 fn type_in(search: &mut HistorySearch, past: &InputHistory, text: &str) {
     for c in text.chars() {
-        assert_eq!(press(search, past, KeyCode::Char(c), KeyModifiers::NONE), SearchEnd::GoesOn);
+        assert_eq!(press(search, past, KeyCode::Char(c), KeyModifiers::NONE), SearchOutcome::Open);
     }
 }
 
@@ -30,7 +30,7 @@ fn the_newest_match_comes_first_and_ctrl_r_goes_to_older_ones() {
     press(&mut search, &past, KeyCode::Char('r'), KeyModifiers::CONTROL);
     assert_eq!(search.found.as_deref(), Some("fix the parser"));
     let taken = press(&mut search, &past, KeyCode::Enter, KeyModifiers::NONE);
-    assert_eq!(taken, SearchEnd::Take("fix the parser".to_owned()));
+    assert_eq!(taken, SearchOutcome::Accept("fix the parser".to_owned()));
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn a_search_without_a_match_leaves_the_input_alone() {
     assert_eq!(search.found, None);
     press(&mut search, &past, KeyCode::Backspace, KeyModifiers::NONE);
     assert_eq!(search.found.as_deref(), Some("one"));
-    assert_eq!(press(&mut search, &past, KeyCode::Esc, KeyModifiers::NONE), SearchEnd::Abandon);
+    assert_eq!(press(&mut search, &past, KeyCode::Esc, KeyModifiers::NONE), SearchOutcome::Cancel);
     type_in(&mut search, &past, "x");
-    assert_eq!(press(&mut search, &past, KeyCode::Enter, KeyModifiers::NONE), SearchEnd::Abandon);
+    assert_eq!(press(&mut search, &past, KeyCode::Enter, KeyModifiers::NONE), SearchOutcome::Cancel);
 }

@@ -21,7 +21,7 @@ use crate::ui::approval_prompt;
 use crate::ui::stdin_approver::{self, TypedAnswer};
 
 /// Capacity of the line buffer; further lines stay in the pipe.
-const WAITING: usize = 16;
+const QUEUE_CAPACITY: usize = 16;
 
 /// Maximum length of a line in bytes; longer ones, which only a pipe can deliver, are split into messages.
 const LINE_BYTES: usize = 1 << 20;
@@ -43,7 +43,7 @@ pub(crate) struct QuestionContext {
 
 /// Stdin as a stream of lines.
 pub(crate) struct Keyboard {
-    room: QuestionContext,
+    context: QuestionContext,
     allowed: Mutex<ApprovalRules>,
     /// Number of questions asked so far, and of those whose events have been shown.
     asked: AtomicU64,
@@ -54,8 +54,8 @@ pub(crate) struct Keyboard {
 
 impl Keyboard {
     /// Starts reading. A thread of its own does it, because a blocking read cannot be cancelled.
-    pub(crate) fn listen(room: QuestionContext) -> Result<Self, CliError> {
-        let (sender, receiver) = mpsc::channel(WAITING);
+    pub(crate) fn listen(context: QuestionContext) -> Result<Self, CliError> {
+        let (sender, receiver) = mpsc::channel(QUEUE_CAPACITY);
         let read = move || {
             let mut stdin = std::io::stdin().lock();
             while let Some(line) = next_line(&mut stdin) {
@@ -69,7 +69,7 @@ impl Keyboard {
             .spawn(read)
             .map_err(|error| CliError::failed(format!("cannot start a thread: {error}")))?;
         Ok(Self {
-            room,
+            context,
             allowed: Mutex::default(),
             asked: AtomicU64::new(0),
             shown: watch::Sender::new(0),
@@ -131,7 +131,7 @@ impl Keyboard {
 
     /// A line for the running task, with the files it names.
     fn spoken(&self, line: &str) -> String {
-        let (words, problems) = file_mentions::spoken(line.trim(), &self.room.directory);
+        let (words, problems) = file_mentions::spoken(line.trim(), &self.context.directory);
         problems.iter().for_each(|problem| stdio::error(&format!("warning: {problem}\n")));
         words
     }
@@ -139,13 +139,14 @@ impl Keyboard {
     /// Prints the call and its sandbox, below the line with the reason for the question.
     fn put(&self, question: &ApprovalQuestion) {
         let mut text = String::new();
-        let rows = approval_prompt::subject(&question.name, &question.arguments, Some(&self.room.directory));
+        let rows =
+            approval_prompt::subject(&question.name, &question.arguments, Some(&self.context.directory));
         let notice = approval_prompt::length_notice(rows.len());
         for row in rows.into_iter().chain(notice) {
             text.push_str(&format!("    {}\n", row.paint(false)));
         }
         if question.name.starts_with("shell") {
-            text.push_str(&format!("    ({})\n", self.room.confined));
+            text.push_str(&format!("    ({})\n", self.context.confined));
         }
         for row in approval_prompt::choices(question, ApprovalExtent::Shown, CONVERSATION) {
             text.push_str(&format!("    {row}\n"));
@@ -161,7 +162,7 @@ impl Keyboard {
             rules.iter().for_each(|rule| allowed.add(rule.clone()));
         }
         if answer.lasts == ApprovalScope::Always
-            && let Err(error) = self.room.approvals.add(rules)
+            && let Err(error) = self.context.approvals.add(rules)
         {
             stdio::error(&format!(
                 "warning: cannot save the answer, so it applies to this conversation only: {error}\n"

@@ -10,8 +10,8 @@ use fusee::engine::rewind::RewindParts;
 use super::{AnswerStage, ChatAction, ChatState, OpenQuestion, QuestionSubject};
 use crate::chat::commands::{SlashCommand, TurnTarget};
 use crate::chat::editor::{CursorMove, Editor};
-use crate::chat::history_search::{HistorySearch, SearchEnd};
-use crate::chat::session_picker::{PickerEnd, PickerEntry, PickerSubject};
+use crate::chat::history_search::{HistorySearch, SearchOutcome};
+use crate::chat::session_picker::{PickerEntry, PickerOutcome, PickerSubject};
 use crate::ui::approval_prompt;
 use crate::ui::line::Style;
 
@@ -41,9 +41,9 @@ impl ChatState {
     fn key_in_list(&mut self, key: KeyEvent) -> Option<Vec<ChatAction>> {
         if let Some(search) = &mut self.search {
             match search.key(key, &self.past) {
-                SearchEnd::GoesOn => {}
-                SearchEnd::Abandon => self.search = None,
-                SearchEnd::Take(message) => {
+                SearchOutcome::Open => {}
+                SearchOutcome::Cancel => self.search = None,
+                SearchOutcome::Accept(message) => {
                     self.search = None;
                     self.editor = Editor::with_text(&message);
                 }
@@ -53,15 +53,17 @@ impl ChatState {
         let picker = self.picker.as_mut()?;
         let end = picker.key(key);
         let subject = picker.subject;
-        if end != PickerEnd::GoesOn {
+        if end != PickerOutcome::Open {
             self.picker = None;
         }
         Some(match end {
-            PickerEnd::Take(PickerEntry { run, turn, .. }) => vec![ChatAction::Command(match subject {
-                PickerSubject::Conversation => SlashCommand::Resume(Some(run)),
-                PickerSubject::Turn => SlashCommand::Rewind(Some(TurnTarget { run, turn })),
-            })],
-            PickerEnd::GoesOn | PickerEnd::Abandon => Vec::new(),
+            PickerOutcome::Accept(PickerEntry { run, turn, .. }) => {
+                vec![ChatAction::Command(match subject {
+                    PickerSubject::Conversation => SlashCommand::Resume(Some(run)),
+                    PickerSubject::Turn => SlashCommand::Rewind(Some(TurnTarget { run, turn })),
+                })]
+            }
+            PickerOutcome::Open | PickerOutcome::Cancel => Vec::new(),
         })
     }
 
@@ -84,7 +86,7 @@ impl ChatState {
             KeyCode::Enter if self.completion.selected.is_some() => self.complete(),
             KeyCode::Enter => return self.submit(),
             KeyCode::Esc if self.is_working() || self.shell.is_some() => return self.interrupt(now),
-            KeyCode::Esc if self.editor.is_empty() && self.wanted.is_none() => return self.go_back(now),
+            KeyCode::Esc if self.editor.is_empty() && self.free_text.is_none() => return self.go_back(now),
             KeyCode::Esc => {}
             KeyCode::Tab => self.complete(),
             KeyCode::Up if self.completion.step(false) => return Vec::new(),
@@ -174,7 +176,7 @@ impl ChatState {
                 KeyCode::PageUp => -page,
                 _ => 0,
             };
-            let is_rewind = matches!(asked.matter, QuestionSubject::Rewind(_));
+            let is_rewind = matches!(asked.subject, QuestionSubject::Rewind(_));
             let allows = matches!(key.code, KeyCode::Char('y' | 's' | 'a'))
                 || (is_rewind && matches!(key.code, KeyCode::Char('b' | 'f' | 'c')));
             asked.scroll(by, size);
@@ -183,19 +185,19 @@ impl ChatState {
                 return Vec::new();
             }
         }
-        let effects = match (&mut asked.stage, &asked.matter, key.code) {
+        let effects = match (&mut asked.stage, &asked.subject, key.code) {
             (AnswerStage::Choosing, QuestionSubject::Return(run), KeyCode::Char('y')) => {
                 Some(vec![ChatAction::Command(SlashCommand::Resume(Some(run.clone())))])
             }
             (AnswerStage::Choosing, QuestionSubject::Return(_), KeyCode::Char('n') | KeyCode::Esc) => {
-                self.tell(Style::Dim, "not resumed; /resume continues it");
+                self.notify(Style::Dim, "not resumed; /resume continues it");
                 Some(Vec::new())
             }
             (AnswerStage::Choosing, QuestionSubject::Undo(run), KeyCode::Char('y')) => {
                 Some(vec![ChatAction::Command(SlashCommand::UndoNow(run.clone()))])
             }
             (AnswerStage::Choosing, QuestionSubject::Undo(_), KeyCode::Char('n') | KeyCode::Esc) => {
-                self.tell(Style::Dim, "nothing was undone");
+                self.notify(Style::Dim, "nothing was undone");
                 Some(Vec::new())
             }
             (
@@ -207,14 +209,14 @@ impl ChatState {
                 Some(vec![ChatAction::Rewind(to.clone(), parts)])
             }
             (AnswerStage::Choosing, QuestionSubject::Rewind(_), KeyCode::Char('n') | KeyCode::Esc) => {
-                self.tell(Style::Dim, "nothing was rewound");
+                self.notify(Style::Dim, "nothing was rewound");
                 Some(Vec::new())
             }
             (AnswerStage::Choosing, QuestionSubject::Plan, KeyCode::Char('y')) => {
                 Some(vec![ChatAction::CarryOutPlan])
             }
             (AnswerStage::Choosing, QuestionSubject::Plan, KeyCode::Char('n') | KeyCode::Esc) => {
-                self.tell(Style::Dim, "still planning; /plan off ends plan mode");
+                self.notify(Style::Dim, "still planning; /plan off ends plan mode");
                 Some(Vec::new())
             }
             (AnswerStage::Choosing, QuestionSubject::Call(_), KeyCode::Char('y')) => {
@@ -228,7 +230,7 @@ impl ChatState {
                 let rules = question.lasting(asked.extent);
                 let scope = self.keep(&rules);
                 let said = format!("always allowed in this project: {scope}; `fusee approvals` revokes it");
-                Some([vec![ChatAction::Keep(rules)], self.allow(&said)].concat())
+                Some([vec![ChatAction::SaveRules(rules)], self.allow(&said)].concat())
             }
             (AnswerStage::Choosing, QuestionSubject::Call(_), KeyCode::Char('w')) => {
                 asked.toggle_extent();
@@ -274,14 +276,14 @@ impl ChatState {
     }
 
     fn allow(&mut self, words: &str) -> Vec<ChatAction> {
-        self.tell(Style::Dim, &format!("  {words}"));
+        self.notify(Style::Dim, &format!("  {words}"));
         vec![ChatAction::Answer(ApprovalAnswer::yes())]
     }
 
     fn refuse(&mut self, why: &str) -> Vec<ChatAction> {
         let reason =
             if why.is_empty() { "the user said no".to_owned() } else { format!("the user said no: {why}") };
-        self.tell(Style::Dim, &format!("  denied{}{why}", if why.is_empty() { "" } else { ": " }));
+        self.notify(Style::Dim, &format!("  denied{}{why}", if why.is_empty() { "" } else { ": " }));
         vec![ChatAction::Answer(ApprovalAnswer::no(reason))]
     }
 }

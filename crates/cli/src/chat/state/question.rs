@@ -24,7 +24,7 @@ const KEY_GRACE: Duration = Duration::from_millis(400);
 /// A question on the screen that the user has not answered yet.
 #[derive(Debug)]
 pub(crate) struct OpenQuestion {
-    pub(crate) matter: QuestionSubject,
+    pub(crate) subject: QuestionSubject,
     /// The subject of the question, rendered.
     pub(crate) rows: Vec<StyledLine>,
     pub(crate) stage: AnswerStage,
@@ -70,9 +70,9 @@ pub(crate) enum AnswerStage {
 }
 
 impl OpenQuestion {
-    fn new(matter: QuestionSubject, rows: Vec<StyledLine>, at: Duration) -> Self {
+    fn new(subject: QuestionSubject, rows: Vec<StyledLine>, at: Duration) -> Self {
         let (stage, extent) = (AnswerStage::Choosing, ApprovalExtent::Shown);
-        Self { matter, rows, stage, extent, top: 0, read: false, at }
+        Self { subject, rows, stage, extent, top: 0, read: false, at }
     }
 
     pub(crate) fn about_call(question: ApprovalQuestion, workspace: &Path, now: Duration) -> Self {
@@ -124,7 +124,7 @@ impl OpenQuestion {
 
     /// Switches between what was shown and a wider extent, if there is one.
     pub(crate) fn toggle_extent(&mut self) {
-        let QuestionSubject::Call(question) = &self.matter else { return };
+        let QuestionSubject::Call(question) = &self.subject else { return };
         let other = approval_prompt::toggled(self.extent);
         if approval_prompt::covers(question, other).is_some() {
             self.extent = other;

@@ -54,13 +54,13 @@ fn question(command: &str) -> ApprovalQuestion {
 fn a_message_begins_a_task_and_those_typed_meanwhile_wait() {
     let mut state = fresh();
     assert_eq!(say(&mut state, "one"), [begin("one")]);
-    state.began(PLAN, at(0));
+    state.on_started(PLAN, at(0));
     assert_eq!(say(&mut state, "two"), []);
     assert_eq!(say(&mut state, "three\\"), []);
     assert_eq!(state.typed(), "three\n");
     assert_eq!(say(&mut state, "lines"), []);
     assert_eq!(state.ended(80), [begin("two")]);
-    state.began(PLAN, at(0));
+    state.on_started(PLAN, at(0));
     assert_eq!(state.ended(80), [begin("three\nlines")]);
     assert_eq!(press(&mut state, KeyCode::Up, 0), []);
     assert_eq!(state.typed(), "three\nlines");
@@ -71,7 +71,7 @@ fn what_is_typed_and_what_waits_is_there_again_after_leaving() {
     let folder = tempfile::tempdir().unwrap();
     let open = || ChatState::new(&ASCII, "/nowhere".into(), InputHistory::open(Some(folder.path())));
     let mut state = open();
-    state.began(PLAN, at(0));
+    state.on_started(PLAN, at(0));
     say(&mut state, "this waits");
     state.paste("half a mess");
     assert_eq!(state.leave(), 1);
@@ -85,8 +85,8 @@ fn what_is_typed_and_what_waits_is_there_again_after_leaving() {
 #[test]
 fn a_full_queue_leaves_the_message_where_it_is() {
     let mut state = fresh();
-    state.began(PLAN, at(0));
-    for n in 0..QUEUE {
+    state.on_started(PLAN, at(0));
+    for n in 0..MAX_QUEUED {
         say(&mut state, &n.to_string());
     }
     assert_eq!(say(&mut state, "one more"), []);
@@ -96,7 +96,7 @@ fn a_full_queue_leaves_the_message_where_it_is() {
 #[test]
 fn the_first_interruption_stops_the_turn_the_second_the_task_and_a_third_leaves() {
     let mut state = fresh();
-    state.began(PLAN, at(0));
+    state.on_started(PLAN, at(0));
     assert_eq!(press(&mut state, KeyCode::Esc, 100), [ChatAction::StopTurn]);
     // After the timeout an interrupt counts as the first one again.
     assert_eq!(control(&mut state, 'c', 5_000), [ChatAction::StopTurn]);
@@ -118,40 +118,43 @@ fn the_first_interruption_stops_the_turn_the_second_the_task_and_a_third_leaves(
 #[test]
 fn after_a_stop_words_go_to_the_task_and_another_interruption_ends_it() {
     let mut state = fresh();
-    state.began(PLAN, at(0));
+    state.on_started(PLAN, at(0));
     press(&mut state, KeyCode::Esc, 100);
-    assert_eq!(state.ask_free_text(FreeTextPurpose::WhatNow), []);
-    assert_eq!(say(&mut state, "be brief"), [ChatAction::Say("be brief".into())]);
+    assert_eq!(state.ask_free_text(FreeTextPurpose::AfterStop), []);
+    assert_eq!(say(&mut state, "be brief"), [ChatAction::SendText("be brief".into())]);
     // The next interrupt is a first one again, and an empty input lets the task continue.
     assert_eq!(press(&mut state, KeyCode::Esc, 300), [ChatAction::StopTurn]);
-    assert_eq!(state.ask_free_text(FreeTextPurpose::WhatNow), []);
-    assert_eq!(press(&mut state, KeyCode::Enter, 400), [ChatAction::Say(String::new())]);
+    assert_eq!(state.ask_free_text(FreeTextPurpose::AfterStop), []);
+    assert_eq!(press(&mut state, KeyCode::Enter, 400), [ChatAction::SendText(String::new())]);
     // A message that is already queued is sent.
     assert_eq!(say(&mut state, "the next message"), []);
     assert_eq!(press(&mut state, KeyCode::Esc, 500), [ChatAction::StopTurn]);
-    assert_eq!(state.ask_free_text(FreeTextPurpose::WhatNow), [ChatAction::Say("the next message".into())]);
+    assert_eq!(
+        state.ask_free_text(FreeTextPurpose::AfterStop),
+        [ChatAction::SendText("the next message".into())]
+    );
     // After the stop nothing runs, so an interrupt at any later time cancels the task.
     assert_eq!(press(&mut state, KeyCode::Esc, 600), [ChatAction::StopTurn]);
-    assert_eq!(state.ask_free_text(FreeTextPurpose::WhatNow), []);
+    assert_eq!(state.ask_free_text(FreeTextPurpose::AfterStop), []);
     assert_eq!(press(&mut state, KeyCode::Esc, 9_000), [ChatAction::Cancel]);
 }
 
 #[test]
 fn a_question_of_the_model_is_answered_in_words_and_an_interruption_stops_the_turn() {
     let mut state = fresh();
-    state.began(PLAN, at(0));
+    state.on_started(PLAN, at(0));
     assert_eq!(state.ask_free_text(FreeTextPurpose::Answer("Which?".into())), []);
     assert_eq!(press(&mut state, KeyCode::Enter, 100), []);
-    assert_eq!(say(&mut state, "the first"), [ChatAction::Say("the first".into())]);
+    assert_eq!(say(&mut state, "the first"), [ChatAction::SendText("the first".into())]);
     state.ask_free_text(FreeTextPurpose::Answer("Why?".into()));
     assert_eq!(press(&mut state, KeyCode::Esc, 200), [ChatAction::StopTurn]);
-    assert_eq!(state.wanted, None);
+    assert_eq!(state.free_text, None);
 }
 
 #[test]
 fn what_is_typed_as_a_question_appears_is_no_answer_to_it() {
     let mut state = fresh();
-    state.began(PLAN, at(0));
+    state.on_started(PLAN, at(0));
     assert_eq!(state.ask(question("rm x"), at(1_000)), []);
     assert_eq!(press(&mut state, KeyCode::Char('y'), 1_100), []);
     assert_eq!(state.typed(), "y");
@@ -163,7 +166,7 @@ fn what_is_typed_as_a_question_appears_is_no_answer_to_it() {
 #[test]
 fn an_answer_lasts_once_or_for_the_conversation_and_no_has_a_reason() {
     let mut state = fresh();
-    state.began(PLAN, at(0));
+    state.on_started(PLAN, at(0));
     let yes = ChatAction::Answer(ApprovalAnswer::yes());
     state.ask(question("make"), at(0));
     assert_eq!(press(&mut state, KeyCode::Char('s'), 1_000), std::slice::from_ref(&yes));

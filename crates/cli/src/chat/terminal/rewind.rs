@@ -17,7 +17,7 @@ impl TerminalLoop<'_, '_> {
             },
             None => match self.session.turn_entries() {
                 Ok(entries) if entries.is_empty() => {
-                    self.state.tell(Style::Dim, "nothing to go back to: this conversation is new");
+                    self.state.notify(Style::Dim, "nothing to go back to: this conversation is new");
                 }
                 Ok(entries) => self.state.choose_turn(entries),
                 Err(failure) => self.failed(&failure),

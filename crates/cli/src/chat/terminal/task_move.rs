@@ -32,13 +32,13 @@ impl TerminalLoop<'_, '_> {
             Err(error) => Err(error),
         };
         match started {
-            Ok(()) => self.state.tell(
+            Ok(()) => self.state.notify(
                 Style::Dim,
                 &format!(
                     "the task continues in the background: `fusee attach {run}` watches it, /runs lists it, /resume {run} continues the conversation when it has ended"
                 ),
             ),
-            Err(error) => self.state.tell(
+            Err(error) => self.state.notify(
                 Style::Bad,
                 &format!("the task could not continue in the background: {}\n/resume {run} continues it here", error.trim_end()),
             ),

@@ -28,7 +28,7 @@ fn film(columns: usize) -> String {
     let (mut film, mut last) = (String::new(), String::new());
     for (at, event) in fixtures::scene() {
         view.take(&event, at);
-        film.push_str(&painted(&view.done(columns)));
+        film.push_str(&painted(&view.take_finished_rows(columns)));
         let area = painted(&view.render_progress(columns, 24, at, false));
         if area != last {
             film.extend(area.lines().map(|line| format!("        ┆{line}\n")));
@@ -59,7 +59,7 @@ fn a_retry_counts_down_and_a_cancellation_is_said() {
     let all = fixtures::scene();
     let retry = all.iter().position(|(_, event)| matches!(event.event, Event::Retry { .. })).unwrap();
     all[..=retry].iter().for_each(|(at, event)| view.take(event, *at));
-    view.done(60);
+    view.take_finished_rows(60);
     let at = |ms| painted(&view.render_progress(60, 24, Duration::from_millis(ms), false));
     assert_eq!(at(2400).lines().next(), Some("  | attempt 2 in 1.5 s · the server is overloaded"));
     assert_eq!(at(3450).lines().next(), Some("  - attempt 2 in 500 ms · the server is overloaded"));
@@ -81,7 +81,7 @@ fn a_low_terminal_keeps_the_newest_rows() {
 fn a_failure_tells_why_and_what_to_do() {
     let mut view = View::new(PLAN, &glyphs::UNICODE);
     view.take(&fixtures::failed_end(), Duration::ZERO);
-    assert_snapshot!(painted(&view.done(60)));
+    assert_snapshot!(painted(&view.take_finished_rows(60)));
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn a_question_about_an_edit_shows_the_change() {
     asked.event =
         Event::ApprovalRequested { call_id: "c".into(), name: "edit_file".into(), arguments, reason };
     view.take(&asked, Duration::ZERO);
-    let text = painted(&view.done(80));
+    let text = painted(&view.take_finished_rows(80));
     assert!(text.contains("    a.py\n    - x = 1\n    + x = ␛2\n"), "{text}");
 }
 
@@ -106,7 +106,7 @@ fn text_that_lost_pieces_on_the_way_is_shown_whole() {
     piece.event = Event::MessageDelta { text: "tests first".into() };
     view.take(&piece, Duration::ZERO);
     view.take(&of(|event| matches!(event, Event::Message { .. })), Duration::ZERO);
-    let text = painted(&view.done(80));
+    let text = painted(&view.take_finished_rows(80));
     assert!(text.contains("I will look at the tests first, and then at what they test.\n"), "{text}");
 }
 

@@ -33,7 +33,7 @@ const GROWING_ROWS: usize = 10;
 const NOTABLE_MS: u64 = 100;
 
 /// Maximum column of right-aligned text.
-const WIDE: usize = 120;
+const MAX_RIGHT_COLUMN: usize = 120;
 
 /// Maximum width of prose, for readability.
 const READABLE: usize = 100;
@@ -472,12 +472,14 @@ impl View {
     }
 
     /// Takes the finished rows, laid out for `columns` columns.
-    pub(crate) fn done(&mut self, columns: usize) -> Vec<StyledLine> {
+    pub(crate) fn take_finished_rows(&mut self, columns: usize) -> Vec<StyledLine> {
         self.dirty = false;
         let mut lines = Vec::new();
         for row in std::mem::take(&mut self.rows) {
             match row {
-                ViewRow::Line { left, right } => lines.push(left.with_right(right, columns.min(WIDE))),
+                ViewRow::Line { left, right } => {
+                    lines.push(left.with_right(right, columns.min(MAX_RIGHT_COLUMN)))
+                }
                 ViewRow::Gap => lines.push(StyledLine::new()),
                 ViewRow::Whole(line, indent) => lines.extend(line.broken(columns, indent)),
                 ViewRow::Settled(text) => {
@@ -560,7 +562,7 @@ impl View {
         };
         if let Some(call) = &self.call {
             let line = lead.and(Style::Bold, &call.name).and(Style::Plain, &format!(" {}", call.gist));
-            let first = line.with_right(passed(call.since), columns.min(WIDE));
+            let first = line.with_right(passed(call.since), columns.min(MAX_RIGHT_COLUMN));
             return [first].into_iter().chain(self.beside(&call.tail, TAIL_LINES, columns)).collect();
         }
         match &self.model {
@@ -568,7 +570,8 @@ impl View {
             ModelActivity::Waiting { .. } if !self.stream.is_empty() => Vec::new(),
             ModelActivity::Waiting { since, thought } => {
                 let doing = if self.drafts { "writing the findings" } else { "thinking" };
-                let first = lead.and(Style::Plain, doing).with_right(passed(*since), columns.min(WIDE));
+                let first =
+                    lead.and(Style::Plain, doing).with_right(passed(*since), columns.min(MAX_RIGHT_COLUMN));
                 [first].into_iter().chain(self.beside(thought, 1, columns)).collect()
             }
             ModelActivity::Resting { until, attempt, reason } => {

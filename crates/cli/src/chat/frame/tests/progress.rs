@@ -17,7 +17,7 @@ fn take(state: &mut ChatState, at: u64, event: Event) {
 fn priced(ms: u64) -> ChatState {
     let price = Price { input: 3.0, output: 15.0, cached: None, cache_write: None };
     let mut state = fresh();
-    state.began(RunHeader { price: Some(price), ..PLAN }, Duration::ZERO);
+    state.on_started(RunHeader { price: Some(price), ..PLAN }, Duration::ZERO);
     for (at, event) in fixtures::scene().iter().filter(|(at, _)| at.as_millis() <= u128::from(ms)) {
         state.take(event, *at);
     }
@@ -44,11 +44,11 @@ fn the_stage_and_the_cost_stand_in_the_status_line() {
             max_input_tokens: None,
         },
     );
-    state.done(80);
+    state.take_finished_rows(80);
     let stage = shown(&state, 62_000);
     let label = "Implement what was planned, and nothing else".to_owned();
     take(&mut state, 2_303, Event::StageStarted { stage: "implement".into(), label, attempt: 2 });
-    state.done(80);
+    state.take_finished_rows(80);
     assert_snapshot!(stage + &shown(&state, 3_700_000));
 }
 
@@ -58,7 +58,7 @@ fn the_phase_stands_there_too() {
     let phase =
         Event::PhaseState { phase: "evaluation".into(), source: PhaseSource::default(), turn_index: 0 };
     take(&mut state, 20, phase);
-    state.done(80);
+    state.take_finished_rows(80);
     assert_snapshot!(shown(&state, 1_000));
 }
 
@@ -76,7 +76,7 @@ fn words_and_output_in_any_script_stay_in_their_rows_and_control_characters_are_
 #[test]
 fn a_run_that_was_cut_off_goes_on() {
     let mut state = fresh();
-    state.began(PLAN, Duration::ZERO);
+    state.on_started(PLAN, Duration::ZERO);
     take(&mut state, 0, Event::TaskResumed { from_seq: 9, amended: None });
     take(
         &mut state,
@@ -90,7 +90,7 @@ fn a_run_that_was_cut_off_goes_on() {
         },
     );
     let mut text = String::new();
-    for row in state.done(80) {
+    for row in state.take_finished_rows(80) {
         text.push_str(row.paint(false).trim_end());
         text.push('\n');
     }

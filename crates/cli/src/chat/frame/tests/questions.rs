@@ -31,7 +31,7 @@ fn a_turn_is_being_stopped_has_stopped_and_the_task_is_being_ended() {
     let mut state = until(2_000);
     escape(&mut state, 2_100);
     let stopping = shown(&state, 2_200);
-    state.ask_free_text(FreeTextPurpose::WhatNow);
+    state.ask_free_text(FreeTextPurpose::AfterStop);
     let stopped = shown(&state, 2_300);
     press(&mut state, "leave the tests alone", 2_400);
     let typed = shown(&state, 2_400);
