@@ -186,7 +186,7 @@ impl Rewind {
         let report = started.restore(journal).await?;
         // All of the conversation was taken over, and with it its end.
         if !parts.conversation && status != RunStatus::Open {
-            started.embedded.finish(status).await?;
+            started.sqlite_run.finish(status).await?;
         }
         Ok(report)
     }
@@ -224,14 +224,14 @@ impl Rewind {
             first: (restores && origin.files)
                 .then(|| (origin.restore_step(), value(serde_json::to_value(&self.plan)))),
         };
-        let embedded = SqliteRun::begin_copy(journal, run, &spec.title(), copy).await?;
-        Ok(StartedRewind { embedded, origin, workspace: spec.workspace })
+        let sqlite_run = SqliteRun::begin_copy(journal, run, &spec.title(), copy).await?;
+        Ok(StartedRewind { sqlite_run, origin, workspace: spec.workspace })
     }
 }
 
 /// A new run whose files may not be restored yet.
 struct StartedRewind {
-    embedded: Arc<SqliteRun>,
+    sqlite_run: Arc<SqliteRun>,
     origin: RunOrigin,
     workspace: PathBuf,
 }
@@ -242,9 +242,9 @@ impl StartedRewind {
         let mut report = RestoreReport::default();
         if self.origin.files {
             let workspace = Arc::new(open(&self.workspace)?);
-            let aside = aside_folder(journal, self.embedded.run());
+            let aside = aside_folder(journal, self.sqlite_run.run());
             let request = self.origin.restore_step();
-            report = conclude_restore(&*self.embedded, request, &workspace, &aside)
+            report = conclude_restore(&*self.sqlite_run, request, &workspace, &aside)
                 .await
                 .map_err(|error| RewindError::Files(error.to_string()))?;
         }
@@ -254,8 +254,8 @@ impl StartedRewind {
 
     /// Records the event about the rewind.
     async fn record_rewind_event(&self) -> Result<(), RewindError> {
-        self.embedded.note(&Branch::main(), self.origin.event());
-        Ok(self.embedded.flush().await?)
+        self.sqlite_run.note(&Branch::main(), self.origin.event());
+        Ok(self.sqlite_run.flush().await?)
     }
 }
 
@@ -271,12 +271,12 @@ pub async fn finish_interrupted(journal: &Journal) -> Result<Vec<RunId>, RewindE
         }
         let spec = run::settings_of(journal, &row.id)?;
         let Some(origin) = spec.origin else { continue };
-        let embedded = SqliteRun::resume(journal, &row.id)?;
-        let started = StartedRewind { embedded, origin, workspace: spec.workspace };
+        let sqlite_run = SqliteRun::resume(journal, &row.id)?;
+        let started = StartedRewind { sqlite_run, origin, workspace: spec.workspace };
         started.restore(journal).await?;
         let status = journal.run(started.origin.run.as_str()).map_or(RunStatus::Open, |run| run.status);
         if !started.origin.conversation && status != RunStatus::Open {
-            started.embedded.finish(status).await?;
+            started.sqlite_run.finish(status).await?;
         }
         finished.push(row.id);
     }

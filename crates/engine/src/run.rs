@@ -52,7 +52,7 @@ use crate::workflow::{self, EffectTrace, WorkflowExit};
 
 pub use active_sandbox::ActiveSandbox;
 pub use builder::{RunBuilder, limits_for};
-pub use context_report::{CompactionSavings, ContextShare, conversation, shorter, window};
+pub use context_report::{CompactionSavings, ContextShare, compaction_savings, context_window, conversation};
 pub use control::{MessageError, RunControl};
 pub use control_signal::{ControlSignal, SignalOutcome};
 pub use display::offer_display;
@@ -72,7 +72,7 @@ pub struct RunDeps {
     /// Main model.
     pub model: Arc<dyn Model>,
     /// Models of the stages that name another one, by name.
-    pub others: std::collections::BTreeMap<String, PricedModel>,
+    pub stage_models: std::collections::BTreeMap<String, PricedModel>,
     /// Settings for running commands.
     pub commands: CommandSettings,
     /// Tools beyond the standard ones.
@@ -238,7 +238,7 @@ async fn start(run: &RunId, mut settings: RunSpec, resources: RunDeps) -> Result
         settings.flow.drop_verify_words();
     }
     settings.stage_prices =
-        resources.others.iter().map(|(name, other)| (name.clone(), other.price)).collect();
+        resources.stage_models.iter().map(|(name, other)| (name.clone(), other.price)).collect();
     let sqlite_run = SqliteRun::begin(&resources.journal, run, &settings.title()).await?;
     workspace.load_snapshot(initial_snapshot_path(&resources.journal, run));
     let journal = resources.journal.clone();
@@ -290,8 +290,8 @@ fn resume(run: &RunId, settings: RunSpec, resources: RunDeps) -> Result<RunHandl
     let sqlite_run = SqliteRun::resume(&resources.journal, run)?;
     if open {
         let policy = RunPolicy { commands_preapproved: resources.commands_preapproved, ..settings.policy() };
-        let new = (policy != in_force).then(|| policy_changes::from_here(&sqlite_run, policy));
-        let (from_seq, amended) = (sqlite_run.resumed_from(), new.as_ref().map(policy_changes::written));
+        let new = (policy != in_force).then(|| policy_changes::at_current_step(&sqlite_run, policy));
+        let (from_seq, amended) = (sqlite_run.resumed_from(), new.as_ref().map(policy_changes::encode));
         sqlite_run.note(&Branch::main(), Event::TaskResumed { from_seq, amended });
         changes.extend(new);
         workspace.load_snapshot(initial_snapshot_path(&resources.journal, run));
@@ -457,10 +457,10 @@ async fn task(
         let _ = toolbox.insert(Arc::new(Computer::new(display.number.into(), authority)));
     }
     let kept = digest_file(&resources.journal);
-    let material =
-        review_setup::material(&*engine, &branch, &settings, &environment, &workspace, &toolbox, kept)
+    let review_context =
+        review_setup::review_context(&*engine, &branch, &settings, &environment, &workspace, &toolbox, kept)
             .await?;
-    if material.is_some() {
+    if review_context.is_some() {
         toolbox = review_setup::read_only_tools(&toolbox);
     }
     deferral::add_access(&mut toolbox);
@@ -472,7 +472,7 @@ async fn task(
         hooks: Arc::new(hooks),
         diagnostics,
         model: resources.model,
-        others: settings.at_recorded_prices(resources.others),
+        stage_models: settings.at_recorded_prices(resources.stage_models),
         options: settings.options.clone(),
         commands,
         toolbox,
@@ -507,7 +507,7 @@ async fn task(
             }
             let trace = resources.trace;
             let templates = resources.templates;
-            let place = workflow::WorkflowScope {
+            let scope = workflow::WorkflowScope {
                 session,
                 engine,
                 branch,
@@ -520,7 +520,7 @@ async fn task(
                 trace,
                 cancel,
             };
-            return workflow::run(work, &settings.request, place).await;
+            return workflow::run(work, &settings.request, scope).await;
         }
         RunKind::Template(work) => {
             if past.resumed {
@@ -537,10 +537,10 @@ async fn task(
             let request = SubtaskRequest::named(work.name.as_str(), work.inputs.clone());
             let request = SubtaskRequest { limits: work.limits, ..request };
             let text = TemplateText { file: work.file.clone(), text: work.text.clone() };
-            let place = task_system::TaskScope::main(started_ms, cancel, progress);
-            let place = task_system::TaskScope { history, ..place };
+            let scope = task_system::TaskScope::main(started_ms, cancel, progress);
+            let scope = task_system::TaskScope { history, ..scope };
             return Arc::new(system)
-                .execute(request, task_system::TemplateOrigin::Text(text), place)
+                .execute(request, task_system::TemplateOrigin::Text(text), scope)
                 .await
                 .map(WorkflowExit::Ended);
         }
@@ -560,7 +560,7 @@ async fn task(
         &environment,
         PromptKind { direct: true, ..prompt_setup::kind(&settings) },
     ));
-    let task = prompt_setup::configure_prompt(task, &settings, &environment, earlier, material)
+    let task = prompt_setup::configure_prompt(task, &settings, &environment, earlier, review_context)
         .map_err(RunAborted::Unreadable)?;
     let task = delegation::delegating(task, &settings, &environment, resources.templates, started_ms);
     Box::pin(crate::agent::flow::work(task, &settings.flow, started_ms)).await.map(WorkflowExit::Ended)

@@ -118,7 +118,7 @@ impl TurnMachine {
         self.fails_run
     }
 
-    /// The last words of the model.
+    /// The model's last text.
     pub(crate) fn answer(&self) -> &str {
         &self.answer
     }
@@ -139,12 +139,12 @@ impl TurnMachine {
     }
 
     /// Reports a call that opened prompt sections.
-    pub(crate) fn expanded(&mut self) {
+    pub(crate) fn record_expansion(&mut self) {
         self.expansions += 1;
     }
 
     /// Tells the loop detector about an executed call.
-    pub(crate) fn ran(&mut self, content: &str, changed_files: bool) {
+    pub(crate) fn record_call(&mut self, content: &str, changed_files: bool) {
         self.loop_detector.record_seen(content, changed_files);
     }
 
@@ -250,14 +250,14 @@ impl TurnMachine {
     }
 
     fn warn(&mut self, usage: LimitUsage, warnings: &mut Vec<Event>) {
-        let share = |used: u64, limit: u64| limit > 0 && used * 5 >= limit * 4;
+        let nearly_used = |used: u64, limit: u64| limit > 0 && used * 5 >= limit * 4;
         let limits = [
             ("turns", u64::from(self.turns(usage)), u64::from(self.limits.max_turns), "turns"),
             ("tokens", usage.tokens, self.limits.max_tokens, "tokens of context"),
             ("time", usage.active_ms / 1000, self.limits.task_timeout_s.unwrap_or_default(), "seconds"),
         ];
         for (code, used, limit, unit) in limits {
-            if share(used, limit) && !self.warned.contains(&code) {
+            if nearly_used(used, limit) && !self.warned.contains(&code) {
                 self.warned.push(code);
                 let message = format!("used {used} of {limit} {unit}");
                 warnings.push(Event::Warning { code: format!("limit_{code}"), message });
@@ -371,7 +371,7 @@ impl TurnMachine {
             }
             CallResults { aborted: true, .. } if self.time_is_up(usage) => Action::End(self.out_of_time()),
             CallResults { aborted: true, .. } => Action::Pause,
-            CallResults { stage_answer: Some(answer), .. } => self.check(self.or_last_words(answer)),
+            CallResults { stage_answer: Some(answer), .. } => self.check(self.or_last_text(answer)),
             CallResults { verified_by: Some(command), .. } if !self.answers.checked => {
                 let answer = match self.answer.trim() {
                     "" => format!("Done: `{command}` passes."),
@@ -380,18 +380,18 @@ impl TurnMachine {
                 Action::End(TaskEnd::Completed { answer })
             }
             CallResults { finished: Some(FinishCall { blocked: true, summary }), .. } => {
-                self.answer = self.or_last_words(summary);
+                self.answer = self.or_last_text(summary);
                 let message = format!("the model reports that it is blocked: {}", self.answer);
                 Action::End(fail(ErrorCode::TurnFailed, BLOCKED, message))
             }
             CallResults { finished: Some(FinishCall { blocked: false, summary }), .. } => {
-                self.check(self.or_last_words(summary))
+                self.check(self.or_last_text(summary))
             }
             _ => self.ask(usage, warnings),
         }
     }
 
-    fn or_last_words(&self, answer: String) -> String {
+    fn or_last_text(&self, answer: String) -> String {
         if answer.trim().is_empty() { self.answer.clone() } else { answer }
     }
 
@@ -441,8 +441,11 @@ fn fail(code: ErrorCode, reason: &str, message: String) -> TaskEnd {
 
 fn model_failure(error: &ModelError, attempts: u32) -> TaskEnd {
     if error.kind == ErrorKind::Silence {
-        let message =
-            format!("{}{}; raise `timeout_s` if the model needs longer", error.message, tries(attempts));
+        let message = format!(
+            "{}{}; raise `timeout_s` if the model needs longer",
+            error.message,
+            attempts_suffix(attempts)
+        );
         return fail(ErrorCode::Timeout, "time", message);
     }
     let (code, reason) = match error.kind {
@@ -455,12 +458,12 @@ fn model_failure(error: &ModelError, attempts: u32) -> TaskEnd {
         let error = ErrorDetail { code, reason: reason.to_owned(), message };
         return TaskEnd::Failed { error, unreachable: true };
     }
-    let message = format!("{}{}", error.message, tries(attempts));
+    let message = format!("{}{}", error.message, attempts_suffix(attempts));
     let detail = ErrorDetail { code, reason: reason.to_owned(), message };
     TaskEnd::Failed { error: detail, unreachable: error.kind.unreachable() }
 }
 
-fn tries(attempts: u32) -> String {
+fn attempts_suffix(attempts: u32) -> String {
     if attempts > 1 { format!(" (after {attempts} attempts)") } else { String::new() }
 }
 

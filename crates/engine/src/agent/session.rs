@@ -32,7 +32,7 @@ pub struct Session {
     /// The model that works on the task.
     pub model: Arc<dyn Model>,
     /// Models for the stages that name one.
-    pub others: std::collections::BTreeMap<String, PricedModel>,
+    pub stage_models: std::collections::BTreeMap<String, PricedModel>,
     /// Options of each request.
     pub options: RequestOptions,
     /// Dependencies of commands, for those that run outside of a call.
@@ -73,7 +73,7 @@ impl Session {
     pub(crate) fn for_child(&self, limits: Limits) -> Self {
         Self {
             model: Arc::clone(&self.model),
-            others: self.others.clone(),
+            stage_models: self.stage_models.clone(),
             options: self.options.clone(),
             commands: self.commands.clone(),
             toolbox: self.toolbox.clone(),
@@ -115,7 +115,7 @@ impl Session {
             continues: self.continues.clone(),
             ..self.for_child(self.limits)
         };
-        if let Some(PricedModel { model, price }) = self.others.get(name) {
+        if let Some(PricedModel { model, price }) = self.stage_models.get(name) {
             other.model = Arc::clone(model);
             other.limits.price = *price;
             other.policy_changes.iter_mut().for_each(|change| change.policy.limits.price = *price);

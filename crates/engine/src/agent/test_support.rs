@@ -50,7 +50,7 @@ pub(crate) fn session(directory: &Path, replies: &[Value]) -> Arc<Session> {
         HookPlace { directory: directory.to_owned(), root: directory.to_owned(), trusts_project: false };
     Arc::new(Session {
         model,
-        others: std::collections::BTreeMap::new(),
+        stage_models: std::collections::BTreeMap::new(),
         options: RequestOptions::default(),
         toolbox: Toolbox::standard(commands.clone()),
         workspace: Arc::new(Workspace::open(directory).expect("a workspace")),

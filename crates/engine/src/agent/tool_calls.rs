@@ -247,7 +247,7 @@ impl TurnManager<'_> {
             flow.facts.record_call(&call.name, output);
         }
         if ran {
-            self.machine.ran(&output.content, !output.changed.is_empty());
+            self.machine.record_call(&output.content, !output.changed.is_empty());
         }
         let sent = self.conversation.history.request().messages();
         if self.files.dedup_read(&call, &mut called.output, sent) {
@@ -262,7 +262,7 @@ impl TurnManager<'_> {
             images: images(called.output.images),
         });
         if let Some(expansion) = called.expansion {
-            self.machine.expanded();
+            self.machine.record_expansion();
             self.conversation.expand(run, expansion);
         }
         fate == Some(CallFate::Aborted)

@@ -31,7 +31,7 @@ impl RunBuilder {
         let deps = RunDeps {
             journal,
             model,
-            others: BTreeMap::new(),
+            stage_models: BTreeMap::new(),
             commands: CommandSettings::default(),
             extra_tools: Vec::new(),
             commands_preapproved: spec.commands_preapproved,
@@ -102,8 +102,8 @@ impl RunBuilder {
         mut open: impl FnMut(&str, &str) -> Result<PricedModel, E>,
     ) -> Result<Self, E> {
         for (stage, name) in self.spec.flow.other_models() {
-            if !self.deps.others.contains_key(name) {
-                self.deps.others.insert(name.to_owned(), open(stage, name)?);
+            if !self.deps.stage_models.contains_key(name) {
+                self.deps.stage_models.insert(name.to_owned(), open(stage, name)?);
             }
         }
         Ok(self)
@@ -126,7 +126,7 @@ impl RunBuilder {
         let Self { spec, deps } = self;
         let mut replay = Self::new(spec, deps.journal, deps.model);
         replay.deps.model = Arc::new(no_model::NoModel::new(&replay.spec));
-        replay.deps.others = no_model::others(&replay.spec);
+        replay.deps.stage_models = no_model::stage_models(&replay.spec);
         replay.deps.extra_tools = deps.extra_tools;
         super::replay(run, replay.spec, replay.deps).await
     }

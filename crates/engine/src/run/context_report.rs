@@ -33,7 +33,7 @@ pub fn conversation(journal: &Journal, run: &RunId) -> Result<PriorConversation,
 }
 
 /// Returns what fills the context window after this run, in the order the model reads it.
-pub fn window(journal: &Journal, run: &RunId) -> Result<Vec<ContextShare>, String> {
+pub fn context_window(journal: &Journal, run: &RunId) -> Result<Vec<ContextShare>, String> {
     let steps = journal.steps(run).map_err(|error| error.to_string())?;
     let settings = settings_of(journal, run).map_err(|error| error.to_string())?;
     let frame = FrameSizes::from_steps(&steps, &settings);
@@ -50,7 +50,11 @@ pub fn window(journal: &Journal, run: &RunId) -> Result<Vec<ContextShare>, Strin
 }
 
 /// Returns how much a compaction would save after this run; `None` if it is not worth it.
-pub fn shorter(journal: &Journal, run: &RunId, limits: &Limits) -> Result<Option<CompactionSavings>, String> {
+pub fn compaction_savings(
+    journal: &Journal,
+    run: &RunId,
+    limits: &Limits,
+) -> Result<Option<CompactionSavings>, String> {
     let shortened = continuation::gather(journal, run)?.shortened(limits);
     Ok(shortened.map(|(_, shorter)| shorter))
 }

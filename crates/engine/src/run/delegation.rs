@@ -27,9 +27,9 @@ pub(super) fn delegating(
         environment: environment.clone(),
         flow: Arc::new(settings.flow.clone()),
     };
-    let place = TaskScope::main(started_ms, task.cancellation(), Arc::clone(&task.progress));
+    let scope = TaskScope::main(started_ms, task.cancellation(), Arc::clone(&task.progress));
     // Registered as its own ancestor: a task that delegates its own request verbatim would recurse forever.
     let own = SubtaskRequest { description: Some(settings.request.clone()), ..SubtaskRequest::default() };
-    let subtasks = Subtasks::new(Arc::new(system), &place, &own, InheritedContext::default());
+    let subtasks = Subtasks::new(Arc::new(system), &scope, &own, InheritedContext::default());
     task.with_subtasks(Arc::new(subtasks.delegating(delegation)))
 }

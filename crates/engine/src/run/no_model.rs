@@ -33,7 +33,7 @@ pub fn no_model() -> Arc<dyn Model> {
 }
 
 /// Returns placeholders for the models named by stages.
-pub(crate) fn others(settings: &RunSpec) -> BTreeMap<String, PricedModel> {
+pub(crate) fn stage_models(settings: &RunSpec) -> BTreeMap<String, PricedModel> {
     let names = settings.flow.other_models().map(|(_, name)| name.to_owned());
     let absent = |name: &String| NoModel { name: name.clone(), ..NoModel::new(settings) };
     let priced = |name: &String| PricedModel { model: Arc::new(absent(name)), price: None };

@@ -17,12 +17,12 @@ pub(super) fn read(journal: &Journal, run: &RunId) -> Result<Vec<PolicyChange>, 
         let whole = page.len() == PAGE;
         for stamped in page {
             after = stamped.seq;
-            if let Event::TaskResumed { amended: Some(written), .. } = stamped.event {
+            if let Event::TaskResumed { amended: Some(recorded), .. } = stamped.event {
                 let unreadable = |error: serde_json::Error| StartError::Unreadable {
                     run: run.clone(),
                     cause: error.to_string(),
                 };
-                policy_changes.push(serde_json::from_value(written).map_err(unreadable)?);
+                policy_changes.push(serde_json::from_value(recorded).map_err(unreadable)?);
             }
         }
         if !whole {
@@ -32,12 +32,12 @@ pub(super) fn read(journal: &Journal, run: &RunId) -> Result<Vec<PolicyChange>, 
 }
 
 /// Creates a policy change that applies from the first step that is not in the journal yet.
-pub(super) fn from_here(sqlite_run: &SqliteRun, policy: RunPolicy) -> PolicyChange {
+pub(super) fn at_current_step(sqlite_run: &SqliteRun, policy: RunPolicy) -> PolicyChange {
     let after = sqlite_run.recorded_steps().map(|(branch, steps)| (branch.clone(), steps)).collect();
     PolicyChange { after, policy }
 }
 
 /// Encodes a policy change for the event.
-pub(super) fn written(change: &PolicyChange) -> Value {
+pub(super) fn encode(change: &PolicyChange) -> Value {
     serde_json::to_value(change).unwrap_or_default()
 }

@@ -37,14 +37,15 @@ pub(super) fn configure_prompt(
     settings: &RunSpec,
     environment: &EnvironmentSnapshot,
     earlier: Option<PriorConversation>,
-    material: Option<ReviewContext>,
+    review_context: Option<ReviewContext>,
 ) -> Result<AgentTask, String> {
     let before = earlier.iter().flat_map(|earlier| &earlier.opened);
     let opened: BTreeSet<String> = before.chain(&settings.opened).cloned().collect();
     let mut task = task;
-    match (&settings.code_review, material) {
-        (Some(review), Some(material)) => {
-            task = review_setup::configure_prompt(task, settings, review, material, environment, opened)?;
+    match (&settings.code_review, review_context) {
+        (Some(review), Some(review_context)) => {
+            task =
+                review_setup::configure_prompt(task, settings, review, review_context, environment, opened)?;
         }
         _ => match sectioned_prompt(settings, Some(environment), opened.clone())? {
             Some(sectioned_prompt) => task = task.with_prompt(sectioned_prompt),

@@ -14,7 +14,7 @@ use crate::prompt::EnvironmentSnapshot;
 use crate::review::{self, CodeReview, Findings, FindingsCheck, ReviewContext, ReviewSources};
 
 /// Collects the context of a code review; `None` if the run is not one.
-pub(super) async fn material(
+pub(super) async fn review_context(
     engine: &dyn DurableRun,
     branch: &Branch,
     settings: &RunSpec,
@@ -52,22 +52,28 @@ pub(super) fn configure_prompt(
     task: AgentTask,
     settings: &RunSpec,
     review: &CodeReview,
-    material: ReviewContext,
+    review_context: ReviewContext,
     environment: &EnvironmentSnapshot,
     opened: BTreeSet<String>,
 ) -> Result<AgentTask, String> {
-    if let Some(problem) = material.problem {
+    if let Some(problem) = review_context.problem {
         return Ok(task.with_failure(problem));
     }
     // A question about the project can be answered without a change; a review of nothing needs no model.
-    if material.is_unchanged() && settings.request == review.request() {
+    if review_context.is_unchanged() && settings.request == review.request() {
         let base = review.base.as_deref().unwrap_or_default();
         let summary = format!("Nothing changed since `{base}`: there is nothing to review.");
         return Ok(task.with_answer(review.format.write(&Findings { summary, ..Findings::default() })));
     }
     let background = settings.background.as_deref();
-    let (sectioned_prompt, notices) =
-        review::sectioned_prompt(review, &settings.request, background, &material, environment, opened)?;
+    let (sectioned_prompt, notices) = review::sectioned_prompt(
+        review,
+        &settings.request,
+        background,
+        &review_context,
+        environment,
+        opened,
+    )?;
     Ok(task
         .with_warnings(notices)
         .with_prompt(sectioned_prompt)

@@ -291,12 +291,12 @@ impl RunSpec {
     /// The models of the stages at the prices the run began with. Older versions recorded only the main price.
     pub(crate) fn at_recorded_prices(
         &self,
-        mut others: BTreeMap<String, PricedModel>,
+        mut stage_models: BTreeMap<String, PricedModel>,
     ) -> BTreeMap<String, PricedModel> {
-        for (name, other) in &mut others {
+        for (name, other) in &mut stage_models {
             other.price = self.stage_prices.get(name).copied().unwrap_or(self.price);
         }
-        others
+        stage_models
     }
 
     pub(crate) fn policy(&self) -> RunPolicy {

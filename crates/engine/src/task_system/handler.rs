@@ -214,7 +214,7 @@ fn requested_model(
     if has == wanted {
         return Ok(context);
     }
-    if context.others.contains_key(wanted) {
+    if context.stage_models.contains_key(wanted) {
         return Ok(context.with_model(wanted));
     }
     if request.model.is_some() {

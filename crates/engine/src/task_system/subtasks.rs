@@ -54,16 +54,16 @@ pub(super) struct FinishedSubtask {
 impl Subtasks {
     pub(crate) fn new(
         system: Arc<TaskSystem>,
-        place: &TaskScope,
+        scope: &TaskScope,
         own: &SubtaskRequest,
         context: InheritedContext,
     ) -> Self {
-        let chain = place.chain.iter().cloned().chain([hash(own)]).collect();
+        let chain = scope.chain.iter().cloned().chain([hash(own)]).collect();
         Self {
             system,
-            branch: place.branch.clone(),
-            started_ms: place.started_ms,
-            cancel: place.cancel.clone(),
+            branch: scope.branch.clone(),
+            started_ms: scope.started_ms,
+            cancel: scope.cancel.clone(),
             chain,
             context,
             delegation: None,
@@ -108,7 +108,7 @@ impl Subtasks {
             request.inherited_context = Some(self.context.clone());
         }
         let progress = Arc::new(TaskProgress::default());
-        let place = TaskScope {
+        let scope = TaskScope {
             branch: self.branch.child(format!("sub-{number}")),
             parent: Some(self.branch.clone()),
             started_ms: self.started_ms,
@@ -122,7 +122,7 @@ impl Subtasks {
             history,
         };
         let kept = request.history_config.unwrap_or_default().record_in_session_history;
-        let outcome = self.system.execute(request, TemplateOrigin::Registry, place).await?;
+        let outcome = self.system.execute(request, TemplateOrigin::Registry, scope).await?;
         let result = outcome
             .result
             .as_deref()

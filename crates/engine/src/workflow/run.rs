@@ -82,7 +82,7 @@ pub(crate) fn compiled(workflow: &WorkflowRun, session: &Session) -> Compiled {
 pub(crate) async fn run(
     workflow: &WorkflowRun,
     request: &str,
-    place: WorkflowScope,
+    scope: WorkflowScope,
 ) -> Result<WorkflowExit, RunAborted> {
     let WorkflowScope {
         session,
@@ -96,7 +96,7 @@ pub(crate) async fn run(
         started_ms,
         trace,
         cancel,
-    } = place;
+    } = scope;
     let submission_id = engine.run().to_string();
     engine.emit(
         &branch,

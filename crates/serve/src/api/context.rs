@@ -101,7 +101,7 @@ pub(super) async fn show(
     site.read(move |site| {
         let found = site.find(&run, query.project.as_deref())?;
         let prompt = newest_prompt(&found)?;
-        let (shares, problem) = match run::window(&found.journal, found.id()) {
+        let (shares, problem) = match run::context_window(&found.journal, found.id()) {
             Ok(shares) => (shares, None),
             Err(problem) => (Vec::new(), Some(problem)),
         };

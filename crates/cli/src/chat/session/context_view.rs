@@ -22,7 +22,7 @@ impl Chat<'_> {
         let Some(run) = &self.continues else {
             return Ok(vec![StyledLine::styled(Style::Dim, "the context window is empty: no messages yet")]);
         };
-        let shares = run::window(&self.setup.journal, run).map_err(CliError::failed)?;
+        let shares = run::context_window(&self.setup.journal, run).map_err(CliError::failed)?;
         let most = run::limits_for(&self.setup.resolved, self.setup.config.limits()).max_tokens;
         let all: u64 = shares.iter().map(|share| share.tokens).sum();
         let percent = |tokens: u64| format!("{:>3} %", tokens * 100 / most.max(1));
@@ -54,7 +54,7 @@ impl Chat<'_> {
             return Ok(StyledLine::styled(Style::Dim, "nothing to compact: no messages yet"));
         };
         let limits = run::limits_for(&self.setup.resolved, self.setup.config.limits());
-        match run::shorter(&self.setup.journal, run, &limits).map_err(CliError::failed)? {
+        match run::compaction_savings(&self.setup.journal, run, &limits).map_err(CliError::failed)? {
             None => {
                 Ok(StyledLine::styled(Style::Dim, "nothing to compact: the conversation is already short"))
             }

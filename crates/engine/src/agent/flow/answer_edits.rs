@@ -110,7 +110,7 @@ pub(crate) fn unnamed_edits(answer: &str, shown: &[(&str, &str)]) -> Option<Vec<
             shown.iter().map(|(path, text)| (common_lines(&block.body, text), *path)).collect();
         scores.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
         if let [(best, path), rest @ ..] = scores.as_slice()
-            && *best >= LEAST_COMMON
+            && *best >= MIN_COMMON
             && rest.first().is_none_or(|(second, _)| best > second)
             && edits.iter().all(|edit| edit.arguments["path"] != *path)
         {
@@ -121,7 +121,7 @@ pub(crate) fn unnamed_edits(answer: &str, shown: &[(&str, &str)]) -> Option<Vec<
 }
 
 /// Lines that a block and a file must have in common for the block to be a version of the file.
-const LEAST_COMMON: usize = 2;
+const MIN_COMMON: usize = 2;
 
 /// Number of different lines of some length that two texts have in common.
 fn common_lines(one: &str, other: &str) -> usize {

@@ -380,7 +380,7 @@ fn files(count: u32) -> String {
 
 fn has_read(required: &RequiredReads, facts: &Facts) -> bool {
     if required.files.is_empty() {
-        return facts.files_read().count() >= required.least as usize;
+        return facts.files_read().count() >= required.min_files as usize;
     }
     required.files.iter().all(|path| facts.has_read(path))
 }
@@ -389,10 +389,10 @@ fn missing_reads(required: &RequiredReads, facts: &Facts) -> String {
     if required.files.is_empty() {
         return format!(
             "{} read",
-            if required.least == 1 {
+            if required.min_files == 1 {
                 "a file was".to_owned()
             } else {
-                format!("{} files were", required.least)
+                format!("{} files were", required.min_files)
             }
         );
     }

@@ -69,9 +69,9 @@ impl RequestFiles {
     }
 
     /// The files that must be read before planning.
-    pub(crate) fn required(&self, least: u32) -> RequiredReads {
+    pub(crate) fn required(&self, min_files: u32) -> RequiredReads {
         let files = self.references.iter().chain(&self.named).chain(&self.tests).cloned().collect();
-        RequiredReads { files, least: if self.anything { least } else { 0 } }
+        RequiredReads { files, min_files: if self.anything { min_files } else { 0 } }
     }
 }
 

@@ -101,7 +101,7 @@ pub(crate) struct RequiredReads {
     /// These files.
     pub(crate) files: Vec<String>,
     /// Number of files, if none are named.
-    pub(crate) least: u32,
+    pub(crate) min_files: u32,
 }
 
 /// Minimum activity before a stage counts as done.

@@ -354,7 +354,7 @@ fn sections_open_ten_times_in_a_task() {
     let mut turns = turns(|_| {});
     for _ in 0..10 {
         assert_eq!(turns.check_expansion(), Ok(()));
-        turns.expanded();
+        turns.record_expansion();
     }
     let refusal = "This task has opened sections 10 times, which is the most. Go on with what you see.";
     assert_eq!(turns.check_expansion(), Err(refusal.to_owned()));
@@ -414,7 +414,7 @@ fn going_in_circles_ends_the_task_after_its_calls_were_answered() {
         let Action::Call(planned) = next(&mut turns, calls(&["a"]), LOW).0 else { panic!("a call") };
         verdicts.push(planned[0].verdict.clone());
         if planned[0].verdict == CallVerdict::Run {
-            turns.ran("same", false);
+            turns.record_call("same", false);
         }
         if verdicts.len() < 5 {
             let effect = next(&mut turns, TurnEvent::Answered(CallResults::default()), LOW).0;

@@ -12,7 +12,7 @@ fn flow(shape: FlowShape) -> FlowState {
 }
 
 fn staged() -> FlowState {
-    flow(FlowShape::Staged(RequiredReads { files: vec!["a.txt".to_owned()], least: 1 }))
+    flow(FlowShape::Staged(RequiredReads { files: vec!["a.txt".to_owned()], min_files: 1 }))
 }
 
 fn plan(flow: &mut FlowState) {

@@ -32,7 +32,7 @@ fn files_a_request_names_and_the_tests_beside_them_are_required() {
     assert_eq!(request_files.required(1).files, ["src/leap.py", "src/test_leap.py", "tests/test_leap.py"]);
     assert_eq!(find("implement two-bucket.js").tests, ["two-bucket.spec.js"]);
     assert_eq!(find("make it better"), RequestFiles { anything: true, ..RequestFiles::default() });
-    assert_eq!(find("make it better").required(2), RequiredReads { files: Vec::new(), least: 2 });
+    assert_eq!(find("make it better").required(2), RequiredReads { files: Vec::new(), min_files: 2 });
 }
 
 #[test]
