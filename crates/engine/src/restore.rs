@@ -247,7 +247,8 @@ pub async fn conclude_restore(
     aside: &Path,
 ) -> Result<RestoreReport, RunAborted> {
     let nothing = serde_json::to_value(RestoreReport::default()).unwrap_or_default();
-    let intend = Box::new(move || Box::pin(async { Intention::Answer(nothing) }) as BoxFuture<'_, Intention>);
+    let intend =
+        Box::new(move || Box::pin(async { Intention::Resolved(nothing) }) as BoxFuture<'_, Intention>);
     match engine.once(request, intend, step_body(async {})).await? {
         OnceOutcome::Done(recorded) => recorded.read(),
         OnceOutcome::Interrupted { key, intent } => {

@@ -117,7 +117,7 @@ async fn command(engine: &SqliteRun, n: usize) -> Value {
     let args = json!({"command": "cargo test"});
     let call = StepRequest { branch: main.clone(), kind: StepKind::Tool, callee: "shell".into(), args };
     let intend: IntentFn<'_> =
-        Box::new(|| Box::pin(async { Intention::Go(json!({"command": "cargo test"})) }));
+        Box::new(|| Box::pin(async { Intention::Proceed(json!({"command": "cargo test"})) }));
     let result = json!({"output": {"ok": true, "content": content, "exit_code": 0, "truncated": false}});
     engine.once(call, intend, body(result)).await.expect("it runs");
     engine.emit(

@@ -178,7 +178,7 @@ impl Broadcast {
     }
 
     /// Publishes a delta immediately.
-    pub(crate) fn pass(&self, task: &Branch, ts_ms: i64, delta: EventDelta) {
+    pub(crate) fn publish_delta(&self, task: &Branch, ts_ms: i64, delta: EventDelta) {
         let bytes = delta.text().len();
         let mut state = self.state.lock();
         let stamped = state.stamp(&self.run, task, ts_ms, delta.into());

@@ -93,7 +93,7 @@ pub trait DurableRun: Send + Sync {
 
     /// Publishes a fragment of work in progress. Never journaled; dropped for subscribers that cannot keep
     /// up.
-    fn pass(&self, task: &Branch, delta: EventDelta);
+    fn publish_delta(&self, task: &Branch, delta: EventDelta);
 
     /// Waits until every step and event so far is committed.
     fn flush<'a>(&'a self) -> BoxFuture<'a, Result<(), RunAborted>>;
@@ -113,21 +113,21 @@ impl<'r> dyn DurableRun + 'r {
         self.record_step(request, step_body(body)).await?.typed()
     }
 
-    /// Waits for an answer that is a `T`: from `ask`, or from outside as a signal of this name; `late` if
+    /// Waits for an answer that is a `T`: from `ask`, or from outside as a signal of this name; `timeout_value` if
     /// neither came within `limit`. Signals that are not a `T` are ignored.
     pub async fn wait<'a, T>(
         &'a self,
         request: StepRequest,
         signal: String,
-        (limit, late): (Duration, T),
+        (limit, timeout_value): (Duration, T),
         ask: impl Future<Output = T> + Send + 'a,
     ) -> Result<StepResult<T>, RunAborted>
     where
         T: Serialize + DeserializeOwned,
     {
-        let late = serde_json::to_value(late).unwrap_or_default();
+        let timeout_value = serde_json::to_value(timeout_value).unwrap_or_default();
         let accepts = |answer: &Value| T::deserialize(answer).is_ok();
-        let wait = WaitRequest { call: request, signal, limit, late, accepts };
+        let wait = WaitRequest { call: request, signal, limit, timeout_value, accepts };
         self.record_wait(wait, step_body(ask)).await?.typed()
     }
 }
@@ -141,7 +141,7 @@ pub struct WaitRequest {
     /// How long to wait.
     pub limit: Duration,
     /// The result if no answer came in time.
-    pub late: Value,
+    pub timeout_value: Value,
     /// Whether an answer from outside has the right form; others are ignored.
     pub accepts: fn(&Value) -> bool,
 }
@@ -209,9 +209,9 @@ pub enum OnceOutcome {
 #[derive(Debug)]
 pub enum Intention {
     /// Proceed with this intent.
-    Go(Value),
+    Proceed(Value),
     /// There is nothing to execute; this is the result.
-    Answer(Value),
+    Resolved(Value),
 }
 
 /// How a child of a fan-out ended, with what it reports for the record.
@@ -251,9 +251,9 @@ pub enum RunAborted {
     /// A replay reached the end of the recording.
     #[error("the journal ends at {0}: the run was not finished")]
     EndOfJournal(StepKey),
-    /// The process gave the run up, so that another one can resume it.
+    /// The process released the run so that another can resume it.
     #[error("the run was handed over to another process")]
-    Parked,
+    HandedOver,
     /// A recorded result cannot be deserialized by this program.
     #[error("a recorded step cannot be read back: {0}")]
     Unreadable(String),

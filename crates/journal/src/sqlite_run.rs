@@ -241,7 +241,7 @@ impl SqliteRun {
             settled.await;
         }
         self.commit().await?;
-        self.stop(RunAborted::Parked);
+        self.stop(RunAborted::HandedOver);
         self.broadcast.close();
         self.unlock();
         Ok(())

@@ -60,11 +60,11 @@ impl DurableRun for SqliteRun {
             let intention = intend().await;
             drop(inside);
             match intention {
-                Intention::Answer(value) => {
+                Intention::Resolved(value) => {
                     let body: StepBody<'_> = Box::new(|| Box::pin(async { value }));
                     Ok(OnceOutcome::Done(self.execute(key, Some(call), body).await))
                 }
-                Intention::Go(intent) => {
+                Intention::Proceed(intent) => {
                     self.write_intent(&key, call, &intent);
                     self.commit().await?;
                     Ok(OnceOutcome::Done(self.execute(key, None, body).await))
@@ -115,7 +115,7 @@ impl DurableRun for SqliteRun {
         ask: StepBody<'a>,
     ) -> BoxFuture<'a, Result<StepResult, RunAborted>> {
         Box::pin(async move {
-            let WaitRequest { call, signal, limit, late, accepts } = wait;
+            let WaitRequest { call, signal, limit, timeout_value, accepts } = wait;
             let (key, row) = self.next_step(&call)?;
             let begun = row.is_some();
             if let Some(recorded) = row.and_then(replayed) {
@@ -129,7 +129,7 @@ impl DurableRun for SqliteRun {
                 biased;
                 answer = self.answer(&signal, accepts) => answer?,
                 answer = ask() => answer,
-                () = tokio::time::sleep(limit) => late,
+                () = tokio::time::sleep(limit) => timeout_value,
             };
             drop((inside, listed));
             let used = self.consume_signal(&signal)?;
@@ -167,8 +167,8 @@ impl DurableRun for SqliteRun {
         }
     }
 
-    fn pass(&self, task: &Branch, delta: EventDelta) {
-        self.broadcast.pass(task, self.journal.now_ms(), delta);
+    fn publish_delta(&self, task: &Branch, delta: EventDelta) {
+        self.broadcast.publish_delta(task, self.journal.now_ms(), delta);
     }
 
     fn flush<'a>(&'a self) -> BoxFuture<'a, Result<(), RunAborted>> {

@@ -36,7 +36,7 @@ async fn a_parked_run_finishes_what_must_not_repeat_and_starts_nothing_more() {
     assert!(!journal.is_active(&run("r")), "the lock is free");
     program.abort();
     // Nothing that is left here can write to the run any more.
-    assert!(matches!(engine.flush().await, Err(RunAborted::Parked)));
+    assert!(matches!(engine.flush().await, Err(RunAborted::HandedOver)));
     let steps = journal.steps(&run("r")).expect("read");
     let results: Vec<_> = steps.iter().map(|step| step.result.clone()).collect();
     assert_eq!(results, [Some(json!("ran"))]);

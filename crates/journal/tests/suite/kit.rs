@@ -98,7 +98,7 @@ pub(crate) fn never<'a>() -> StepBody<'a> {
 /// An intent to proceed.
 pub(crate) fn intends<'a>(value: impl Into<Value>) -> IntentFn<'a> {
     let value = value.into();
-    Box::new(|| Box::pin(async { Intention::Go(value) }))
+    Box::new(|| Box::pin(async { Intention::Proceed(value) }))
 }
 
 /// Counts how often bodies run.

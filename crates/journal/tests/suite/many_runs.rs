@@ -23,7 +23,7 @@ async fn one(journal: Journal, name: String) -> Vec<Arc<EventRecord>> {
     let main = Branch::main();
     for turn in 0..TURNS {
         engine.emit(&main, message(format!("{name} turn {turn}")));
-        engine.pass(&main, piece("a"));
+        engine.publish_delta(&main, piece("a"));
         ask(&engine, "q", gives(format!("{name} {turn}"))).await.expect("asked");
         tokio::task::yield_now().await;
         let shell = call(StepKind::Tool, "shell", json!({ "turn": turn }));

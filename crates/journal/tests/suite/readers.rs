@@ -51,7 +51,7 @@ async fn an_event_is_seen_when_it_is_committed_and_a_delta_at_once() {
     let engine = begin(&journal, "r").await;
     let mut events = engine.events();
     engine.emit(&Branch::main(), message("later"));
-    engine.pass(&Branch::main(), piece("now"));
+    engine.publish_delta(&Branch::main(), piece("now"));
     let first = events.next().await.expect("readable").expect("an event");
     assert_eq!(first.event, Event::MessageDelta { text: "now".to_owned() });
     assert!(tokio::time::timeout(Duration::from_millis(50), events.next()).await.is_err());
@@ -71,7 +71,7 @@ async fn a_reader_that_stands_still_blocks_nobody_and_catches_up_from_the_journa
     let mut seen = Vec::new();
     for n in 0..3000 {
         if n % 3 == 0 {
-            engine.pass(&Branch::main(), piece("dropped"));
+            engine.publish_delta(&Branch::main(), piece("dropped"));
         }
         engine.emit(&Branch::main(), message(n.to_string()));
         if n % 10 == 9 {
@@ -107,7 +107,7 @@ async fn deltas_that_fill_the_ring_while_a_commit_is_under_way_hide_nothing() {
     assert!(poll_once(&mut flushing).is_pending());
     tokio::time::sleep(Duration::from_millis(50)).await;
     for _ in 0..2000 {
-        engine.pass(&Branch::main(), piece("x"));
+        engine.publish_delta(&Branch::main(), piece("x"));
     }
     // Events after a commit in flight are not shown before it.
     assert!(tokio::time::timeout(Duration::from_millis(50), events.next()).await.is_err());
@@ -133,7 +133,7 @@ async fn a_reader_that_comes_late_reads_from_where_the_run_was_opened() {
     let engine = resume(&journal, "r");
     for n in 100..200 {
         engine.note(&Branch::main(), message(n.to_string()));
-        engine.pass(&Branch::main(), piece("nobody sees it"));
+        engine.publish_delta(&Branch::main(), piece("nobody sees it"));
         engine.flush().await.expect("committed");
     }
     let mut late = engine.events();
@@ -165,7 +165,7 @@ async fn part(engine: Arc<SqliteRun>, branch: Branch, seed: u64) {
     for n in 0..150 {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         for _ in 0..(random >> 60) {
-            engine.pass(&branch, piece("d"));
+            engine.publish_delta(&branch, piece("d"));
         }
         engine.emit(&branch, message(n.to_string()));
         match (random >> 33) % 4 {
@@ -281,7 +281,9 @@ async fn live_through(happenings: Vec<Happening>) {
                 engine.emit(&Branch::main().child(part), message(made.to_string()));
                 made += 1;
             }
-            Happening::Pass { count } => (0..count).for_each(|_| engine.pass(&Branch::main(), piece("d"))),
+            Happening::Pass { count } => {
+                (0..count).for_each(|_| engine.publish_delta(&Branch::main(), piece("d")))
+            }
             Happening::Commit => drop(poll_once(&mut engine.flush())),
             Happening::Flush if held.is_none() => engine.flush().await.expect("committed"),
             Happening::Hold if held.is_none() => {

@@ -164,7 +164,7 @@ async fn an_answer_in_place_of_an_intention_is_a_plain_result() {
     let journal = place.open();
     let engine = begin(&journal, "r").await;
     let refuse: fusee_journal::IntentFn<'_> =
-        Box::new(|| Box::pin(async { Intention::Answer(json!("refused")) }));
+        Box::new(|| Box::pin(async { Intention::Resolved(json!("refused")) }));
     let outcome =
         engine.once(call(StepKind::Tool, "shell", Value::Null), refuse, never()).await.expect("answered");
     assert_eq!(done(outcome).value, json!("refused"));

@@ -176,8 +176,8 @@ pub(crate) async fn send(
             wait_ms = u64::try_from(begun.elapsed().as_millis()).ok();
         }
         match piece {
-            Piece::Text(text) => engine.pass(branch, EventDelta::Text(text.to_owned())),
-            Piece::Reasoning(text) => engine.pass(branch, EventDelta::Reasoning(text.to_owned())),
+            Piece::Text(text) => engine.publish_delta(branch, EventDelta::Text(text.to_owned())),
+            Piece::Reasoning(text) => engine.publish_delta(branch, EventDelta::Reasoning(text.to_owned())),
             Piece::Waiting { .. } | Piece::Started | Piece::ToolCall { .. } | Piece::ToolArguments { .. } => {
             }
         }

@@ -225,12 +225,12 @@ impl ToolExecutor<'_> {
         let intend = Box::new(move || {
             let prepare = async move {
                 match tool.prepare(asked, context_now).await {
-                    Err(output) => Intention::Answer(to_value(&CallRecord::plain(clean(secrets, output)))),
+                    Err(output) => Intention::Resolved(to_value(&CallRecord::plain(clean(secrets, output)))),
                     Ok(prepared) if !self.protected_in(&prepared.intent).is_empty() => {
                         let protected = self.protected_in(&prepared.intent);
                         let output = ToolOutput::error(format!("Not run. {}", protected_answer(&protected)));
                         let called = CallRecord { protected, ..CallRecord::ended(output, CallFate::Refused) };
-                        Intention::Answer(to_value(&called))
+                        Intention::Resolved(to_value(&called))
                     }
                     Ok(prepared) => {
                         let mut intent = prepared.intent.clone();
@@ -241,7 +241,7 @@ impl ToolExecutor<'_> {
                         }
                         withhold(secrets, &mut intent);
                         *plan_now.lock() = Some(prepared);
-                        Intention::Go(intent)
+                        Intention::Proceed(intent)
                     }
                 }
             };
@@ -329,7 +329,7 @@ impl ToolExecutor<'_> {
             progress: Arc::new(move |text| {
                 let mut text = text.to_owned();
                 secrets.remove_from(&mut text);
-                engine.pass(&branch, EventDelta::Output { call_id: call_id.clone(), text });
+                engine.publish_delta(&branch, EventDelta::Output { call_id: call_id.clone(), text });
             }),
             trace_parent: self
                 .session
