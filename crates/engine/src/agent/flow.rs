@@ -29,7 +29,7 @@ pub(crate) use answer_edits::{edits, unnamed_edits};
 pub(crate) use auto::{RunTraits, asks_for_tests, is_unusable, resolve_auto};
 pub(crate) use flow_state::{Feedback, FlowState};
 pub(crate) use phases::{PhaseTransition, Phases};
-pub(crate) use preload::{PreloadedFile, read as read_before, read_text, shown as shown_before};
+pub(crate) use preload::{PreloadedFile, read as read_before, read_text, render as render_before};
 pub(crate) use protected_tests::{ProtectedTests, answer as protected_answer};
 pub(crate) use request_files::is_test;
 pub(crate) use run_flow::{with_settings, work};

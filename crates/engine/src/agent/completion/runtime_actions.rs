@@ -13,7 +13,7 @@ use crate::agent::conversation::Conversation;
 use crate::agent::conversation::known_files::KnownFiles;
 use crate::agent::execution::Execution;
 use crate::agent::flow::{
-    Feedback, FlowEditFormat, FlowState, PreloadedFile, RuntimeAction, edits, read_before, shown_before,
+    Feedback, FlowEditFormat, FlowState, PreloadedFile, RuntimeAction, edits, read_before, render_before,
 };
 use crate::agent::tool_calls::call_gate::{self, CallHistory};
 use crate::agent::tool_calls::call_hooks::{self, Admission};
@@ -49,7 +49,7 @@ impl RuntimeActions<'_, '_> {
         if !before.read.is_empty() {
             let materials = self.read_for_model(&before.read).await?;
             if !materials.is_empty() {
-                pieces.push(format!("The files:\n\n{}", shown_before(&materials)));
+                pieces.push(format!("The files:\n\n{}", render_before(&materials)));
             }
             let targets = materials.into_iter().filter(|file| file.target);
             (self.files.targets, self.files.target_texts) =
