@@ -113,7 +113,7 @@ pub enum FileAction {
     Removed,
 }
 
-/// Number of completed turns that a run can go back to, including those of the runs that it goes back to itself.
+/// Number of completed turns that a run can go back to, including those of the runs it was rewound from.
 pub fn turn_count(journal: &Journal, run: &RunId) -> Result<u32, RewindError> {
     let mut next = Some(run.clone());
     let mut most = 0;

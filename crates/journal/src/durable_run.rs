@@ -217,7 +217,7 @@ pub enum Intention {
 /// How a child of a fan-out ended, with what it reports for the record.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ChildEnd {
-    /// It came to its end.
+    /// It ended.
     Done(Value),
     /// It failed, which stops the others.
     Failed(Value),

@@ -44,7 +44,7 @@ pub enum JournalError {
     Removed {
         /// The journal file.
         path: PathBuf,
-        /// What became of its content.
+        /// What happened to its content.
         outcome: String,
     },
     /// The header is damaged, or the file was never a journal.

@@ -293,7 +293,7 @@ impl WriterState {
         }
     }
 
-    /// Caches the transaction statements too: parsing them anew took a tenth of a turn's instructions.
+    /// Caches the transaction statements too: parsing them every time took a tenth of a turn's instructions.
     fn write_all(&self, connection: &Connection, batches: &[Batch]) -> rusqlite::Result<()> {
         connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let written = write_ops(connection, batches)

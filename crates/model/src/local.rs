@@ -189,7 +189,7 @@ impl SchemaRequest for LocalModel {
     }
 }
 
-/// Models in memory. A conversation opens its model anew for every request, so the last one is kept along
+/// Models in memory. A conversation opens its model again for every request, so the last one is kept along
 /// with its context; others stay as long as they are referenced.
 struct LoadedModels {
     last: Option<Arc<SyncSender<Job>>>,

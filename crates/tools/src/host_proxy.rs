@@ -31,7 +31,7 @@ const GREETING_LIMIT: Duration = Duration::from_secs(30);
 /// Time in which a host has to accept a connection.
 const CONNECT_LIMIT: Duration = Duration::from_secs(30);
 
-/// Decides about hosts on behalf of a run, and learns what became of each connection.
+/// Decides about hosts on behalf of a run, and learns the result of each connection.
 pub trait HostGate: Send + Sync {
     /// Decides whether a host that no rule allows may be reached. `Err` is the reason for the command.
     fn admit<'a>(&'a self, host: &'a str, port: u16) -> BoxFuture<'a, Result<(), String>>;

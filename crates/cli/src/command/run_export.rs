@@ -13,7 +13,7 @@ pub(crate) fn trajectory(journal: &Journal, run: &RunId) -> Result<String, CliEr
     pretty(&atif::trajectory(journal, &conversation(journal, run))?)
 }
 
-/// The runs of a conversation up to this one, the first first.
+/// The runs of a conversation up to this one, oldest first.
 fn conversation(journal: &Journal, run: &RunId) -> Vec<RunId> {
     let mut runs = vec![run.clone()];
     while let Some(earlier) = runs.last().and_then(|run| run::settings_of(journal, run).ok()?.continues) {

@@ -72,8 +72,8 @@ pub(crate) async fn watch(
     }
 }
 
-/// Names the class of a failure in the last line, which the harnesses that start fusee read. People at a terminal have
-/// read more about it.
+/// Names the class of a failure in the last line, for harnesses that parse it; terminal users have already seen the
+/// details.
 fn print_failure_class(outcome: &RunOutcome, show: &UiOptions) {
     if let Some(class) = FailureClass::from_outcome(outcome).filter(|_| !show.is_live()) {
         stdio::error(&format!("failure class: {class}\n"));

@@ -429,7 +429,7 @@ impl<'p> RunSetup<'p> {
     }
 }
 
-/// Opens a model, or takes the one that this process has open. A model that is recorded is always opened anew.
+/// Opens a model, or takes the one that this process has open. A model that is recorded is opened every time.
 fn open_model(
     resolved: &ResolvedModel,
     record: Option<&Path>,

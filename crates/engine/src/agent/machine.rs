@@ -1,5 +1,5 @@
 //! The turn loop as a pure state machine: given an event, it returns the next action. `turn_manager.rs` performs
-//! the actions and reports what came of them. Every limit and every end of a task is decided here and nowhere
+//! the actions and reports their results. Every limit and every end of a task is decided here and nowhere
 //! else.
 
 mod action;

@@ -180,7 +180,7 @@ pub(crate) struct FinishedTask {
     pub(crate) last_ms: i64,
     /// The sections open at the end.
     pub(crate) opened: BTreeSet<String>,
-    /// What the task came to, if it is one of several samples.
+    /// Result of the task, if it is one of several samples.
     pub(crate) sample: SampleResult,
 }
 

@@ -1,5 +1,5 @@
-//! The turn manager: executes the turns of a task. It performs the actions of the turn machine, reports what
-//! came of them, and owns the parts of a running task. Model requests (`model_request.rs`), tool calls
+//! The turn manager: executes the turns of a task. It performs the actions of the turn machine, reports their
+//! results, and owns the parts of a running task. Model requests (`model_request.rs`), tool calls
 //! (`tool_calls.rs`), compaction (`conversation.rs`) and the runtime's own actions (`completion`) are journal
 //! steps.
 
@@ -28,7 +28,7 @@ use super::task::{AgentTask, FinishedTask, PresetEnd, TaskOutcome};
 use super::task_hooks;
 use super::task_report;
 
-/// What executing a turn came to.
+/// Result of executing a turn.
 pub(crate) enum TurnResult {
     /// The turn is complete, and the task goes on from here.
     Complete(TurnEvent),

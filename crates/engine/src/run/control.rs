@@ -61,7 +61,7 @@ impl RunControl {
         self.cancel.cancel();
     }
 
-    /// Gives the run up so that another process can resume it. Tool calls in progress are waited for; a model's reply in
+    /// Releases the run so that another process can resume it. Tool calls in progress are waited for; a model's reply in
     /// progress is requested again by the other process.
     pub async fn park(&self) -> Result<(), RunAborted> {
         self.sqlite_run.park().await?;

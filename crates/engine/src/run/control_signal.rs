@@ -33,7 +33,7 @@ pub enum ControlSignal {
     Message(String),
 }
 
-/// What became of a signal.
+/// Result of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignalOutcome {
     /// The process that works on the run has taken it.

@@ -69,9 +69,8 @@ impl FailureClass {
         }
     }
 
-    /// Like [`Self::from_outcome`] for a run whose work is judged by somebody else: `None` also if the run came to its
-    /// end and only found its own work wanting, because its tests fail, its answer has no usable change or its
-    /// stages are not complete.
+    /// Like [`Self::from_outcome`] for a run whose work is graded externally: also `None` if the run finished but its own
+    /// checks failed, because its tests fail, its answer has no usable change or its stages are not complete.
     pub fn from_judged_outcome(outcome: &RunOutcome) -> Option<Self> {
         let class = Self::from_outcome(outcome)?;
         match outcome {

@@ -41,7 +41,7 @@ impl RunOrigin {
         StepRequest::new(&Self::branch(), StepKind::Environment, "restore").with_args(args)
     }
 
-    /// The event that tells of it.
+    /// The event that reports the rewind.
     pub fn event(&self) -> Event {
         let Self { turn, files, conversation, .. } = *self;
         Event::Rewound { from_run: self.run.to_string(), turn, files, conversation }

@@ -287,7 +287,6 @@ impl RunSpec {
         self.limits.price = resolved.price;
     }
 
-    /// Returns the part of the settings that a resume may change.
     /// The models of the stages at the prices the run began with. Older versions recorded only the main price.
     pub(crate) fn at_recorded_prices(
         &self,
@@ -299,6 +298,7 @@ impl RunSpec {
         stage_models
     }
 
+    /// Returns the part of the settings that a resume may change.
     pub(crate) fn policy(&self) -> RunPolicy {
         let Self { limits, approve, commands_preapproved, .. } = *self;
         RunPolicy { limits, approve, commands_preapproved }

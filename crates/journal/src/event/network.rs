@@ -17,7 +17,7 @@ pub struct NetworkAccess {
     pub reason: Option<String>,
 }
 
-/// What became of a connection.
+/// Result of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NetworkVerdict {

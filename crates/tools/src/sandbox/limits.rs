@@ -1,7 +1,7 @@
 //! Resource limits of a command and everything it starts: CPU time, memory, processes, file size.
 //!
 //! The system's own limits (rlimits) count each process separately, and some do not apply to root. They are
-//! set here as far as they go. The supervisor measures the usage of the whole process tree (`usage`) and
+//! set here where they apply. The supervisor measures the usage of the whole process tree (`usage`) and
 //! enforces the limits on it.
 
 use std::io;

@@ -1,4 +1,4 @@
-//! Commands whose standard error is read apart from their output, as the protocol of hooks needs it.
+//! Commands whose standard error is read separately from their output, as the protocol of hooks needs it.
 //! `command` has the usual ones.
 
 use std::future::Future;

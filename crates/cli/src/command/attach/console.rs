@@ -41,7 +41,7 @@ pub(super) struct Console {
     extent: Option<(String, ApprovalExtent)>,
 }
 
-/// What became of an answer.
+/// Result of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AnswerOutcome {
     Taken,

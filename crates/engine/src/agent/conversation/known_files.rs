@@ -33,7 +33,7 @@ pub(crate) struct KnownFiles {
     pub(crate) target_texts: Vec<String>,
     /// Number of edits taken from answers so far.
     pub(crate) answer_edits: u32,
-    /// What became of the answer, if it is one of several samples.
+    /// Result of the answer, if it is one of several samples.
     pub(crate) sample: SampleResult,
 }
 

@@ -1,6 +1,6 @@
-//! The fallback: a second method for a task of a small model that came to nothing: no file changed although a change was requested,
-//! or the answer asks for something that the runtime can look up. The task is tried once more with the files in the
-//! prompt, and ends with its true status.
+//! The fallback: a second method for a task of a small model that produced no result: no file changed although a change
+//! was requested, or the answer asks for something that the runtime can look up. The task is tried once more with the
+//! files in the prompt, and ends with its true status.
 
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ fn asks_for_input(answer: &str) -> bool {
     ASKING.iter().any(|phrase| answer.contains(phrase))
 }
 
-/// Why a task came to nothing, if it did.
+/// Why a task produced no result, if it did not.
 fn shortfall(method: FallbackMethod, facts: &Facts, outcome: &TaskOutcome) -> Option<&'static str> {
     let completed = outcome.status == TaskStatus::Completed;
     match method {
@@ -80,7 +80,7 @@ fn shortfall(method: FallbackMethod, facts: &Facts, outcome: &TaskOutcome) -> Op
     }
 }
 
-/// Runs a task, and once more with another method if it came to nothing.
+/// Runs a task, and once more with another method if it produced no result.
 pub(crate) async fn run(
     task: &AgentTask,
     flow: &FlowSettings,

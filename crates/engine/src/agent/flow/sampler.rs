@@ -22,7 +22,7 @@ use crate::agent::{Facts, FinishedTask, TaskOutcome};
 /// Maximum number of answers at the same time, whatever the server can do.
 const MAX_PARALLEL: u32 = 8;
 
-/// What the attempts of a stage came to.
+/// Result of the attempts of a stage.
 #[derive(Default)]
 struct Attempts {
     count: u32,
@@ -280,7 +280,7 @@ impl StageRunner<'_> {
     }
 }
 
-/// What writing the winner came to.
+/// Result of writing the winner.
 struct Written {
     problems: Vec<String>,
     facts: Facts,

@@ -1,6 +1,7 @@
 //! Several answers to one request. `direct` takes the first that passes: an answer, repairs of it, then other answers
-//! and repairs of the best of those; otherwise it keeps the best one. This module decides which attempt comes next and which candidate is best; `sampler.rs`
-//! makes the attempts, and `completion/candidate.rs` judges each answer in a copy of the workspace.
+//! and repairs of the best of those; otherwise it keeps the best one. This module decides which attempt comes next and
+//! which candidate is best; `sampler.rs` makes the attempts, and `completion/candidate.rs` judges each answer in a copy of
+//! the workspace.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -36,7 +37,7 @@ pub(crate) struct Sampling {
     pub(crate) escalate: Option<String>,
 }
 
-/// What became of an answer.
+/// Result of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// It passes the verification.
@@ -136,7 +137,7 @@ pub(crate) struct SampleRules {
 /// An attempt that ended.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SampleResult {
-    /// What became of it.
+    /// Its result.
     pub(crate) verdict: Verdict,
     /// Details of the verdict.
     pub(crate) reason: Option<String>,
@@ -173,7 +174,7 @@ pub(crate) struct Candidates {
     escalated: bool,
     /// Whether the last attempt was a sample, or a repair that is better than what it repaired.
     progress: bool,
-    /// The candidate whose repairs came to an end.
+    /// The candidate whose repairs are over.
     repaired: Option<u32>,
     best: Option<Candidate>,
     tried: Vec<CandidateFiles>,

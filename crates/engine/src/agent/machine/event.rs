@@ -1,4 +1,4 @@
-//! Events of the turn machine: what came of its actions, and the usage at that time.
+//! Events of the turn machine: the results of its actions, and the usage at that time.
 
 use fusee_model::{ModelError, Reply};
 

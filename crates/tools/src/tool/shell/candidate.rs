@@ -1,5 +1,5 @@
 //! Runs a command on candidate files without touching the workspace: in a copy that holds them, which is removed
-//! afterwards. The copy is made anew whenever the command runs, so an interrupted command can be repeated.
+//! afterwards. The copy is made again whenever the command runs, so an interrupted command can be repeated.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
