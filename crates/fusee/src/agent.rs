@@ -67,7 +67,7 @@ impl Agent {
     }
 
     /// Runs a task to its end and returns its answer as a value of type `T`. The model is told the JSON Schema of
-    /// the type; an answer that does not match is requested once more.
+    /// the type; the model gets one more try if its answer does not match.
     pub async fn ask<T: DeserializeOwned + JsonSchema>(&self, task: impl Into<Task>) -> Result<T, Error> {
         let schema = schema_of::<T>();
         let check = JsonAnswer::new(&schema)

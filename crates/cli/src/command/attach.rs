@@ -112,7 +112,7 @@ pub(crate) async fn attach(args: AttachArgs, process: &Process) -> Result<ExitSt
     end_of(&journal, &row.id).await
 }
 
-/// Says that the run goes on without this terminal.
+/// Says that the run continues without this terminal.
 fn left(run: &RunId) -> ExitStatus {
     stdio::error(&format!(
         "\ndetached; the run continues: `fusee attach {run}` returns to it, `fusee cancel {run}` ends it\n"

@@ -106,7 +106,7 @@ impl CommandLauncher {
         let (tools, approver) = (tools.clone(), approver.clone());
         let mut run = prepare(args, target, earlier, Presentation::Elsewhere, project, &self.process).await?;
         if run.builder.spec.images.len() < request.images.len() {
-            return Err(CliError::usage("this model takes no images"));
+            return Err(CliError::usage("this model does not accept images"));
         }
         if request.benchmark_try.is_some() {
             run = run.with_own_script()?;

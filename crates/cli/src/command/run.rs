@@ -150,7 +150,7 @@ impl RunArgs {
     /// Rejects flags and variables that mean nothing for a task, instead of ignoring them.
     fn check_for_task(&self, environment: &Environment) -> Result<(), CliError> {
         let own = "templates and workflows define";
-        let in_words = "only a request in words can be benchmarked";
+        let in_words = "only a plain-text request can be benchmarked";
         let variable = benchmark::enabled_by(environment);
         let wrong = [
             (
@@ -183,18 +183,23 @@ impl RunArgs {
                 format!("{own} their own checks"),
                 "call `shell` in the workflow",
             ),
-            ("--benchmark", self.flow.benchmark, in_words.to_owned(), "write the request out"),
+            (
+                "--benchmark",
+                self.flow.benchmark,
+                in_words.to_owned(),
+                "pass the task as a plain-text request",
+            ),
             (
                 variable.unwrap_or_default(),
                 variable.is_some(),
                 in_words.to_owned(),
-                "write the request out, or unset the variable",
+                "pass the task as a plain-text request, or unset the variable",
             ),
             #[cfg(feature = "serve")]
             (
                 "--serve",
                 self.serve,
-                "its page shows a single request".to_owned(),
+                "the page shows one plain-text request only".to_owned(),
                 "run `fusee serve` and start the task there",
             ),
         ];
@@ -424,7 +429,7 @@ pub(super) async fn prepare<'p>(
     };
     let takes_images = resolved.connection.traits.images;
     if !(takes_images || args.images.is_empty()) {
-        stdio::error("warning: images not attached: this model takes no images\n");
+        stdio::error("warning: images not attached: this model does not accept images\n");
     }
     let in_words = !matches!(target, RunTarget::Task(_));
     let prompt = match args.prompt {

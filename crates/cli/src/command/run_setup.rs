@@ -183,14 +183,12 @@ impl<'p> RunSetup<'p> {
         if !active.is_empty() {
             let shown = enumerated(&active);
             stdio::error(&format!(
-                "standing approvals in use: {shown} (`fusee approvals` lists and revokes them)\n"
+                "saved approvals in use: {shown} (`fusee approvals` lists and revokes them)\n"
             ));
         }
         if !revoked.is_empty() {
             let shown = enumerated(&revoked);
-            stdio::error(&format!(
-                "approvals in use that were revoked after this run was started: {shown}\n"
-            ));
+            stdio::error(&format!("this run still uses approvals that you have since revoked: {shown}\n"));
         }
     }
 
@@ -393,7 +391,7 @@ impl<'p> RunSetup<'p> {
             && !self.show.is_silent()
         {
             let variable = search.key_variable.unwrap_or_default();
-            stdio::error(&format!("warning: web_search is not offered, because {variable} is not set\n"));
+            stdio::error(&format!("warning: web_search is unavailable: {variable} is not set\n"));
         }
         Ok(web)
     }

@@ -52,7 +52,7 @@ enum RunsCommand {
     Gc(gc::GcArgs),
     Diff(diff::DiffArgs),
     Undo(undo::UndoArgs),
-    /// Move the runs from before this directory became a project into it
+    /// Move runs recorded before this directory became a project into the project
     Move(MoveArgs),
 }
 
@@ -131,7 +131,7 @@ struct ListedRun {
     /// Whether its result is verified; `None` if there was nothing to verify.
     verified: Option<bool>,
     state: RunState,
-    /// What it is doing, if a process works on it.
+    /// What it is doing, if it is active.
     doing: String,
 }
 
@@ -159,7 +159,7 @@ fn listed(rows: Vec<RunRow>, journal: &Journal) -> Vec<ListedRun> {
     rows.into_iter().map(list).collect()
 }
 
-/// At most `limit` runs: those that a process works on, by state, then the newest.
+/// At most `limit` runs: the active ones, by state, then the newest.
 fn by_state(rows: Vec<RunRow>, limit: usize, journal: &Journal) -> Vec<ListedRun> {
     let is_live = |row: &RunRow| row.status == RunStatus::Open && journal.is_active(&row.id);
     let (live, mut others): (Vec<RunRow>, Vec<RunRow>) = rows.into_iter().partition(is_live);

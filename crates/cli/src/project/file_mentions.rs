@@ -91,7 +91,7 @@ fn read_image(
         false => file(name, workspace),
     }?;
     if most == 0 {
-        return Some(Err("this model takes no images".to_owned()));
+        return Some(Err("this model does not accept images".to_owned()));
     }
     let mut content = Vec::new();
     if let Err(error) = file.take(room as u64 + 1).read_to_end(&mut content) {

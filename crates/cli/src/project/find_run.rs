@@ -85,7 +85,7 @@ fn can_continue(row: &RunRow, settings: &RunSpec) -> bool {
     row.status != RunStatus::Open || settings.origin.is_some()
 }
 
-/// The newest open run, if possible one that no process works on.
+/// The newest open run, if possible one that is not active.
 pub(crate) fn newest_open(journal: &Journal) -> Result<RunRow, CliError> {
     let mut runs = journal.runs()?;
     let (live, interrupted): (Vec<&RunRow>, Vec<&RunRow>) =
@@ -107,7 +107,7 @@ pub(crate) fn newest_open(journal: &Journal) -> Result<RunRow, CliError> {
     })
 }
 
-/// The newest run that a process works on.
+/// The newest active run.
 pub(crate) fn newest_worked_on(journal: &Journal) -> Result<RunRow, CliError> {
     let is_live = |run: &RunRow| run.status == RunStatus::Open && journal.is_active(&run.id);
     journal.runs()?.into_iter().find(is_live).ok_or_else(|| {

@@ -135,7 +135,7 @@ impl RunActivity {
     }
 }
 
-/// The state of a run and what it is doing. Events are read only if a process works on the run.
+/// The state of a run and what it is doing. Events are read only if the run is active.
 pub(crate) fn state_of(journal: &Journal, row: &RunRow) -> (RunState, String) {
     match row.status {
         RunStatus::Completed => (RunState::Done, String::new()),

@@ -70,7 +70,7 @@ fn an_image_that_cannot_be_shown_is_refused() {
     let session = open(&mut peer, &project);
     let words = json!({ "type": "text", "text": "What is this?" });
     for (mime_type, data, problem) in [
-        ("image/gif", DOT, "this model takes no images"),
+        ("image/gif", DOT, "this model does not accept images"),
         ("image/tiff", DOT, "an image must be a PNG, a JPEG, a GIF or a WebP"),
         ("image/png", "<svg>", "the data of an image is not base64"),
     ] {

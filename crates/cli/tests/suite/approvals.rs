@@ -166,7 +166,7 @@ fn standing_approvals_are_named_by_a_run_listed_and_revoked() {
     let output = fusee(&project).args(["run", "x", "-m", &model]).run().exits(0).stderr;
     assert!(
         output.contains(
-            "standing approvals in use: exactly the command `rm -rf build`; every command that begins with `cargo test`; \
+            "saved approvals in use: exactly the command `rm -rf build`; every command that begins with `cargo test`; \
              write_file on a.txt (`fusee approvals` lists and revokes them)\n"
         ),
         "{output}"
@@ -201,8 +201,7 @@ fn a_resumed_run_names_the_approvals_of_its_start_and_those_revoked_since() {
     kill_at_terminal(stopped);
     fusee(&project).args(["approvals", "revoke", "--all"]).run().exits(0);
     let output = fusee(&project).args(["resume", "r"]).run().exits(0).stderr;
-    let used =
-        "approvals in use that were revoked after this run was started: exactly the command `touch a`\n";
+    let used = "this run still uses approvals that you have since revoked: exactly the command `touch a`\n";
     assert!(output.contains(used) && !output.contains("standing approvals"), "{output}");
 }
 

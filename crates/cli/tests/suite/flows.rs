@@ -498,7 +498,7 @@ fn answers_that_change_nothing_are_told_so_briefly_and_the_fifth_ends_the_task()
         json!({
             "code": "TURN_FAILED",
             "reason": "execution_halted",
-            "message": "the model answered 5 times in a row without a tool call or a file change, but the work is not done",
+            "message": "the model answered 5 times in a row without a tool call or a file change, although the work is not finished",
         })
     );
 }

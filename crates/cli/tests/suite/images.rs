@@ -171,7 +171,7 @@ fn an_image_in_a_message_is_sent_with_it_and_stays_in_the_conversation() {
             let server = Server::start([Message::text("No.")].iter().map(stream).collect::<Script>());
             let said = chat(blind, &server, "what is @dot.gif?\n");
             let all = format!("{}{}", said.stdout, said.stderr);
-            assert!(all.contains("@dot.gif not attached: this model takes no images"), "{all}");
+            assert!(all.contains("@dot.gif not attached: this model does not accept images"), "{all}");
             assert!(!server.requests()[0].arrived.body_text().contains("R0lGOD"));
         }
     }
@@ -190,7 +190,7 @@ fn an_image_in_the_request_of_a_run_is_sent_with_it() {
         if !blind.is_empty() {
             let (images, stderr) = request(blind);
             assert_eq!(images, 0, "{api}");
-            assert!(stderr.contains("images not attached: this model takes no images"), "{stderr}");
+            assert!(stderr.contains("images not attached: this model does not accept images"), "{stderr}");
         }
     }
 }

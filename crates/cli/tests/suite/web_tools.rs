@@ -138,7 +138,7 @@ fn a_search_without_a_key_is_not_offered_and_a_wrong_one_is_not_shown() {
     let network = Network::new("web_search = { service = \"brave\", api_key_env = \"NOWHERE\" }\n");
     let outcome = network.call([Line::call("web_search", json!({ "query": "x" }))], &[]);
     let outcome = outcome.exits(0);
-    assert!(outcome.stderr.contains("web_search is not offered, because NOWHERE is not set"));
+    assert!(outcome.stderr.contains("web_search is unavailable: NOWHERE is not set"));
     let settings =
         "web_search = { service = \"brave\", url = \"http://10.1.2.3:8080\", api_key_env = \"HOME\" }\n";
     let network = Network::new(settings);

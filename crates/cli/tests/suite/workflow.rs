@@ -228,7 +228,7 @@ fn a_dry_run_counts_the_calls_of_a_pmap_or_says_that_it_cannot_know() {
         certain,
         format!(
             "workflow:1:37  ask (n …)\n\
-             workflow: 1 call in the text, 0 tasks of its own, 0 known prompt tokens; nothing was run\n\
+             workflow: 1 call in the source, 0 tasks defined here, 0 known prompt tokens; nothing was run\n\
              workflow:1:1  pmap over 9 elements\n\
              certain: 9 to 27 calls of ask, {least} to {most} prompt tokens in the first turn of each without the definitions of tools; the higher number \
              if every task fails and is retried\n\

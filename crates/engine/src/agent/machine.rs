@@ -405,8 +405,7 @@ impl TurnMachine {
         }
         if let Some(times) = self.rejected.again(files) {
             self.halted = Some(format!(
-                "the model answered {times} times in a row without a tool call or a file change, but the work is \
-                 not done"
+                "the model answered {times} times in a row without a tool call or a file change, although the work is not finished"
             ));
         }
         Action::Reject(feedback)

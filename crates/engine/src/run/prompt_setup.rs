@@ -25,7 +25,7 @@ pub(super) fn check(settings: &RunSpec) -> Result<(), StartError> {
     let input: Vec<Message> = settings.input.iter().cloned().chain([request]).collect();
     check_conversation(&input).map_err(|problem| StartError::Prompt(format!("invalid input: {problem}")))?;
     if answer_check(settings).map_err(StartError::Prompt)?.is_some() && settings.flow.is_direct() {
-        let problem = "an answer in the flow `direct` consists of files, so it cannot fit an output schema";
+        let problem = "the `direct` flow answers with files and cannot be combined with an output schema";
         return Err(StartError::Prompt(problem.to_owned()));
     }
     sectioned_prompt(settings, None, BTreeSet::new()).map(drop).map_err(StartError::Prompt)

@@ -244,7 +244,9 @@ pub struct SandboxInputs<'s> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
     /// The workspace is `/`, so everything would be writable.
-    #[error("the sandbox cannot protect anything if `/` is writable; narrow the workspace or sandbox.write")]
+    #[error(
+        "the sandbox cannot protect anything if `/` is writable; choose a smaller workspace or fewer sandbox.write paths"
+    )]
     WholeSystem,
     /// A path to be made writable does not exist.
     #[error("{} is listed in sandbox.write but does not exist", .0.display())]

@@ -122,7 +122,7 @@ fn as_text(checked: &CheckedWorkflow, entries: &[DryRunEntry], forecast: Option<
     let prompts: usize = entries.iter().filter_map(|entry| entry.prompt).map(|(count, _)| count).sum();
     let _ = writeln!(
         text,
-        "{}: {} in the text, {} of its own, {prompts} known prompt tokens; nothing was run",
+        "{}: {} in the source, {} defined here, {prompts} known prompt tokens; nothing was run",
         checked.workflow.name,
         format::count(entries.len() as u64, "call"),
         format::count(checked.program.atoms().len() as u64, "task"),

@@ -52,7 +52,7 @@ fn images_are_attached_as_images_within_their_limit() {
     assert_eq!(mentioned.problems, ["@broken.png not attached: not a complete PNG, JPEG, GIF or WebP file"]);
     assert_eq!(
         gather("@dot.gif", &workspace, 0).problems,
-        ["@dot.gif not attached: this model takes no images"]
+        ["@dot.gif not attached: this model does not accept images"]
     );
     assert_eq!(
         gather("@dot.gif", &workspace, 20).problems,

@@ -138,7 +138,7 @@ fn choose(flow: &FlowSettings, run: RunTraits<'_>, workspace: &Workspace) -> Flo
         return flat("the run needs a session with tools");
     }
     if !asks_for_change(run.request) {
-        return flat("the request asks for no change");
+        return flat("the request does not ask for a change");
     }
     let all = workspace.files(MAX_FILES);
     match preload::request_targets(run.request, workspace, &all) {

@@ -86,7 +86,7 @@ pub(crate) fn locate(request: &str, workspace: &Arc<Workspace>, failure: Option<
     let words = words(request);
     for path in &sources {
         if words.contains(&stem(path).to_lowercase()) {
-            evidence.add(path, NAME_MATCHES, "called like a word of the request");
+            evidence.add(path, NAME_MATCHES, "named in the request");
         }
     }
     search_index(request, workspace, &sources, &mut evidence);
@@ -94,9 +94,10 @@ pub(crate) fn locate(request: &str, workspace: &Arc<Workspace>, failure: Option<
     // A single weak sign is no reason to leave out files of a small project.
     let targets = match evidence.best(MAX_LOCATED) {
         best if best.strongest >= IMPORTED / share => best.files,
-        _ if sources.len() <= MAX_LIKELY_SOURCES => {
-            sources.iter().map(|path| located(path, "one of the few sources of the project")).collect()
-        }
+        _ if sources.len() <= MAX_LIKELY_SOURCES => sources
+            .iter()
+            .map(|path| located(path, "one of only a few source files in the project"))
+            .collect(),
         best => best.files,
     };
     let tests = if tests.is_empty() { tests_of(&targets, workspace, &all) } else { tests };

@@ -130,7 +130,7 @@ async fn can_copy(main: &AgentTask, stages: &StageRunner<'_>) -> Result<bool, Ru
     let body = async { copy_kind(&session.commands, session.workspace.root()).await.err() };
     let problem: Option<String> = main.engine.step(call, body).await?.value;
     if let Some(problem) = &problem {
-        let message = format!("only one answer at a time is tried, in the workspace itself: {problem}");
+        let message = format!("answers are tried one at a time, directly in the workspace: {problem}");
         stages.emit(Event::Warning { code: "no_copies".to_owned(), message });
     }
     Ok(problem.is_none())

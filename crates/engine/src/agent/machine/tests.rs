@@ -190,8 +190,7 @@ fn answers_that_are_rejected_without_a_change_end_the_task() {
     for _ in 0..4 {
         assert_eq!(last(&mut turns, vec![rejected("early_end"), TurnEvent::Ready]), "Ask { attempt: 1 }");
     }
-    let message =
-        "the model answered 5 times in a row without a tool call or a file change, but the work is not done";
+    let message = "the model answered 5 times in a row without a tool call or a file change, although the work is not finished";
     let end = last(&mut turns, vec![rejected("early_end"), TurnEvent::Ready]);
     assert_eq!(end, format!("TurnFailed execution_halted: {message}"));
 }

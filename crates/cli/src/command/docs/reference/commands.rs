@@ -10,7 +10,7 @@ pub(crate) fn page() -> String {
     let mut text = heading("Commands", "crates/cli/src/command");
     text.push_str(
         "`fusee COMMAND --help` prints the same text. Exit codes: 0 completed, 1 task failed, 2 usage or configuration \
-         error, 3 limit reached, 4 model unreachable, 130 cancelled.\n",
+         error, 3 limit reached, 4 model unreachable, 5 review findings at or above --fail-on, 130 cancelled.\n",
     );
     let mut root = cli::command();
     root.build();

@@ -74,7 +74,7 @@ fn names_in_the_request_lead_to_their_definition() {
     assert_eq!(targets, ["shop/cart.py: defines `total_price`"]);
     assert_eq!(tests, ["tests/test_cart.py"]);
     let (targets, _) = found("the stock is counted twice", None, &shop());
-    assert_eq!(targets, ["shop/stock.py: called like a word of the request"]);
+    assert_eq!(targets, ["shop/stock.py: named in the request"]);
 }
 
 #[test]
@@ -88,6 +88,9 @@ fn a_small_project_is_shown_whole_if_nothing_else_is_known() {
     let (targets, _) = found("make it faster", None, &[("a.py", "x = 1\n"), ("b.py", "y = 2\n")]);
     assert_eq!(
         targets,
-        ["a.py: one of the few sources of the project", "b.py: one of the few sources of the project"]
+        [
+            "a.py: one of only a few source files in the project",
+            "b.py: one of only a few source files in the project"
+        ]
     );
 }
