@@ -29,19 +29,19 @@ pub(crate) struct SlashEntry {
 pub(crate) const TABLE: &[SlashEntry] = &[
     entry("/task", "NAME [KEY=VALUE…]", "run a template or workflow by name, or a workflow in parentheses"),
     entry("/review", "[PATHS]", "review code; also takes --base, --focus, --ask and --reference"),
-    entry("/flow", "[MODE]", "show the flow mode, or set it from the next message on"),
-    entry("/model", "[NAME]", "show the model, or switch to another from the next message on"),
+    entry("/flow", "[MODE]", "show the flow mode, or set it starting with the next message"),
+    entry("/model", "[NAME]", "show the model, or switch to another starting with the next message"),
     entry("/approve", "[auto|ask|never]", "show or set when you are asked for approval"),
     entry(
         "/plan",
         "[on|off|edit [FILE]]",
-        "show the plan; on and off switch plan mode, in which nothing is changed; edit changes the plan in your editor or from FILE",
+        "show the plan; on/off switches read-only plan mode; edit opens the plan in your editor or loads it from FILE",
     ),
     entry("/sections", "[KEY]", "list the prompt's sections; with KEY, open one for the model"),
     entry("/status", "", "show model, directory, permissions, mode and conversation"),
     entry("/cost", "", "show the tokens and the cost of this conversation"),
     entry("/context", "", "show what fills the model's context window"),
-    entry("/compact", "", "compact the conversation from the next message on"),
+    entry("/compact", "", "compact the conversation starting with the next message"),
     entry("/diff", "", "show the file changes of this conversation"),
     entry("/undo", "[RUN]", "undo the file changes of the last task, or of RUN"),
     entry(
@@ -261,7 +261,9 @@ fn command(word: &str, rest: &str) -> Result<SlashCommand, String> {
         _ => {
             let near = suggest::did_you_mean(word, TABLE.iter().map(|entry| entry.name));
             let near = near.map(|near| format!("; {near}")).unwrap_or_default();
-            Err(format!("unknown command {word}{near} (/help lists all; // starts a message with a slash)"))
+            Err(format!(
+                "unknown command {word}{near} (/help lists commands; type // to start a message with a slash)"
+            ))
         }
     }
 }
@@ -290,13 +292,13 @@ pub(crate) fn help(columns: usize, of_project: &[MarkdownCommand]) -> Vec<Styled
             rows.push(lead.and(Style::Plain, text));
         }
     }
-    let words = "Anything else is sent to the model. @path attaches a file or an image. !command runs a command of yours.";
+    let words = "Anything else is sent to the model. @path attaches a file or an image. !command runs a shell command.";
     let keys = match columns {
         PLAIN => {
             "A backslash at the end of a line continues it on the next. ctrl-c stops a task, ctrl-d exits."
         }
         _ => {
-            "ctrl-j inserts a line break, ctrl-g opens your editor, ctrl-v inserts the image in the clipboard, up and down browse the history, ctrl-r searches it, esc stops a task, esc esc goes back to an earlier turn, ctrl-b moves it to the background, ctrl-z suspends fusee."
+            "ctrl-j inserts a line break, ctrl-g opens your editor, ctrl-v inserts the image in the clipboard, up and down browse the history, ctrl-r searches it, esc stops a task, esc esc goes back to an earlier turn, ctrl-b moves the task to the background, ctrl-z suspends fusee."
         }
     };
     rows.extend([words, keys].map(|text| StyledLine::styled(Style::Dim, text)));

@@ -47,11 +47,11 @@ pub(crate) fn draw(state: &ChatState, columns: usize, rows: usize, now: Duration
         above.extend(StyledLine::styled(Style::Warning, text).broken(columns, "  "));
     }
     if state.moving {
-        let text = "  moving to the background as soon as the running call has ended";
+        let text = "  moving to the background once the current call finishes";
         above.extend(StyledLine::styled(Style::Warning, text).broken(columns, "  "));
     }
     if let Some(line) = &state.shell {
-        let text = format!("  running {} · esc ends it", format::one_line(line, 200));
+        let text = format!("  running {} · esc to stop", format::one_line(line, 200));
         above.push(StyledLine::styled(Style::Dim, &text).cut(columns));
     }
     let waiting = state.queue.iter().take(QUEUED_ROWS);
@@ -109,11 +109,11 @@ fn search_history(search: &HistorySearch, columns: usize) -> (Vec<StyledLine>, (
     let found = match &search.found {
         Some(message) => StyledLine::styled(Style::Plain, &format!("  {}", format::one_line(message, 400))),
         None if search.query.is_empty() => {
-            StyledLine::styled(Style::Dim, "  type a part of an earlier message")
+            StyledLine::styled(Style::Dim, "  type part of an earlier message")
         }
-        None => StyledLine::styled(Style::Dim, "  no message contains this"),
+        None => StyledLine::styled(Style::Dim, "  no match"),
     };
-    let keys = StyledLine::styled(Style::Dim, "  enter takes it · ctrl-r older · esc back");
+    let keys = StyledLine::styled(Style::Dim, "  enter accept · ctrl-r older match · esc cancel");
     (vec![lead, found.cut(columns), keys.cut(columns)], (0, at))
 }
 
@@ -122,7 +122,9 @@ fn input(state: &ChatState, columns: usize) -> (Vec<StyledLine>, (usize, usize))
     let first = laid.cursor.0.saturating_sub(INPUT_ROWS - 1);
     let mut rows: Vec<StyledLine> = match &state.free_text {
         Some(FreeTextPurpose::Answer(question)) => free_text_question(state, question, columns),
-        Some(FreeTextPurpose::AfterStop) => free_text_question(state, "stopped: what now?", columns),
+        Some(FreeTextPurpose::AfterStop) => {
+            free_text_question(state, "stopped; what should it do next?", columns)
+        }
         None => Vec::new(),
     };
     let above = rows.len();
@@ -222,7 +224,8 @@ fn question(
         }
         AnswerStage::Reason(editor) => {
             rows.push(
-                StyledLine::styled(Style::Dim, "  reason for no (enter sends, esc back):").cut(columns),
+                StyledLine::styled(Style::Dim, "  reason for declining (enter to send, esc to go back):")
+                    .cut(columns),
             );
             let laid = editor.layout(columns.saturating_sub(5));
             let first = rows.len();
@@ -238,7 +241,7 @@ fn question(
 fn choices(asked: &OpenQuestion, size: (usize, usize)) -> Vec<StyledLine> {
     let plain = |text: &str| StyledLine::styled(Style::Plain, text);
     match &asked.subject {
-        _ if !asked.is_read(size) => vec![plain("  scroll to the end to answer yes · n no")],
+        _ if !asked.is_read(size) => vec![plain("  scroll to the end to allow · n to decline")],
         QuestionSubject::Return(_) | QuestionSubject::Undo(_) | QuestionSubject::Plan => {
             vec![plain("  y yes · n no")]
         }
@@ -247,9 +250,9 @@ fn choices(asked: &OpenQuestion, size: (usize, usize)) -> Vec<StyledLine> {
         }
         QuestionSubject::Call(question) => {
             let covers = |extent| approval_prompt::covers(question, extent);
-            let mut scope = format!("    s and a cover: {}", covers(asked.extent).unwrap_or_default());
+            let mut scope = format!("    s and a apply to: {}", covers(asked.extent).unwrap_or_default());
             if let Some(other) = covers(approval_prompt::toggled(asked.extent)) {
-                scope.push_str(&format!(" · w: {other}"));
+                scope.push_str(&format!(" · w changes this to: {other}"));
             }
             let keys = "y once · s this conversation · a always in this project · n no";
             vec![

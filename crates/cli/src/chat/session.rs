@@ -113,7 +113,7 @@ impl Chat<'_> {
         match self.setup.sandbox.state {
             "namespaces" => "sandboxed: can change only the project, no network",
             "namespaces, hosts by name" => {
-                "sandboxed: can change only the project, reaches only allowed hosts"
+                "sandboxed: can change only the project, can connect only to allowed hosts"
             }
             "namespaces, network allowed" => "sandboxed: can change only the project, network allowed",
             "landlock" => "sandboxed by Landlock: can write files only in the project, no network",

@@ -341,7 +341,7 @@ impl ChatState {
             InputLine::Shell(_) if self.shell.is_some() => {
                 self.notify(
                     Style::Warning,
-                    "a command of yours is running: wait for it, or press esc to end it",
+                    "a shell command is still running: wait for it, or press esc to stop it",
                 );
                 Vec::new()
             }

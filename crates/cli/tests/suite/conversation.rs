@@ -67,7 +67,7 @@ fn the_exit_code_is_that_of_the_last_task_and_a_wrong_command_ends_nothing() {
     let script = project.script(&[Line::text("Three.")]);
     let outcome = talk(&project, &script, "/modle\n/model\n/approve ask\n//three\n").run().exits(0);
     let expected = format!(
-        "{script} is the current model\nask: you are asked before every change (from the next message on)\nThree.\n"
+        "{script} is the current model\nask: you are asked before every change (starting with the next message)\nThree.\n"
     );
     assert_eq!(outcome.stdout, expected);
     assert!(outcome.stderr.contains("unknown command /modle; did you mean `/model`?"), "{}", outcome.stderr);
@@ -105,7 +105,7 @@ fn models_change_and_conversations_are_left_behind() {
     let lines = format!("a\n/model {other}\nb\n/new\nc\n/export all.txt\n/export all.txt\n");
     let outcome = talk(&project, &one, &lines).run().exits(2);
     let expected = format!(
-        "One.\n{other} is used from the next message on\nOther.\nnew conversation: the next message starts \
+        "One.\n{other} is used starting with the next message\nOther.\nnew conversation: the next message starts \
          without history\nFresh.\n1 message written to all.txt\n"
     );
     assert_eq!(outcome.stdout, expected);

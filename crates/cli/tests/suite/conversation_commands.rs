@@ -139,7 +139,7 @@ fn a_flow_holds_from_the_next_message_on() {
     let project = Project::new();
     let script = project.script(&[Line::text("One."), Line::text("a.txt\n```\ntwo\n```\n")]);
     let outcome = talk(&project, &script, "/flow\none\n/flow direct\n/flow\ntwo\n").run().exits(0);
-    let expected = "auto is the current flow mode\nOne.\ndirect is used from the next message on\n\
+    let expected = "auto is the current flow mode\nOne.\ndirect is used starting with the next message\n\
         direct is the current flow mode\n";
     assert!(outcome.stdout.starts_with(expected), "{}", outcome.stdout);
     assert_eq!(project.read("a.txt"), "two\n");
@@ -172,7 +172,7 @@ fn a_person_opens_a_section_and_it_is_open_after_coming_back() {
     let closed = "closed  reference  ";
     let shown: Vec<&str> = outcome.stdout.lines().collect();
     assert!(shown.iter().any(|line| line.starts_with(closed)), "{}", outcome.stdout);
-    assert!(shown.contains(&"reference: open from the next message on"), "{}", outcome.stdout);
+    assert!(shown.contains(&"reference: open starting with the next message"), "{}", outcome.stdout);
     assert!(shown.iter().any(|line| line.starts_with("open    reference  ")), "{}", outcome.stdout);
     assert!(outcome.stderr.contains("Did you mean `reference`?"), "{}", outcome.stderr);
     let system = |n: usize| server.requests()[n].arrived.json()["messages"][0]["content"].to_string();
@@ -241,7 +241,7 @@ fn the_usual_prompt_has_sections_too_and_a_skill_is_opened_by_the_person() {
     );
     assert!(rows[3].starts_with("closed    notes  "), "{}", outcome.stdout);
     assert!(outcome.stderr.contains("Did you mean `skills.notes`?"), "{}", outcome.stderr);
-    assert!(rows.contains(&"skills.notes: open from the next message on"), "{}", outcome.stdout);
+    assert!(rows.contains(&"skills.notes: open starting with the next message"), "{}", outcome.stdout);
     assert!(rows.iter().any(|row| row.starts_with("open      notes  ")), "{}", outcome.stdout);
     let system = |n: usize| server.requests()[n].arrived.json()["messages"][0]["content"].to_string();
     let open: Vec<bool> = (0..3).map(|n| system(n).contains("marmalade")).collect();

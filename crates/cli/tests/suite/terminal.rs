@@ -162,12 +162,12 @@ fn a_key_stops_the_turn_words_go_on_with_it_and_another_key_ends_the_task_alone(
         terminal.say("work");
         exists("one");
         terminal.keys(&[key]);
-        terminal.until("stopped: what now?");
+        terminal.until("stopped; what should it do next?");
         terminal.say("do it quickly");
         terminal.until("to the model: do it quickly");
         exists("two");
         terminal.keys(&[key]);
-        terminal.until("stopped: what now?");
+        terminal.until("stopped; what should it do next?");
         terminal.keys(&[key]);
         terminal.until("cancelled ·");
         // The chat continues, and the model may ask questions in it.
@@ -356,7 +356,7 @@ fn a_question_longer_than_the_screen_is_allowed_only_after_its_end_was_shown() {
     let terminal = Terminal::open(&project, &format!("-m {script} --approve ask --sandbox off"));
     terminal.until("approve ask");
     terminal.say("go");
-    let asked = terminal.until("scroll to the end to answer yes");
+    let asked = terminal.until("scroll to the end to allow");
     assert!(asked.contains("lines 1 to 14 of 62"), "{asked}");
     std::thread::sleep(Duration::from_millis(500));
     // Too early: nothing happens.

@@ -85,7 +85,7 @@ impl Chat<'_> {
         Ok(rows)
     }
 
-    /// Opens a section from the next message on.
+    /// Opens a section starting with the next message.
     pub(super) fn open_section(&mut self, key: &str) -> Result<Vec<StyledLine>, CliError> {
         let (environment, opened) = self.environment_and_sections()?;
         let settings = self.next_run("the next message".to_owned())?.spec;
@@ -95,7 +95,7 @@ impl Chat<'_> {
             Some(prompt) => prompt.opened.extend(more),
             None => self.opened.extend(more),
         }
-        Ok(vec![StyledLine::styled(Style::Plain, &format!("{names}: open from the next message on"))])
+        Ok(vec![StyledLine::styled(Style::Plain, &format!("{names}: open starting with the next message"))])
     }
 
     /// The environment as recorded by the conversation, and the sections opened so far.

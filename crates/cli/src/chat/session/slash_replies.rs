@@ -42,7 +42,7 @@ impl Chat<'_> {
             SlashCommand::Model(None) => vec![self.model_line("is the current model")],
             SlashCommand::Model(Some(name)) => {
                 self.change_model(name)?;
-                vec![self.model_line("is used from the next message on")]
+                vec![self.model_line("is used starting with the next message")]
             }
             SlashCommand::Approve(word) => {
                 self.approve = word.unwrap_or(self.approve);
@@ -51,7 +51,7 @@ impl Chat<'_> {
             SlashCommand::Flow(None) => vec![self.flow_line("is the current flow mode")?],
             SlashCommand::Flow(Some(mode)) => {
                 self.set("task_flow_mode", mode)?;
-                vec![self.flow_line("is used from the next message on")?]
+                vec![self.flow_line("is used starting with the next message")?]
             }
             SlashCommand::Sections(None) => self.sections()?,
             SlashCommand::Sections(Some(key)) => self.open_section(key)?,
@@ -239,6 +239,6 @@ fn approve_line(approve: ApprovalMode, changed: bool) -> StyledLine {
         ApprovalMode::Ask => ("ask", "you are asked before every change"),
         ApprovalMode::Never => ("never", "calls that need approval are refused"),
     };
-    let from = if changed { " (from the next message on)" } else { "" };
+    let from = if changed { " (starting with the next message)" } else { "" };
     StyledLine::styled(Style::Bold, word).and(Style::Plain, &format!(": {meaning}{from}"))
 }
