@@ -174,7 +174,7 @@ impl Chat<'_> {
 
     /// Whether output is coloured, and the glyph set of the terminal.
     pub(crate) fn appearance(&self) -> (bool, &'static Glyphs) {
-        (self.setup.show.colour, self.setup.show.glyphs())
+        (self.setup.ui_options.colour, self.setup.ui_options.glyphs())
     }
 
     /// Sets the approver for the following runs.

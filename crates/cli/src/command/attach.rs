@@ -72,8 +72,8 @@ pub(crate) async fn attach(args: AttachArgs, process: &Process) -> Result<ExitSt
     let config = Config::gather(Some(&project.config_file()), environment, Vec::new())?;
     let settings = run::settings_of(&journal, &row.id)?;
     if row.status != RunStatus::Open {
-        let show = UiOptions::new(args.json, &config, environment);
-        return Box::pin(finished_run::repeat(&journal, &row.id, settings, &show, false)).await;
+        let ui_options = UiOptions::new(args.json, &config, environment);
+        return Box::pin(finished_run::repeat(&journal, &row.id, settings, &ui_options, false)).await;
     }
     if !journal.is_active(&row.id) {
         return Err(interrupted(&row.id));
@@ -95,9 +95,9 @@ pub(crate) async fn attach(args: AttachArgs, process: &Process) -> Result<ExitSt
     let (past, events) = begin(&journal, &row, &attached)?;
     let mut ui = PlainUi::new(stdio::ExactStdout, std::io::BufWriter::new(std::io::stderr()), header);
     past.iter().for_each(|event| ui.note_rendered(event));
-    let show = UiOptions::new(false, &config, environment);
+    let ui_options = UiOptions::new(false, &config, environment);
     // The process of the run runs the command itself.
-    let notifications = NotificationUi::new(show.notifier(&config).without_command());
+    let notifications = NotificationUi::new(ui_options.notifier(&config).without_command());
     let ui = AttachRenderer { ui, notifications, attached: attached.clone() };
     let watching = ui::watch(Box::new(ui), events)?;
     let mut console = Console::listen(attached, journal.clone(), approvals)?;

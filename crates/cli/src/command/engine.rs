@@ -111,7 +111,7 @@ impl OpenEngine {
         let log = setup.log_file()?;
         fusee_restate::submit(&remote, &RunOrder { spec, directory, files, tenant }).await?;
         let (running, copy) = self.follow(remote.clone(), &title).await?;
-        let approver = setup.show.can_ask().then(|| setup.show.approver(setup.saved_rules()));
+        let approver = setup.ui_options.can_ask().then(|| setup.ui_options.approver(setup.saved_rules()));
         answer::converse(remote, running.events(), approver);
         let readers = setup.readers(&running, log, phases)?;
         Ok(StartedRun { running, header, readers, copy: Some(copy) })

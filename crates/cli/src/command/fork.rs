@@ -130,7 +130,7 @@ pub(crate) async fn fork(args: ForkArgs, process: &Process) -> Result<ExitStatus
     if changes_flow {
         spec.flow = config.flow()?;
     }
-    let show = UiOptions::new(args.json, &config, environment).for_benchmark(spec.flow.benchmark);
+    let ui_options = UiOptions::new(args.json, &config, environment).for_benchmark(spec.flow.benchmark);
     if let Some(worktree) = &worktree {
         stdio::error(&format!("fork {id} works in {}\n", worktree.workspace.display()));
     }
@@ -144,7 +144,7 @@ pub(crate) async fn fork(args: ForkArgs, process: &Process) -> Result<ExitStatus
                 .await?
         }
         None => {
-            let setup = RunSetup::reopen(project, config, show, resolved, &spec, process).await?;
+            let setup = RunSetup::reopen(project, config, ui_options, resolved, &spec, process).await?;
             let started = if turn == 0 {
                 Box::pin(setup.start_with(&id, spec, Arc::clone(&setup.model), None)).await?
             } else {
@@ -153,7 +153,8 @@ pub(crate) async fn fork(args: ForkArgs, process: &Process) -> Result<ExitStatus
                 setup.resume(&id, spec, model, &setup.servers, None)?
             };
             let json = args.json;
-            let (exit, _) = run_session::watch(started, &show, &[]).await.map_err(CliError::after_start)?;
+            let (exit, _) =
+                run_session::watch(started, &ui_options, &[]).await.map_err(CliError::after_start)?;
             (exit, (!json).then_some(id))
         }
     };
@@ -183,9 +184,9 @@ async fn continue_with(
         ..RunArgs::default()
     };
     let target = RunTarget::Request(message);
-    let Launched { started, show } =
+    let Launched { started, ui_options } =
         Box::pin(run::launch(args, target, Some(earlier), JsonOutput::Events, project, process)).await?;
-    let (exit, _) = run_session::watch(started, &show, &[]).await.map_err(CliError::after_start)?;
+    let (exit, _) = run_session::watch(started, &ui_options, &[]).await.map_err(CliError::after_start)?;
     Ok((exit, (!json).then_some(id)))
 }
 

@@ -63,8 +63,8 @@ pub(crate) async fn models(args: &ModelsArgs, process: &Process) -> Result<ExitS
     let environment = &process.environment;
     let project = Project::find(args.directory.directory.as_deref(), environment)?;
     let config = Config::gather(Some(&project.config_file()), environment, Vec::new())?;
-    let show = UiOptions::new(args.json, &config, environment);
-    show.warn(&config);
+    let ui_options = UiOptions::new(args.json, &config, environment);
+    ui_options.warn(&config);
     let filter = args.filter.as_deref().unwrap_or_default();
     let (mut rows, errors) = gather(args.base_url.as_deref(), filter, &config, environment).await?;
     let wanted = filter.to_lowercase();

@@ -73,26 +73,27 @@ pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<ExitSt
     let flags = [args.model.values(), args.approval.values(), args.limits.values()].concat();
     let config = Config::gather(Some(&project.config_file()), environment, flags)?;
     let wants_result = args.json && began_with.json_form == JsonOutput::Result;
-    let show = match wants_result {
+    let ui_options = match wants_result {
         true => UiOptions::for_result(true, &config, environment),
         false => UiOptions::new(args.json, &config, environment),
     };
-    let show = show.for_benchmark(began_with.flow.benchmark);
-    show.warn(&config);
+    let ui_options = ui_options.for_benchmark(began_with.flow.benchmark);
+    ui_options.warn(&config);
     if row.status != RunStatus::Open {
-        return Box::pin(finished_run::repeat(&journal, &row.id, began_with, &show, wants_result)).await;
+        return Box::pin(finished_run::repeat(&journal, &row.id, began_with, &ui_options, wants_result))
+            .await;
     }
-    let show = show.in_background(args.background_run.detached);
-    show.warn_if_nobody_can_be_asked(began_with.approve);
+    let ui_options = ui_options.in_background(args.background_run.detached);
+    ui_options.warn_if_nobody_can_be_asked(began_with.approve);
     let past = past(&journal, &row.id)?;
     drop(journal);
     let (settings, resolved) =
         changed(began_with, &args.model, &args.approval, &args.limits, &config, environment)?;
-    let show = show.with_phases(settings.flow.phase_log);
-    let setup = RunSetup::reopen(project, config, show, resolved, &settings, process).await?;
+    let ui_options = ui_options.with_phases(settings.flow.phase_log);
+    let setup = RunSetup::reopen(project, config, ui_options, resolved, &settings, process).await?;
     let model = Arc::clone(&setup.model);
     let started = setup.resume(&row.id, settings, model, &setup.servers, None)?;
-    let (exit, outcome) = run_session::watch(started, &show, &past).await?;
+    let (exit, outcome) = run_session::watch(started, &ui_options, &past).await?;
     if wants_result {
         print_result(outcome)?;
     }
@@ -112,8 +113,8 @@ pub(super) async fn elsewhere(
     drop(journal);
     let config = Config::gather(Some(&project.config_file()), &process.environment, Vec::new())?;
     let resolved = model_selection::for_resume(&settings, &config, &process.environment)?;
-    let show = UiOptions::silent(&config, &process.environment);
-    let setup = RunSetup::reopen(project, config, show, resolved, &settings, process).await?;
+    let ui_options = UiOptions::silent(&config, &process.environment);
+    let setup = RunSetup::reopen(project, config, ui_options, resolved, &settings, process).await?;
     let mut model = Arc::clone(&setup.model);
     if settings.flow.benchmark.is_some() && model_selection::is_script(&setup.resolved) {
         model = model_selection::open(&setup.resolved, None)?;

@@ -243,13 +243,13 @@ impl PreparedRun<'_> {
 
     /// Starts the run.
     pub(super) async fn start(self) -> Result<Launched, CliError> {
-        let show = self.setup.show.with_phases(self.builder.spec.flow.phase_log);
+        let ui_options = self.setup.ui_options.with_phases(self.builder.spec.flow.phase_log);
         #[cfg(feature = "restate")]
         if let Some(engine) = self.engine {
             let started = Box::pin(engine.start(&self.setup, self.builder.spec, self.run)).await?;
-            return Ok(Launched { started, show });
+            return Ok(Launched { started, ui_options });
         }
-        Ok(Launched { started: self.setup.start(self.builder, self.run).await?, show })
+        Ok(Launched { started: self.setup.start(self.builder, self.run).await?, ui_options })
     }
 }
 
@@ -265,7 +265,7 @@ pub(super) enum Presentation {
 /// A started run and how it is displayed.
 pub(crate) struct Launched {
     pub(crate) started: StartedRun,
-    pub(crate) show: UiOptions,
+    pub(crate) ui_options: UiOptions,
 }
 
 /// Runs the command. With `--json` or `--benchmark`, the end of a run is printed even if it could not start.
@@ -305,9 +305,9 @@ async fn perform(mut args: RunArgs, process: &Process) -> Result<ExitStatus, Cli
     if args.serve {
         return Box::pin(run_beside_page(args, target, earlier, project, process)).await;
     }
-    let Launched { started, show } =
+    let Launched { started, ui_options } =
         Box::pin(launch(args, target, earlier, JsonOutput::Events, project, process)).await?;
-    let (exit, _) = run_session::watch(started, &show, &[]).await.map_err(CliError::after_start)?;
+    let (exit, _) = run_session::watch(started, &ui_options, &[]).await.map_err(CliError::after_start)?;
     Ok(exit)
 }
 
@@ -334,11 +334,11 @@ async fn run_beside_page(
         // Without a terminal the page is where somebody answers.
         prepared.builder.deps.approver = std::sync::Arc::new(fusee::engine::approval::AnsweredOutside);
     }
-    let Launched { started, show } = prepared.start().await?;
+    let Launched { started, ui_options } = prepared.start().await?;
     let control = started.running.control();
     let page = super::serve::beside(control, &journal, &directory, flags, process);
     let page = page.map_err(CliError::after_start)?;
-    let (exit, _) = run_session::watch(started, &show, &[]).await.map_err(CliError::after_start)?;
+    let (exit, _) = run_session::watch(started, &ui_options, &[]).await.map_err(CliError::after_start)?;
     drop(page);
     Ok(exit)
 }
@@ -369,9 +369,9 @@ pub(super) async fn review(
     let project = Project::find(args.directory.directory.as_deref(), &process.environment)?;
     let (earlier, words) = resolve_continue(&args, &project)?;
     let target = RunTarget::Review(Box::new(review), request(words, &process.environment)?);
-    let Launched { started, show } =
+    let Launched { started, ui_options } =
         Box::pin(launch(args, target, earlier, JsonOutput::Events, project, process)).await?;
-    let (exit, _) = run_session::watch(started, &show, &[]).await.map_err(CliError::after_start)?;
+    let (exit, _) = run_session::watch(started, &ui_options, &[]).await.map_err(CliError::after_start)?;
     Ok(exit)
 }
 
@@ -408,19 +408,19 @@ pub(super) async fn prepare<'p>(
             benchmark::settings_of_run(args.flow.benchmark, earlier.is_some(), &config, environment)
         }
     };
-    let show = match presentation {
+    let ui_options = match presentation {
         Presentation::Command(JsonOutput::Events) => UiOptions::new(args.json, &config, environment),
         Presentation::Command(JsonOutput::Result) => UiOptions::for_result(args.json, &config, environment),
         Presentation::Elsewhere => UiOptions::silent(&config, environment),
     };
-    let show = show.for_benchmark(benchmark).in_background(args.background_run.detached);
-    show.warn(&config);
+    let ui_options = ui_options.for_benchmark(benchmark).in_background(args.background_run.detached);
+    ui_options.warn(&config);
     #[cfg(feature = "restate")]
     let can_wait = engine.is_some();
     #[cfg(not(feature = "restate"))]
     let can_wait = false;
     if !can_wait {
-        show.warn_if_nobody_can_be_asked(config.approve());
+        ui_options.warn_if_nobody_can_be_asked(config.approve());
     }
     let resolved = match &earlier {
         Some(earlier) => model_selection::continued(&earlier.settings, &config, environment)?,
@@ -443,7 +443,7 @@ pub(super) async fn prepare<'p>(
     let output_schema = args.output_schema.map(|file| schema(&environment.directory().join(file)));
     let output_schema = output_schema.transpose()?;
     let record = args.record.map(|file| environment.directory().join(file));
-    let setup = RunSetup::open(project, config, show, resolved, record.as_deref(), process).await?;
+    let setup = RunSetup::open(project, config, ui_options, resolved, record.as_deref(), process).await?;
     let mut builder = setup.builder(target)?;
     let spec = &mut builder.spec;
     if args.review {

@@ -21,20 +21,20 @@ const DOUBLE_PRESS_WINDOW: Duration = Duration::from_secs(2);
 /// it. `past` holds earlier events of a resumed run that are still relevant.
 pub(crate) async fn watch(
     started: StartedRun,
-    show: &UiOptions,
+    ui_options: &UiOptions,
     past: &[EventRecord],
 ) -> Result<(ExitStatus, Option<RunOutcome>), CliError> {
     #[cfg(feature = "restate")]
     let _copy = started.copy;
     let StartedRun { running, header, readers, .. } = started;
-    if show.is_detached() {
+    if ui_options.is_detached() {
         detach::announce(&running).await?;
     }
     let (run, cancel) = (running.id().clone(), running.cancellation());
-    let mut ui = show.open_ui(header, cancel.clone());
+    let mut ui = ui_options.open_ui(header, cancel.clone());
     past.iter().for_each(|event| ui.note_rendered(event));
     let watching = ui::watch(ui, running.events())?;
-    let exit_requested = watch_signals(cancel, running.turn_stop(), show.is_live());
+    let exit_requested = watch_signals(cancel, running.turn_stop(), ui_options.is_live());
     let ended = async {
         let outcome = running.outcome().await;
         for reader in readers {
@@ -59,14 +59,14 @@ pub(crate) async fn watch(
             stdio::error(&format!(
                 "run {run} is still open; fix the problem, then run `fusee resume {run}`\n"
             ));
-            print_failure_class(&outcome, show);
+            print_failure_class(&outcome, ui_options);
             Ok((outcome.exit(), Some(outcome)))
         }
         RunOutcome::Ended(ended) => {
-            if let Some(line) = show.last_line(ended) {
+            if let Some(line) = ui_options.last_line(ended) {
                 stdio::print(&format!("{line}\n"))?;
             }
-            print_failure_class(&outcome, show);
+            print_failure_class(&outcome, ui_options);
             Ok((outcome.exit(), Some(outcome)))
         }
     }
@@ -74,8 +74,8 @@ pub(crate) async fn watch(
 
 /// Names the class of a failure in the last line, for harnesses that parse it; terminal users have already seen the
 /// details.
-fn print_failure_class(outcome: &RunOutcome, show: &UiOptions) {
-    if let Some(class) = FailureClass::from_outcome(outcome).filter(|_| !show.is_live()) {
+fn print_failure_class(outcome: &RunOutcome, ui_options: &UiOptions) {
+    if let Some(class) = FailureClass::from_outcome(outcome).filter(|_| !ui_options.is_live()) {
         stdio::error(&format!("failure class: {class}\n"));
     }
 }

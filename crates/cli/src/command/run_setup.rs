@@ -43,7 +43,7 @@ pub(crate) struct RunSetup<'p> {
     pub(crate) process: &'p Process,
     pub(crate) project: Project,
     pub(crate) config: Config,
-    pub(crate) show: UiOptions,
+    pub(crate) ui_options: UiOptions,
     pub(crate) resolved: ResolvedModel,
     /// Opened once, so a script continues after the previous message, and connections stay open.
     pub(crate) model: Arc<dyn Model>,
@@ -88,7 +88,7 @@ impl<'p> RunSetup<'p> {
     pub(crate) async fn open(
         project: Project,
         config: Config,
-        show: UiOptions,
+        ui_options: UiOptions,
         resolved: ResolvedModel,
         record: Option<&Path>,
         process: &'p Process,
@@ -108,7 +108,7 @@ impl<'p> RunSetup<'p> {
             process,
             project,
             config,
-            show,
+            ui_options,
             resolved,
             model,
             sandbox,
@@ -122,14 +122,14 @@ impl<'p> RunSetup<'p> {
     pub(crate) async fn reopen(
         project: Project,
         config: Config,
-        show: UiOptions,
+        ui_options: UiOptions,
         resolved: ResolvedModel,
         spec: &RunSpec,
         process: &'p Process,
     ) -> Result<Self, CliError> {
         let open = || project.open_journal(config.journal());
         let journal = process.journals.get_or_open(&project.journal, open)?;
-        Self::reopen_on(journal, project, config, show, resolved, spec, process).await
+        Self::reopen_on(journal, project, config, ui_options, resolved, spec, process).await
     }
 
     /// Sets up a run whose settings are complete, on this journal.
@@ -137,7 +137,7 @@ impl<'p> RunSetup<'p> {
         journal: Journal,
         project: Project,
         config: Config,
-        show: UiOptions,
+        ui_options: UiOptions,
         resolved: ResolvedModel,
         spec: &RunSpec,
         process: &'p Process,
@@ -152,7 +152,7 @@ impl<'p> RunSetup<'p> {
             process,
             project,
             config,
-            show,
+            ui_options,
             resolved,
             model,
             sandbox,
@@ -164,7 +164,7 @@ impl<'p> RunSetup<'p> {
     /// standing approvals.
     async fn announce(self, used: &ApprovalRules) -> Self {
         rewind::finish_interrupted(&self.journal).await;
-        warn(&self.sandbox, &self.show);
+        warn(&self.sandbox, &self.ui_options);
         self.report_standing_approvals(used);
         self
     }
@@ -172,7 +172,7 @@ impl<'p> RunSetup<'p> {
     /// Says which standing approvals the run uses. A resumed run decides as it did before it was interrupted, with the
     /// approvals of its start.
     fn report_standing_approvals(&self, used: &ApprovalRules) {
-        if self.show.is_silent() {
+        if self.ui_options.is_silent() {
             return;
         }
         let saved = self.saved_rules().read();
@@ -347,7 +347,7 @@ impl<'p> RunSetup<'p> {
         if let Some(file) = log {
             readers.push(ui::watch(Box::new(Log::new(file, phases)), running.events())?);
         }
-        let notifier = self.show.notifier(&self.config);
+        let notifier = self.ui_options.notifier(&self.config);
         if !notifier.is_off() {
             readers.push(ui::watch(Box::new(NotificationUi::new(notifier)), running.events())?);
         }
@@ -368,7 +368,7 @@ impl<'p> RunSetup<'p> {
     fn add_process_parts(&self, builder: RunBuilder, servers: &McpServers) -> RunBuilder {
         let builder = builder.with_sandbox(&self.sandbox);
         let mut builder = builder.with_mcp(&servers.offered, &servers.tools, &servers.secrets);
-        builder.deps.approver = self.show.approver(self.saved_rules());
+        builder.deps.approver = self.ui_options.approver(self.saved_rules());
         builder.deps.jitter = system::jitter;
         builder.deps.trusts_project = self.config.trusts_project();
         let environment = &self.process.environment;
@@ -388,7 +388,7 @@ impl<'p> RunSetup<'p> {
             search.key_variable.is_none() || config::search_key(search, &self.process.environment).is_some()
         };
         if let Some(search) = web.search.take_if(|search| !has_key(search))
-            && !self.show.is_silent()
+            && !self.ui_options.is_silent()
         {
             let variable = search.key_variable.unwrap_or_default();
             stdio::error(&format!("warning: web_search is unavailable: {variable} is not set\n"));
@@ -462,12 +462,12 @@ async fn activate(
 }
 
 /// Warns if commands are not sandboxed although that was requested, or less than usual.
-fn warn(sandbox: &ActiveSandbox, show: &UiOptions) {
-    let Some(problem) = sandbox.problem.as_ref().filter(|_| !show.is_silent()) else { return };
+fn warn(sandbox: &ActiveSandbox, ui_options: &UiOptions) {
+    let Some(problem) = sandbox.problem.as_ref().filter(|_| !ui_options.is_silent()) else { return };
     if sandbox.preapproved {
         return stdio::error(&format!("warning: {problem}\n"));
     }
-    let consequence = if show.can_ask() {
+    let consequence = if ui_options.can_ask() {
         "you are asked before each command"
     } else {
         "commands are refused because there is no terminal to ask on"

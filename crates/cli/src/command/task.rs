@@ -281,10 +281,10 @@ async fn run_task(
     // Stdout carries nothing but the value.
     args.json |= line.format == ContentFormat::Json;
     let target = RunTarget::Task(Box::new(task));
-    let Launched { started, show } =
+    let Launched { started, ui_options } =
         Box::pin(run::launch(args, target, earlier, line.form, project, process)).await?;
     let id = started.running.id().clone();
-    let watched = run_session::watch(started, &show, &[]).await;
+    let watched = run_session::watch(started, &ui_options, &[]).await;
     let (exit, outcome) = watched.map_err(CliError::after_start)?;
     if json {
         let mut result = result_of(outcome);

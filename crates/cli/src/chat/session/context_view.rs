@@ -33,7 +33,7 @@ impl Chat<'_> {
         let largest = shares.iter().map(|share| share.tokens).max().unwrap_or_default().max(1);
         for share in shares {
             let cells = (share.tokens * BAR).div_ceil(largest) as usize;
-            let bar = self.setup.show.glyphs().full.repeat(cells);
+            let bar = self.setup.ui_options.glyphs().full.repeat(cells);
             let figures = format!("{:>6}  {}  ", format::tokens(share.tokens), percent(share.tokens));
             let row = StyledLine::styled(Style::Plain, &figures).and(Style::Plain, &share.kind);
             let row = row.and(Style::Dim, &format!(" ({})  ", share.items));

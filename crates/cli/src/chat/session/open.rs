@@ -50,8 +50,8 @@ impl<'p> Chat<'p> {
         let flags = beginning.flags;
         let config = Config::gather(Some(&project.config_file()), environment, flags.clone())?;
         config.check_tools()?;
-        let show = UiOptions::new(false, &config, environment);
-        show.warn(&config);
+        let ui_options = UiOptions::new(false, &config, environment);
+        ui_options.warn(&config);
         let earlier = match beginning.continues {
             None => None,
             Some(name) => {
@@ -68,7 +68,7 @@ impl<'p> Chat<'p> {
             Some((_, settings)) => model_selection::continued(settings, &config, environment)?,
             None => model_selection::select(&config, environment).await?,
         };
-        let setup = RunSetup::open(project, config, show, resolved, None, process).await?;
+        let setup = RunSetup::open(project, config, ui_options, resolved, None, process).await?;
         let (continues, prompt) = earlier.map(|(run, settings)| (run, settings.prompt)).unzip();
         Ok(Self {
             approve: setup.config.approve(),

@@ -41,15 +41,15 @@ pub(crate) async fn follow(
 ) -> Result<ExitStatus, CliError> {
     let Some(engine) = OpenEngine::open(flags, process).await? else { return Ok(ExitStatus::Usage) };
     let config = Config::gather(None, &process.environment, Vec::new())?;
-    let show = UiOptions::new(json, &config, &process.environment);
+    let ui_options = UiOptions::new(json, &config, &process.environment);
     let run = engine.named(run).await?;
     let header = RunHeader::from_spec(&settings(&engine, &run).await?);
     let (running, copy) = engine.follow(engine.remote(&run), "").await?;
     let environment = &process.environment;
     let rules = || Ok::<_, CliError>(SavedRules::new(&Project::find(None, environment)?, environment));
-    let approver = if show.can_ask() { Some(show.approver(rules()?)) } else { None };
+    let approver = if ui_options.can_ask() { Some(ui_options.approver(rules()?)) } else { None };
     answer::converse(engine.remote(&run), running.events(), approver);
     let started = StartedRun { running, header, readers: Vec::new(), copy: Some(copy) };
-    let (exit, _) = run_session::watch(started, &show, &[]).await?;
+    let (exit, _) = run_session::watch(started, &ui_options, &[]).await?;
     Ok(exit)
 }

@@ -149,9 +149,9 @@ impl ProcessHost {
             // A client must not have the worker's key sent to a server of its choice.
             resolved.connection.api_key = None;
         }
-        let show = UiOptions::silent(&config, environment);
+        let ui_options = UiOptions::silent(&config, environment);
         let setup =
-            RunSetup::reopen_on(journal, project, config, show, resolved, &spec, &self.process).await?;
+            RunSetup::reopen_on(journal, project, config, ui_options, resolved, &spec, &self.process).await?;
         if !setup.sandbox.preapproved && !self.allow_unsandboxed {
             let problem = setup.sandbox.problem.as_deref().unwrap_or("unknown reason");
             return Err(refusal(&format!("it has none ({problem})")));

@@ -16,7 +16,7 @@ pub(crate) async fn repeat(
     journal: &Journal,
     run: &RunId,
     settings: RunSpec,
-    show: &UiOptions,
+    ui_options: &UiOptions,
     wants_result: bool,
 ) -> Result<ExitStatus, CliError> {
     let mut end: Vec<EventRecord> = Vec::new();
@@ -37,7 +37,7 @@ pub(crate) async fn repeat(
     let exit = match RunBuilder::recorded(journal, run)?.replay(run).await? {
         outcome @ RunOutcome::Ended(_) => {
             if let RunOutcome::Ended(ended) = &outcome
-                && let Some(line) = show.last_line(ended)
+                && let Some(line) = ui_options.last_line(ended)
             {
                 stdio::print(&format!("{line}\n"))?;
             }
@@ -55,7 +55,7 @@ pub(crate) async fn repeat(
             recorded_exit(&complete)
         }
     };
-    let mut ui = show.open_ui(RunHeader::from_spec(&settings), CancellationToken::new());
+    let mut ui = ui_options.open_ui(RunHeader::from_spec(&settings), CancellationToken::new());
     for event in &end {
         ui.show(event).and_then(|()| ui.close()).map_err(|error| CliError::failed(error.to_string()))?;
     }
