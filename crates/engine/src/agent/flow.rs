@@ -33,7 +33,7 @@ pub(crate) use preload::{PreloadedFile, read as read_before, read_text, render a
 pub(crate) use protected_tests::{ProtectedTests, answer as protected_answer};
 pub(crate) use request_files::is_test;
 pub(crate) use run_flow::{with_settings, work};
-pub(crate) use samples::{CandidateFiles, SampleResult, Score, Verdict};
+pub(crate) use samples::{CandidateTexts, SampleResult, Score, Verdict};
 pub(crate) use task_rules::{FlowShape, TaskRules};
 pub(crate) use tool_gate::ToolRef;
 

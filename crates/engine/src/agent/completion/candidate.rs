@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::runtime_actions::{FileEffects, RuntimeActions};
 use crate::agent::flow::{
-    CandidateFiles, Feedback, SampleResult, Score, Verdict, asks_for_tests, edits, is_test, read_text,
+    CandidateTexts, Feedback, SampleResult, Score, Verdict, asks_for_tests, edits, is_test, read_text,
     unnamed_edits,
 };
 use crate::agent::tool_calls::call_gate::{self, CallHistory};
@@ -65,7 +65,7 @@ impl RuntimeActions<'_, '_> {
     pub(crate) async fn candidate(
         &mut self,
         answer: &str,
-    ) -> Result<Result<CandidateFiles, Feedback>, RunAborted> {
+    ) -> Result<Result<CandidateTexts, Feedback>, RunAborted> {
         let task = self.run.task;
         let sample = &mut self.files.sample;
         let rules = task.rules.sample.clone().unwrap_or_default();
@@ -132,7 +132,7 @@ impl RuntimeActions<'_, '_> {
         &mut self,
         id: &str,
         command: &str,
-        files: CandidateFiles,
+        files: CandidateTexts,
     ) -> Result<ToolOutput, RunAborted> {
         let run = &mut *self.run;
         let mut arguments = json!({ "command": command });
@@ -159,7 +159,7 @@ impl RuntimeActions<'_, '_> {
     /// Writes the files of the winner to the workspace. Returns what went wrong.
     pub(crate) async fn write_candidate(
         &mut self,
-        files: &CandidateFiles,
+        files: &CandidateTexts,
     ) -> Result<Vec<String>, RunAborted> {
         let mut problems = Vec::new();
         for (path, content) in files {
@@ -175,7 +175,7 @@ impl RuntimeActions<'_, '_> {
 
 /// The files that an answer means. Small models make up names (`solution.py`): a lone file whose name is not in the
 /// prompt is the only file that the task is about, if it is of the same kind.
-fn intended(mut written: CandidateFiles, targets: &[String], prompt: &str) -> CandidateFiles {
+fn intended(mut written: CandidateTexts, targets: &[String], prompt: &str) -> CandidateTexts {
     let split = |path: &str| {
         let name = path.rsplit('/').next().unwrap_or_default();
         name.rsplit_once('.').map(|(stem, end)| (stem.to_owned(), end.to_owned()))
@@ -196,7 +196,7 @@ fn intended(mut written: CandidateFiles, targets: &[String], prompt: &str) -> Ca
 }
 
 /// Looks at the files of a candidate.
-fn check(workspace: &Workspace, files: &CandidateFiles) -> CandidateCheck {
+fn check(workspace: &Workspace, files: &CandidateTexts) -> CandidateCheck {
     let now: BTreeMap<&String, Option<String>> =
         files.keys().map(|path| (path, read_text(workspace, path))).collect();
     let is_same = |(path, content): (&String, &String)| now[path].as_ref() == Some(content);

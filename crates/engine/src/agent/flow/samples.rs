@@ -22,7 +22,7 @@ pub(crate) const SAMPLE_TEMPERATURE: f64 = 0.7;
 const MAX_VOTES: u32 = 3;
 
 /// Files of a candidate: new content by path.
-pub(crate) type CandidateFiles = BTreeMap<String, String>;
+pub(crate) type CandidateTexts = BTreeMap<String, String>;
 
 /// How many answers may be taken.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,7 +105,7 @@ pub(crate) struct Candidate {
     /// Number of the attempt it came from.
     pub(crate) n: u32,
     /// Path and new content of each file it changes.
-    pub(crate) files: CandidateFiles,
+    pub(crate) files: CandidateTexts,
     /// How well it does.
     pub(crate) score: Score,
     /// What is wrong with it.
@@ -127,7 +127,7 @@ impl Candidate {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SampleRules {
     /// Files of the earlier answers.
-    pub(crate) tried: Vec<CandidateFiles>,
+    pub(crate) tried: Vec<CandidateTexts>,
     /// The candidate that is repaired.
     pub(crate) repaired: Option<Candidate>,
     /// Sampling temperature, if not the configured one.
@@ -142,7 +142,7 @@ pub(crate) struct SampleResult {
     /// Details of the verdict.
     pub(crate) reason: Option<String>,
     /// Its files, if its answer had any.
-    pub(crate) files: Option<CandidateFiles>,
+    pub(crate) files: Option<CandidateTexts>,
     /// The score, if it was verified.
     pub(crate) score: Option<Score>,
     /// What is wrong with it, if it was verified.
@@ -177,7 +177,7 @@ pub(crate) struct Candidates {
     /// The candidate whose repairs are over.
     repaired: Option<u32>,
     best: Option<Candidate>,
-    tried: Vec<CandidateFiles>,
+    tried: Vec<CandidateTexts>,
     /// Candidates without a verification.
     unverified: Vec<Candidate>,
     /// Number of the candidate that was taken.
@@ -355,7 +355,7 @@ fn is_better(score: Score, best: Option<&Candidate>) -> bool {
 }
 
 /// Files without blank lines and spaces at line ends.
-fn normalised(files: &CandidateFiles) -> BTreeMap<&str, Vec<&str>> {
+fn normalised(files: &CandidateTexts) -> BTreeMap<&str, Vec<&str>> {
     fn lines(text: &str) -> Vec<&str> {
         text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect()
     }

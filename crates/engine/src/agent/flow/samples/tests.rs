@@ -10,8 +10,8 @@ fn score(passed: u32, failed: u32) -> Score {
     Score::new(Some(&TestReport { passed, failed, ..TestReport::default() }))
 }
 
-fn files(text: &str) -> CandidateFiles {
-    CandidateFiles::from([("a.py".to_owned(), text.to_owned())])
+fn files(text: &str) -> CandidateTexts {
+    CandidateTexts::from([("a.py".to_owned(), text.to_owned())])
 }
 
 fn failed(text: &str, score: Score) -> SampleResult {
