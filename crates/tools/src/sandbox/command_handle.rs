@@ -134,9 +134,10 @@ impl ForkServer {
                 let absent: Vec<_> = namespaces
                     .missing_protected_paths(built)
                     .into_iter()
-                    .map(|(path, made)| (namespaces.policy().inside(path), made))
+                    .map(|(path, on_create)| (namespaces.policy().inside(path), on_create))
                     .collect();
-                let absent: Vec<_> = absent.iter().map(|(path, made)| (path.as_path(), *made)).collect();
+                let absent: Vec<_> =
+                    absent.iter().map(|(path, on_create)| (path.as_path(), *on_create)).collect();
                 let confinement = EncodedConfinement::Namespaces(NamespaceJoin {
                     users: built.users(),
                     layers: built.layers(),

@@ -177,7 +177,7 @@ pub struct ProtectedPath {
     pub path: PathBuf,
     /// Applied if the path did not exist before a command and does after it. There is nothing to mount
     /// over then, so its creation is reverted instead.
-    pub made: CreatedPathAction,
+    pub on_create: CreatedPathAction,
 }
 
 /// How a protected path that a command created is handled.
@@ -336,7 +336,7 @@ impl Policy {
 
     /// The work tree whose repositories are watched.
     pub(super) fn workspace(&self) -> Option<&Path> {
-        let tree = self.guarded.iter().find(|guarded| guarded.made == CreatedPathAction::Linking);
+        let tree = self.guarded.iter().find(|guarded| guarded.on_create == CreatedPathAction::Linking);
         tree.map(|guarded| guarded.path.as_path())
     }
 
@@ -354,7 +354,7 @@ impl Policy {
 
 /// Paths that decide what runs outside the sandbox: settings and hooks of git, and Fusee's own settings.
 fn guarded(workspace: &Path, linked_repository: Option<&LinkedRepository>) -> Vec<ProtectedPath> {
-    let guarded = |path: PathBuf, made: CreatedPathAction| ProtectedPath { path, made };
+    let guarded = |path: PathBuf, on_create: CreatedPathAction| ProtectedPath { path, on_create };
     let repository = workspace.join(".git");
     let mut all = vec![
         guarded(workspace.join(".fusee"), CreatedPathAction::SetAside),
@@ -362,7 +362,8 @@ fn guarded(workspace: &Path, linked_repository: Option<&LinkedRepository>) -> Ve
         guarded(repository.clone(), CreatedPathAction::UnlessDirectory),
         guarded(workspace.to_owned(), CreatedPathAction::Linking),
     ];
-    let whole = |repository: &Path| of_a_repository(repository).map(|(path, made)| guarded(path, made));
+    let whole =
+        |repository: &Path| of_a_repository(repository).map(|(path, on_create)| guarded(path, on_create));
     match linked_repository {
         None => {
             all.extend(whole(&repository));
@@ -397,7 +398,7 @@ pub(super) fn of_a_repository(folder: &Path) -> [(PathBuf, CreatedPathAction); 5
         // Each submodule has hooks and settings of its own.
         ("modules", CreatedPathAction::SetAside),
     ]
-    .map(|(name, made)| (folder.join(name), made))
+    .map(|(name, on_create)| (folder.join(name), on_create))
 }
 
 /// Size of each private directory, limited by the memory of the machine.

@@ -84,7 +84,7 @@ const CREATE_NAMESPACES: u8 = 2;
 const RUN_WITH_LANDLOCK: u8 = 3;
 const BOUND: u8 = 4;
 
-const MADE: [CreatedPathAction; 5] = [
+const ON_CREATE: [CreatedPathAction; 5] = [
     CreatedPathAction::SetAside,
     CreatedPathAction::WithoutHooks,
     CreatedPathAction::Sanitized,
@@ -158,8 +158,9 @@ fn push_marks(
     message.extend([flags | u8::from(network.is_own()) << 1 | u8::from(owner.is_some()) << 2, count]);
     let owner = owner.map_or([0, 0], |owner| [owner.user, owner.group]);
     message.extend(owner.iter().flat_map(|number| number.to_le_bytes()));
-    for (_, made) in paths {
-        message.extend(MADE.iter().zip(0u8..).find(|(known, _)| *known == made).map(|(_, mark)| mark));
+    for (_, on_create) in paths {
+        message
+            .extend(ON_CREATE.iter().zip(0u8..).find(|(known, _)| *known == on_create).map(|(_, mark)| mark));
     }
     Ok(())
 }
@@ -236,7 +237,7 @@ struct ConfinementHeader<'m> {
     network: Network,
     owner: Option<Owner>,
     substituted: bool,
-    made: &'m [u8],
+    on_create: &'m [u8],
 }
 
 impl<'m> ConfinementHeader<'m> {
@@ -245,28 +246,28 @@ impl<'m> ConfinementHeader<'m> {
         let (user, rest) = rest.split_first_chunk::<4>()?;
         let (group, rest) = rest.split_first_chunk::<4>()?;
         let owner = Owner { user: u32::from_le_bytes(*user), group: u32::from_le_bytes(*group) };
-        let (made, rest) = rest.split_at_checked(usize::from(count))?;
+        let (on_create, rest) = rest.split_at_checked(usize::from(count))?;
         let marks = Self {
             users: if flags & 1 == 0 { UserNamespace::Machine } else { UserNamespace::Own },
             layers: if flags & 8 == 0 { ConfinementLayers::Namespaces } else { ConfinementLayers::Both },
             network: if flags & 2 == 0 { Network::Machine } else { Network::Own },
             owner: (flags & 4 != 0).then_some(owner),
             substituted: flags & 16 != 0,
-            made,
+            on_create,
         };
         Some((marks, rest))
     }
 
     /// Takes the paths that this header describes from the front of the strings.
     fn paths(&self, words: &mut Vec<&'m CStr>) -> Option<Vec<(&'m Path, CreatedPathAction)>> {
-        let rest = words.split_off(self.made.len().min(words.len()));
+        let rest = words.split_off(self.on_create.len().min(words.len()));
         let path = |(mark, path): (&u8, &'m CStr)| {
-            let made = MADE.get(usize::from(*mark)).copied()?;
-            Some((Path::new(OsStr::from_bytes(path.to_bytes())), made))
+            let on_create = ON_CREATE.get(usize::from(*mark)).copied()?;
+            Some((Path::new(OsStr::from_bytes(path.to_bytes())), on_create))
         };
         let paths = std::mem::replace(words, rest);
-        let paths: Option<Vec<_>> = self.made.iter().zip(paths).map(path).collect();
-        paths.filter(|paths| paths.len() == self.made.len())
+        let paths: Option<Vec<_>> = self.on_create.iter().zip(paths).map(path).collect();
+        paths.filter(|paths| paths.len() == self.on_create.len())
     }
 }
 

@@ -85,7 +85,7 @@ impl LandlockSandbox {
     }
 
     pub(crate) fn guarded(&self) -> Vec<(&Path, CreatedPathAction)> {
-        self.policy.guarded.iter().map(|guarded| (guarded.path.as_path(), guarded.made)).collect()
+        self.policy.guarded.iter().map(|guarded| (guarded.path.as_path(), guarded.on_create)).collect()
     }
 }
 

@@ -80,7 +80,7 @@ pub(crate) fn set_up_pid_one<'m>(
     if !absent.is_empty() {
         let root = root().map_err(SetupStep::ProtectPath.failed())?;
         let mut fault = None;
-        absent.retain(|(path, made)| match protected_paths::protect(root.as_fd(), path, *made) {
+        absent.retain(|(path, on_create)| match protected_paths::protect(root.as_fd(), path, *on_create) {
             Ok(presence) => presence == protected_paths::Presence::Absent,
             Err(error) => {
                 fault.get_or_insert(SetupStep::ProtectPath.failed_at(path)(error));

@@ -60,7 +60,8 @@ pub(crate) fn build(policy: &Policy) -> Result<Vec<usize>, SandboxError> {
     for (number, guarded) in policy.guarded.iter().enumerate() {
         let fault = SetupStep::ProtectPath.failed_at(&guarded.path);
         let path = policy.inside(&guarded.path);
-        if protected_paths::protect(view.new.as_fd(), &path, guarded.made).map_err(fault)? == Presence::Absent
+        if protected_paths::protect(view.new.as_fd(), &path, guarded.on_create).map_err(fault)?
+            == Presence::Absent
         {
             absent.push(number);
         }

@@ -121,7 +121,7 @@ impl NamespaceSandbox {
         built: &BuiltSandbox,
     ) -> Vec<(&'r Path, CreatedPathAction)> {
         let guarded = built.absent.iter().filter_map(|number| self.policy.guarded.get(*number));
-        guarded.map(|guarded| (guarded.path.as_path(), guarded.made)).collect()
+        guarded.map(|guarded| (guarded.path.as_path(), guarded.on_create)).collect()
     }
 }
 

@@ -109,7 +109,7 @@ fn what_decides_over_programs_outside_is_guarded() {
         .iter()
         .map(|guarded| {
             let path = guarded.path.strip_prefix(place.base.join("work")).unwrap();
-            format!("{} {:?}", path.display(), guarded.made)
+            format!("{} {:?}", path.display(), guarded.on_create)
         })
         .collect();
     assert_eq!(

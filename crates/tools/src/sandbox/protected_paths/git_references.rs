@@ -42,7 +42,7 @@ const PROGRAMS: [&str; 19] = [
 pub(super) fn backup(root: &Path) -> SettingsBackup {
     let paths = referenced(root);
     let paths: Vec<(&Path, CreatedPathAction)> =
-        paths.iter().map(|(path, made)| (path.as_path(), *made)).collect();
+        paths.iter().map(|(path, on_create)| (path.as_path(), *on_create)).collect();
     SettingsBackup::create(&paths).unwrap_or_default()
 }
 

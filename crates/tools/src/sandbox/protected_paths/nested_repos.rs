@@ -49,7 +49,7 @@ fn sanitize_one(git: &Path, modules: Option<&Path>, report: &mut ProtectionRepor
     match kind {
         Ok(None) => {}
         Ok(Some(FileType::Directory)) => {
-            of_a_repository(git).iter().for_each(|(path, made)| revert_at(path, *made, report));
+            of_a_repository(git).iter().for_each(|(path, on_create)| revert_at(path, *on_create, report));
         }
         // The directory where submodules have their settings is protected.
         Ok(Some(FileType::RegularFile)) if leads_into(git, modules).unwrap_or_default() => {}

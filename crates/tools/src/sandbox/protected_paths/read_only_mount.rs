@@ -22,9 +22,9 @@ pub(in crate::sandbox) enum Presence {
 pub(in crate::sandbox) fn protect(
     root: BorrowedFd<'_>,
     path: &Path,
-    made: CreatedPathAction,
+    on_create: CreatedPathAction,
 ) -> io::Result<Presence> {
-    if made == CreatedPathAction::Linking {
+    if on_create == CreatedPathAction::Linking {
         // The links are not known before the command has ended.
         return Ok(Presence::Absent);
     }
@@ -39,7 +39,7 @@ pub(in crate::sandbox) fn protect(
         }
         Err(error) => return Err(error),
     };
-    if is_mount(place.as_fd())? && made == CreatedPathAction::UnlessDirectory {
+    if is_mount(place.as_fd())? && on_create == CreatedPathAction::UnlessDirectory {
         return Ok(Presence::Protected);
     }
     if let Some(parent) = path.parent() {
@@ -48,7 +48,7 @@ pub(in crate::sandbox) fn protect(
     // Opened again, because the pinned parent now covers what was opened before.
     let place = mount::held(root, path, SymlinkPolicy::Refused)?;
     let writable =
-        made == CreatedPathAction::UnlessDirectory && mount::kind(place.as_fd())? == FileType::Directory;
+        on_create == CreatedPathAction::UnlessDirectory && mount::kind(place.as_fd())? == FileType::Directory;
     let to = if writable { MountUse::WRITE } else { MountUse::READ };
     mount::put(mount::copy(place.as_fd(), to)?.as_fd(), place.as_fd())?;
     Ok(Presence::Protected)

@@ -135,10 +135,10 @@ impl RepositoryWatch {
     fn sanitize(&self, path: &Path, report: &mut ProtectionReport) {
         let is_pointer = path.symlink_metadata().is_ok_and(|found| !found.is_dir());
         if !is_pointer {
-            for (inner, made) in of_a_repository(path) {
+            for (inner, on_create) in of_a_repository(path) {
                 let is_commondir = inner.file_name() == Some(OsStr::new("commondir"));
                 if !(is_commondir && self.is_work_tree_of_ours(path)) {
-                    revert_at(&inner, made, report);
+                    revert_at(&inner, on_create, report);
                 }
             }
             return;
@@ -228,7 +228,7 @@ fn backup(path: &Path) -> SettingsBackup {
         vec![(path.to_owned(), CreatedPathAction::SetAside)]
     };
     let paths: Vec<(&Path, CreatedPathAction)> =
-        paths.iter().map(|(path, made)| (path.as_path(), *made)).collect();
+        paths.iter().map(|(path, on_create)| (path.as_path(), *on_create)).collect();
     SettingsBackup::create(&paths).unwrap_or_default()
 }
 

@@ -37,7 +37,7 @@ pub(in crate::sandbox) struct Watch<'w> {
 impl<'w> Watch<'w> {
     pub(in crate::sandbox) fn over(paths: Vec<(&'w Path, CreatedPathAction)>) -> Self {
         let (linking, paths): (Vec<_>, Vec<_>) =
-            paths.into_iter().partition(|(_, made)| *made == CreatedPathAction::Linking);
+            paths.into_iter().partition(|(_, on_create)| *on_create == CreatedPathAction::Linking);
         let trees = linking.into_iter().map(|(path, _)| path).collect();
         let flags = CreateFlags::CLOEXEC | CreateFlags::NONBLOCK;
         // Without inotify (its limit was reached), what was created is found at the end.
@@ -60,8 +60,8 @@ impl<'w> Watch<'w> {
             // A directory that was created meanwhile may contain protected paths.
             self.listen();
         }
-        for (path, made) in &self.paths {
-            revert_at(path, *made, report);
+        for (path, on_create) in &self.paths {
+            revert_at(path, *on_create, report);
         }
     }
 
@@ -76,20 +76,20 @@ impl<'w> Watch<'w> {
         let Some(news) = &self.news else { return };
         let made_there = WatchFlags::CREATE | WatchFlags::MOVED_TO;
         let mut directories: BTreeMap<&Path, WatchFlags> = BTreeMap::new();
-        for (path, made) in &self.paths {
+        for (path, on_create) in &self.paths {
             let mut watch = |directory: &'w Path, flags: WatchFlags| {
                 *directories.entry(directory).or_insert(WatchFlags::ONLYDIR | WatchFlags::DONT_FOLLOW) |=
                     flags;
             };
             // Only settings are also checked when they are modified: a command may write to files next to the
             // others all the time.
-            let flags = if *made == CreatedPathAction::Sanitized {
+            let flags = if *on_create == CreatedPathAction::Sanitized {
                 made_there | WatchFlags::MODIFY
             } else {
                 made_there
             };
             path.parent().into_iter().for_each(|parent| watch(parent, flags));
-            if *made == CreatedPathAction::WithoutHooks {
+            if *on_create == CreatedPathAction::WithoutHooks {
                 watch(path, made_there);
             }
         }
@@ -110,11 +110,11 @@ pub(in crate::sandbox) fn check<'p>(
 ) -> ProtectionReport {
     let mut report = ProtectionReport::default();
     let mut trees = Vec::new();
-    for (path, made) in paths {
-        if made == CreatedPathAction::Linking {
+    for (path, on_create) in paths {
+        if on_create == CreatedPathAction::Linking {
             trees.push(path);
         } else {
-            revert_at(path, made, &mut report);
+            revert_at(path, on_create, &mut report);
         }
     }
     trees.into_iter().for_each(|tree| super::sanitize_nested(tree, kept, &mut report));
@@ -122,29 +122,33 @@ pub(in crate::sandbox) fn check<'p>(
 }
 
 /// Reverts what was created at a protected path.
-pub(in crate::sandbox) fn revert_at(path: &Path, made: CreatedPathAction, report: &mut ProtectionReport) {
+pub(in crate::sandbox) fn revert_at(
+    path: &Path,
+    on_create: CreatedPathAction,
+    report: &mut ProtectionReport,
+) {
     match Entry::at(path) {
-        Ok(Some(entry)) => revert_entry(&entry, path, made, report),
+        Ok(Some(entry)) => revert_entry(&entry, path, on_create, report),
         Ok(None) => {}
         Err(error) => report.note_failure(path, &error),
     }
 }
 
-fn revert_entry(entry: &Entry, path: &Path, made: CreatedPathAction, report: &mut ProtectionReport) {
-    if made == CreatedPathAction::WithoutHooks && matches!(entry.kind(), Ok(Some(FileType::Directory))) {
+fn revert_entry(entry: &Entry, path: &Path, on_create: CreatedPathAction, report: &mut ProtectionReport) {
+    if on_create == CreatedPathAction::WithoutHooks && matches!(entry.kind(), Ok(Some(FileType::Directory))) {
         return without_hooks(entry, path, report);
     }
-    match is_fine(entry, made) {
+    match is_fine(entry, on_create) {
         Ok(true) => return,
         Ok(false) => {}
         Err(error) => return report.note_failure(path, &error),
     }
     let reverted = entry.set_aside().and_then(|()| {
-        if made == CreatedPathAction::Sanitized {
+        if on_create == CreatedPathAction::Sanitized {
             // Without settings the directory would not be a repository. Keep it a plain one.
             entry.create(PLAIN_SETTINGS.as_bytes(), PLAIN_MODE)?;
         }
-        if is_fine(entry, made)? { Ok(()) } else { Err(Errno::AGAIN.into()) }
+        if is_fine(entry, on_create)? { Ok(()) } else { Err(Errno::AGAIN.into()) }
     });
     match reverted {
         Ok(()) => report.note_reverted(path),
@@ -153,9 +157,9 @@ fn revert_entry(entry: &Entry, path: &Path, made: CreatedPathAction, report: &mu
 }
 
 /// Whether what is at a protected path may stay.
-fn is_fine(entry: &Entry, made: CreatedPathAction) -> io::Result<bool> {
+fn is_fine(entry: &Entry, on_create: CreatedPathAction) -> io::Result<bool> {
     let Some(kind) = entry.kind()? else { return Ok(true) };
-    Ok(match made {
+    Ok(match on_create {
         // Nothing is created at this path itself; `nested_repos` checks what it links to.
         CreatedPathAction::Linking => true,
         CreatedPathAction::UnlessDirectory => kind == FileType::Directory,

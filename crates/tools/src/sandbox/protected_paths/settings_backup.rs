@@ -55,23 +55,23 @@ impl SettingsBackup {
     pub(crate) fn create(guarded: &[(&Path, CreatedPathAction)]) -> io::Result<Self> {
         let mut kept =
             Self { guarded: guarded.iter().map(|(path, _)| path.to_path_buf()).collect(), ..Self::default() };
-        for &(path, made) in guarded {
-            if made == CreatedPathAction::Linking {
+        for &(path, on_create) in guarded {
+            if on_create == CreatedPathAction::Linking {
                 kept.trees.push(path.to_owned());
                 continue;
             }
             let Some(entry) = Entry::at(path)? else {
-                kept.absent.push((path.to_owned(), made));
+                kept.absent.push((path.to_owned(), on_create));
                 continue;
             };
             match entry.kind()? {
-                None => kept.absent.push((path.to_owned(), made)),
+                None => kept.absent.push((path.to_owned(), on_create)),
                 Some(FileType::RegularFile) => kept.keep_file(&entry, path)?,
-                Some(FileType::Directory) if made == CreatedPathAction::UnlessDirectory => {
-                    kept.absent.push((path.to_owned(), made));
+                Some(FileType::Directory) if on_create == CreatedPathAction::UnlessDirectory => {
+                    kept.absent.push((path.to_owned(), on_create));
                 }
                 Some(FileType::Directory) => {
-                    let is_hooks = made == CreatedPathAction::WithoutHooks;
+                    let is_hooks = on_create == CreatedPathAction::WithoutHooks;
                     kept.keep_directory(&entry, path, is_hooks)?;
                 }
                 // A link stays one, and its target is outside the workspace or not protected.
@@ -122,8 +122,8 @@ impl SettingsBackup {
     /// command is left.
     pub(crate) fn restore(&self) -> ProtectionReport {
         let mut report = ProtectionReport::default();
-        for (path, made) in &self.absent {
-            revert_at(path, *made, &mut report);
+        for (path, on_create) in &self.absent {
+            revert_at(path, *on_create, &mut report);
         }
         for file in &self.files {
             match file.restore() {

@@ -36,7 +36,7 @@ proptest! {
         absent in proptest::collection::vec(("/[^\0]{0,20}", 0usize..4), 0..5),
     ) {
         let absent: Vec<(&Path, CreatedPathAction)> =
-            absent.iter().map(|(path, made)| (Path::new(path), MADE[*made])).collect();
+            absent.iter().map(|(path, on_create)| (Path::new(path), ON_CREATE[*on_create])).collect();
         let users = if own_users { UserNamespace::Own } else { UserNamespace::Machine };
         let network = if own_network { Network::Own } else { Network::Machine };
         let owner = owner.map(|(user, group)| Owner { user, group });
@@ -63,7 +63,7 @@ proptest! {
         guarded in proptest::collection::vec(("/[^\0]{0,20}", 0usize..4), 0..5),
     ) {
         let guarded: Vec<(&Path, CreatedPathAction)> =
-            guarded.iter().map(|(path, made)| (Path::new(path), MADE[*made])).collect();
+            guarded.iter().map(|(path, on_create)| (Path::new(path), ON_CREATE[*on_create])).collect();
         let network = if own_network { Network::Own } else { Network::Machine };
         let owner = owner.map(|(user, group)| Owner { user, group });
         let confinement = EncodedConfinement::Landlock { network, owner, guarded: &guarded };

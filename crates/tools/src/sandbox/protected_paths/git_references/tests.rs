@@ -24,7 +24,7 @@ fn what_settings_execute_and_include_is_found_if_it_is_in_the_workspace() {
     }
     let found: Vec<String> = referenced(&root)
         .iter()
-        .map(|(path, made)| format!("{} {made:?}", path.strip_prefix(&root).unwrap().display()))
+        .map(|(path, on_create)| format!("{} {on_create:?}", path.strip_prefix(&root).unwrap().display()))
         .collect();
     assert_eq!(
         found,

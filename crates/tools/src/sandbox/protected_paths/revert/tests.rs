@@ -19,9 +19,9 @@ fn reverted(report: &ProtectionReport) -> Vec<String> {
     report.reverted.iter().map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect()
 }
 
-fn revert(path: &Path, made: CreatedPathAction) -> Vec<String> {
+fn revert(path: &Path, on_create: CreatedPathAction) -> Vec<String> {
     let mut report = ProtectionReport::default();
-    revert_at(path, made, &mut report);
+    revert_at(path, on_create, &mut report);
     reverted(&report)
 }
 
@@ -157,8 +157,8 @@ fn modes_do_not_keep_anything_from_being_reverted() {
         for path in [git.join("config"), git.join("hooks"), git.clone(), base.join("n")] {
             chmod(&path, mode);
         }
-        for (path, made) in crate::sandbox::policy::of_a_repository(&git) {
-            revert(&path, made);
+        for (path, on_create) in crate::sandbox::policy::of_a_repository(&git) {
+            revert(&path, on_create);
         }
         for path in [base.join("n"), git.clone(), git.join("hooks")] {
             chmod(&path, 0o755);

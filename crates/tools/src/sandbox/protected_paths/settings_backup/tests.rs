@@ -45,9 +45,9 @@ impl Repository {
             (".git/config", CreatedPathAction::Sanitized),
             (".git/modules", CreatedPathAction::SetAside),
         ];
-        let guarded = names.map(|(name, made)| (self.path(name), made));
+        let guarded = names.map(|(name, on_create)| (self.path(name), on_create));
         let guarded: Vec<(&Path, CreatedPathAction)> =
-            guarded.iter().map(|(path, made)| (path.as_path(), *made)).collect();
+            guarded.iter().map(|(path, on_create)| (path.as_path(), *on_create)).collect();
         let kept = SettingsBackup::create(&guarded).unwrap();
         change();
         let report = kept.restore();
