@@ -2,9 +2,8 @@
 //! filter takes sockets away, and [`guarantees`] tells the user what is not covered.
 //!
 //! Unlike the namespace sandbox it shows the machine as it is and denies access. It cannot exclude a part of what it
-//! grants; `grants` and `protected_paths::settings_backup` work
-//! around that. `restrict` applies it to a process. Where namespaces are
-//! available, Landlock is also used as a second layer around them (`second_layer`).
+//! grants; `grants` and `protected_paths::settings_backup` work around that. `restrict` applies it to a process. Where
+//! namespaces are available, Landlock is also used as a second layer around them (`second_layer`).
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
