@@ -29,7 +29,9 @@ fn main() -> ExitCode {
     if let [_, mode, directory] = words.as_slice() {
         match mode.as_str() {
             "--victim" => return ends::be_killed(&Stage::at(fork_server, directory.as_ref())),
-            "--lose-keeper" => return ends::lose_the_keeper(&Stage::at(fork_server, directory.as_ref())),
+            "--lose-fork-servers" => {
+                return ends::lose_fork_servers(&Stage::at(fork_server, directory.as_ref()));
+            }
             _ => {}
         }
     }

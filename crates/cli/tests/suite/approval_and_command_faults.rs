@@ -374,6 +374,22 @@ fn a_run_killed_during_a_command_tells_the_model_and_goes_on() {
     ran("during a tool, killed and resumed", combinations);
 }
 
+/// The process that starts commands is killed while one runs: that command ends as usual, and another process starts the
+/// next one.
+#[test]
+fn a_run_whose_fork_server_is_killed_does_all_of_its_work() {
+    let (project, server) = (impatient(), Server::start(replies_where(0, UNTIL_LET_GO)));
+    let mut running = run_on(&project, &server).args(["--run-id", "between"]).start();
+    command(&project, &mut running, 0);
+    let fork_server = rustix::process::Pid::from_raw(running.child().cast_signed()).unwrap();
+    rustix::process::kill_process(fork_server, Signal::KILL).unwrap();
+    project.write("let-go", "");
+    running.wait().exits(0);
+    let events = did_everything_once(&project, "fork server killed");
+    let results = of_type(&events, "tool_result");
+    assert_eq!(results.iter().map(|result| &result["ok"]).collect::<Vec<_>>(), [&json!(true); 2]);
+}
+
 #[test]
 fn a_server_that_is_not_there_yet_is_waited_for_cancelled_and_killed() {
     let patient = || Project::new().with("fusee.toml", "[retry_policy]\nmax_retries = 50\nbackoff_ms = 20\n");

@@ -56,8 +56,9 @@ impl ForkServer {
             Some(repositories) => Some(repositories.begin().await),
             None => None,
         };
+        let number = self.number();
         let ended = self.start(request, streams).await?.wait_to_end(output, stop).await;
-        let mut ended = self.checked(ended, after).await;
+        let mut ended = self.checked(ended, after, number).await;
         if let (
             Ok(FinishedCommand { protection, .. }) | Err(CommandFailure::SupervisorGone(protection)),
             Some(watched),
@@ -73,10 +74,11 @@ impl ForkServer {
         &self,
         ended: Result<FinishedCommand, CommandFailure>,
         after: AfterSupervisor<'_>,
+        fork_server: u32,
     ) -> Result<FinishedCommand, CommandFailure> {
         let Err(CommandFailure::SupervisorGone(_)) = ended else { return ended };
         // What still runs could change them again.
-        let swept = self.sweep().await;
+        let swept = self.sweep(fork_server).await;
         let mut protection = after.check();
         if !swept {
             let left = io::Error::other("processes of the command may still be running");

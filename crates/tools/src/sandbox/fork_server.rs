@@ -7,6 +7,7 @@ pub(crate) mod protocol;
 pub(crate) mod reap;
 pub(crate) mod supervisor;
 pub(crate) mod supervisor_pool;
+mod takeover;
 pub(crate) mod usage;
 
 use std::io::{self, IoSlice, IoSliceMut};
@@ -68,6 +69,7 @@ struct RequestSocket {
     socket: Option<OwnedFd>,
     /// States of the supervisors.
     board: SupervisorBoard,
+    /// PID of the first fork server, a child of this process.
     pid: Pid,
     /// Result of probing this machine.
     probed: OnceCell<SandboxProbe>,
@@ -89,6 +91,7 @@ pub fn init() -> Result<ForkServer, ForkServerError> {
     // A terminal interrupt at this point must not kill the fork server before it ignores such signals.
     match process::fork_signals_blocked()? {
         ForkSide::Parent(pid) => {
+            board.set_fork_server(pid);
             let (probed, cgroup) = (OnceCell::new(), OnceCell::new());
             let socket = RequestSocket { socket: Some(ours), board, pid, probed, cgroup };
             Ok(ForkServer { socket: Arc::new(socket) })
@@ -107,18 +110,28 @@ impl ForkServer {
         let Some(socket) = &self.socket.socket else { return Err(Errno::PIPE) };
         send_with_descriptors(socket, message, descriptors, SendFlags::DONTWAIT)?;
         if !self.socket.board.has_ready() {
+            if self.socket.board.is_abandoned() {
+                return Err(Errno::PIPE);
+            }
             self.socket.board.wake();
         }
         Ok(())
     }
 
-    /// Waits until nothing is left of commands whose supervisor has died. Returns whether that is certain.
-    pub(super) async fn sweep(&self) -> bool {
+    /// Number of the current fork server. It grows when another process takes over.
+    pub(super) fn number(&self) -> u32 {
+        self.socket.board.current()
+    }
+
+    /// Waits until nothing is left of commands whose supervisor has died. `number` is the fork server's when the command
+    /// was sent. Returns whether it is certain that nothing is left.
+    pub(super) async fn sweep(&self, number: u32) -> bool {
         let board = &self.socket.board;
-        let number = board.request_sweep();
+        let sweep = board.request_sweep();
         for _ in 0..SWEEP_TRIES {
-            if board.is_swept(number) {
-                return true;
+            if board.is_swept(sweep) {
+                // A later fork server is not the parent of what was started before it.
+                return board.current() == number;
             }
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
@@ -133,10 +146,10 @@ impl ForkServer {
         &self.socket.cgroup
     }
 
-    /// PID of the fork server.
+    /// PID of the fork server. Another one takes over when it dies.
     #[must_use]
     pub fn process_id(&self) -> i32 {
-        self.socket.pid.as_raw_nonzero().get()
+        self.socket.board.fork_server().unwrap_or(self.socket.pid).as_raw_nonzero().get()
     }
 }
 
@@ -145,7 +158,8 @@ impl Drop for RequestSocket {
         drop(self.socket.take());
         // No process of a command may outlive this one, so wait for the fork server to end. That takes
         // moments; one that is stuck is left to the system.
-        if let Ok(end) = rustix::process::pidfd_open(self.pid, PidfdFlags::empty()) {
+        let pid = self.board.fork_server().unwrap_or(self.pid);
+        if let Ok(end) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
             let _ = poll(&mut [PollFd::new(&end, PollFlags::IN)], Some(&END_TIMEOUT));
         }
         let _ = rustix::process::waitpid(Some(self.pid), WaitOptions::NOHANG);
@@ -155,22 +169,31 @@ impl Drop for RequestSocket {
     }
 }
 
+/// Body of the first fork server.
+fn serve(socket: OwnedFd, board: &SupervisorBoard) -> i32 {
+    let Ok((line, wake_fd, watch)) = daemonize(socket, board.wake_fd()) else { return 1 };
+    let board = board.with_wake_fd(wake_fd);
+    keep_supervisors(&line, &watch, &board, SupervisorPool::new(&board))
+}
+
 /// Main loop of the fork server: keeps a supervisor ready for the next command, and kills everything when the
 /// socket is closed.
 ///
 /// Ready supervisors read the socket themselves, so a command starts without communication between processes.
 /// A supervisor whose command left nothing behind becomes ready again: most commands cost no fork but their
 /// own and wake no other process.
-fn serve(socket: OwnedFd, board: &SupervisorBoard) -> i32 {
-    let Ok((line, wake_fd, watch)) = daemonize(socket, board.wake_fd()) else { return 1 };
-    let board = board.with_wake_fd(wake_fd);
-    let mut pool = SupervisorPool::new(&board);
+fn keep_supervisors(
+    line: &OwnedFd,
+    watch: &OwnedFd,
+    board: &SupervisorBoard,
+    mut pool: SupervisorPool<'_>,
+) -> i32 {
     let fork_server = Some(rustix::process::getpid());
     loop {
         let mut missing = false;
-        if board.needs_supervisor(&line) {
+        if board.needs_supervisor(line) {
             match pool.spawn() {
-                ForkedSupervisor::Here(slot) => return supervisor_loop(&line, fork_server, &watch, &slot),
+                ForkedSupervisor::Here(slot) => return supervisor_loop(line, fork_server, watch, &slot),
                 ForkedSupervisor::There => {}
                 // Commands wait in the socket meanwhile.
                 ForkedSupervisor::Nobody => missing = true,
@@ -178,9 +201,9 @@ fn serve(socket: OwnedFd, board: &SupervisorBoard) -> i32 {
         }
         let retry = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
         let mut events = [
-            PollFd::new(&line, PollFlags::empty()),
+            PollFd::new(line, PollFlags::empty()),
             PollFd::from_borrowed_fd(board.wake_fd(), PollFlags::IN),
-            PollFd::new(&watch, PollFlags::IN),
+            PollFd::new(watch, PollFlags::IN),
         ];
         if poll(&mut events, missing.then_some(&retry)).is_err() {
             continue;
@@ -189,10 +212,10 @@ fn serve(socket: OwnedFd, board: &SupervisorBoard) -> i32 {
         board.reset_wake();
         // Read before sweeping: what is requested meanwhile is done in the next round.
         let due = board.sweep_due();
-        reap_supervisors(&mut pool, &watch, due.is_some());
+        reap_supervisors(&mut pool, watch, due.is_some());
         due.into_iter().for_each(|number| board.sweep_done(number));
         if hung_up {
-            reap::end_children(&watch, &[], |_, _| {});
+            reap::end_children(watch, &[], |_, _| {});
             return 0;
         }
     }
@@ -208,7 +231,7 @@ fn supervisor_loop(
     watch: &OwnedFd,
     slot: &SupervisorSlot<'_>,
 ) -> i32 {
-    if rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_err() {
+    if !adopt_orphans() {
         return 1;
     }
     // If memory runs out, the kernel should kill a command first; commands inherit this. If it cannot be
@@ -229,12 +252,9 @@ fn supervisor_loop(
         match receive(line, &mut message, flags) {
             Received::Nothing => {}
             Received::End => return 0,
-            Received::Message(_, received) if rustix::process::getppid() != fork_server => {
-                // Without the fork server, the processes of a command would be left behind if this process
-                // died. Shut the socket down so that the next sender notices at once.
-                let _ = rustix::net::shutdown(line, rustix::net::Shutdown::Both);
-                supervisor::decline(received);
-                return 0;
+            // Without the fork server, the processes of a command would be left behind if this process died.
+            Received::Message(length, received) if rustix::process::getppid() != fork_server => {
+                return takeover::run(&message[..length], received, line, watch, slot);
             }
             Received::Message(length, received) => {
                 if perform(&message[..length], received, fork_server, watch, line, slot)
@@ -247,6 +267,11 @@ fn supervisor_loop(
             }
         }
     }
+}
+
+/// Makes orphaned descendants of this process its children. A forked process does not inherit this.
+fn adopt_orphans() -> bool {
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_ok()
 }
 
 /// Handles a message.

@@ -21,7 +21,7 @@ pub(crate) const TESTS: &[(&str, Test)] = &[
     ("a_dropped_call_is_ended", a_dropped_call_is_ended),
     ("a_killed_supervisor_takes_its_command_along", a_killed_supervisor_takes_its_command_along),
     ("our_own_death_ends_everything", our_own_death_ends_everything),
-    ("a_dead_keeper_is_said", a_dead_keeper_is_said),
+    ("a_killed_fork_server_is_replaced", a_killed_fork_server_is_replaced),
     ("two_hundred_commands_run_at_once", two_hundred_commands_run_at_once),
     ("commands_that_wait_for_each_other_all_start", commands_that_wait_for_each_other_all_start),
     ("the_keeper_sleeps_while_commands_come_one_by_one", the_keeper_sleeps_while_commands_come_one_by_one),
@@ -203,22 +203,59 @@ fn our_own_death_ends_everything(stage: &Stage) {
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
 }
 
-/// Runs in a copy of this program, whose fork server no other test needs.
-pub(crate) fn lose_the_keeper(stage: &Stage) -> ExitCode {
-    let fork_server = rustix::process::Pid::from_raw(stage.fork_server.process_id()).unwrap();
-    rustix::process::kill_process(fork_server, rustix::process::Signal::KILL).unwrap();
-    eventually(|| !is_alive(stage.fork_server.process_id()));
-    // A supervisor that was ready must not take a command any more either.
-    let answers = [0, 1].map(|_| stage.run(json!({"command": "touch ran"})).content);
-    std::fs::write(stage.path("answer"), answers.join("\n")).unwrap();
+/// Number of times that another process takes over from a fork server.
+const TAKEOVERS: usize = 15;
+
+/// Runs in a copy of this program, whose fork servers no other test needs. Writes what every command answered.
+pub(crate) fn lose_fork_servers(stage: &Stage) -> ExitCode {
+    let mark = stage.mark("takeover");
+    let kill = || {
+        let fork_server = stage.fork_server.process_id();
+        let pid = rustix::process::Pid::from_raw(fork_server).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        eventually(|| !is_alive(fork_server));
+    };
+    let mut answers = Vec::new();
+    for _ in 0..TAKEOVERS {
+        // A command that is running goes on without the fork server.
+        let running = std::thread::scope(|scope| {
+            let running = scope.spawn(|| {
+                stage.run(
+                    json!({"command": "touch begun; while [ ! -e killed ]; do sleep 0.01; done; echo whole"}),
+                )
+            });
+            eventually(|| stage.path("begun").exists());
+            kill();
+            std::fs::write(stage.path("killed"), "").unwrap();
+            running.join().unwrap()
+        });
+        answers.push(running.content);
+        let calls = [1, 2, 3].map(|number| {
+            stage.call("shell", json!({"command": format!("echo {number}; setsid sleep {mark} & sleep 0.1")}))
+        });
+        for output in stage.runtime.block_on(futures_util::future::join_all(calls)) {
+            answers.push(output.content.lines().next().unwrap_or_default().to_owned());
+        }
+        if processes_with(&mark) != NONE {
+            answers.push("processes are left".to_owned());
+        }
+        for name in ["begun", "killed"] {
+            std::fs::remove_file(stage.path(name)).unwrap();
+        }
+    }
+    kill();
+    answers.extend([0, 1].map(|_| stage.run(json!({"command": "touch ran"})).content));
+    std::fs::write(stage.path("answers"), answers.join("\n")).unwrap();
     ExitCode::SUCCESS
 }
 
-fn a_dead_keeper_is_said(stage: &Stage) {
-    assert!(copy_of_this_program(stage, "--lose-keeper").wait().unwrap().success());
+/// Another process takes over as often as it is promised; then that no command can be run is an error.
+fn a_killed_fork_server_is_replaced(stage: &Stage) {
+    assert!(copy_of_this_program(stage, "--lose-fork-servers").wait().unwrap().success());
     let gone =
         "The process that starts commands is gone; no command can be run until Fusee is started again.";
-    assert_eq!(std::fs::read_to_string(stage.path("answer")).unwrap(), format!("{gone}\n{gone}"));
+    let expected = format!("{}{gone}\n{gone}", "whole\n[exit code 0]\n1\n2\n3\n".repeat(TAKEOVERS));
+    assert_eq!(std::fs::read_to_string(stage.path("answers")).unwrap(), expected);
     assert!(!stage.path("ran").exists());
 }
 

@@ -4,9 +4,10 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::sync::atomic::AtomicU8;
+use std::sync::atomic::{AtomicU8, AtomicU32};
 
-use rustix::process::Pid;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -98,6 +99,15 @@ fn vfork_shared<F: FnOnce() -> i32>(also: c_int, work: F) -> io::Result<Pid> {
     }
 }
 
+/// Whether a process has ended, even if nobody has waited for it yet.
+pub(crate) fn has_ended(pid: Pid) -> bool {
+    let Ok(process) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else {
+        return rustix::process::test_kill_process(pid).is_err();
+    };
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    matches!(poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&at_once)), Ok(1..))
+}
+
 /// Exits at once. A forked process must not run the exit handlers that its parent registered.
 pub(crate) fn exit_now(code: i32) -> ! {
     // SAFETY: _exit does not return and touches no memory of this process.
@@ -132,17 +142,25 @@ impl<'p> ExecProgram<'p> {
 
 /// Zeroed bytes that this process shares with everything it forks, for as long as any of them lives.
 pub(crate) fn shared_bytes(count: usize) -> io::Result<&'static [AtomicU8]> {
-    // SAFETY: a new mapping that nothing else refers to and that is never unmapped; it has the requested
-    // length, zero is a valid AtomicU8, and it is only ever accessed through these atomics.
-    unsafe {
-        let (protection, flags) =
-            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
-        let start = libc::mmap(std::ptr::null_mut(), count, protection, flags, -1, 0);
-        if start == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(std::slice::from_raw_parts(start.cast::<AtomicU8>(), count))
-    }
+    let start = shared_memory(count)?;
+    // SAFETY: the mapping has `count` bytes, is never unmapped, and is only ever accessed through these atomics; zero
+    // is a valid AtomicU8.
+    Ok(unsafe { std::slice::from_raw_parts(start.cast::<AtomicU8>(), count) })
+}
+
+/// Like [`shared_bytes`], in words.
+pub(crate) fn shared_words(count: usize) -> io::Result<&'static [AtomicU32]> {
+    let start = shared_memory(count * size_of::<AtomicU32>())?;
+    // SAFETY: as above; a mapping starts at a page, which is aligned for words.
+    Ok(unsafe { std::slice::from_raw_parts(start.cast::<AtomicU32>(), count) })
+}
+
+/// A new zeroed mapping that forked processes share. Pages that are not touched cost nothing.
+fn shared_memory(bytes: usize) -> io::Result<*mut libc::c_void> {
+    let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+    // SAFETY: a new mapping at an address that the kernel chooses.
+    let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0) };
+    if start == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(start) }
 }
 
 /// Duplicates `descriptor` to a fixed number, such as one of the standard streams, where it survives an exec.
