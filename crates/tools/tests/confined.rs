@@ -43,6 +43,9 @@ fn main() -> ExitCode {
                 return machines::say_what_is_connected(&Stage::at(fork_server, directory.as_ref()));
             }
             "--attempts" => return escapes::all_fail(&Stage::at(fork_server, directory.as_ref())),
+            "--restored" => {
+                return machines::say_what_is_restored(&Stage::at(fork_server, directory.as_ref()));
+            }
             "--machine" => return machines::say_what_holds(&Stage::at(fork_server, directory.as_ref())),
             _ => {}
         }
@@ -67,13 +70,24 @@ fn main() -> ExitCode {
         let names: std::collections::BTreeSet<&str> = attempts.iter().map(|attempt| attempt.name).collect();
         assert_eq!(names.len(), attempts.len(), "two attempts have one name");
         let [rooms, fences] = [escapes::Within::Namespaces, escapes::Within::Landlock]
-            .map(|within| attempts.iter().filter(|attempt| attempt.tried_in().contains(&within)).count());
+            .map(|within| attempts.iter().filter(|attempt| attempt.is_tried_in(within)).count());
         assert!(rooms >= 40 && fences >= 40, "{rooms} in namespaces, {fences} behind a fence");
         Ok::<(), Failed>(())
     }));
+    for (name, within) in [
+        ("nothing_gets_out_with_the_network", escapes::Within::NamespacesWithNetwork),
+        ("nothing_gets_out_behind_a_fence_with_the_network", escapes::Within::LandlockWithNetwork),
+    ] {
+        let fork_server = fork_server.clone();
+        trials.push(Trial::test(name, move || {
+            assert_eq!(escapes::failed_in(&Stage::new(fork_server), &[within]), Vec::<String>::new());
+            Ok::<(), Failed>(())
+        }));
+    }
     for attempt in escapes::attempts() {
         let attempt = Arc::new(attempt);
-        for within in attempt.tried_in() {
+        let sandboxes = [escapes::Within::Namespaces, escapes::Within::Landlock];
+        for within in sandboxes.into_iter().filter(|within| attempt.is_tried_in(*within)) {
             let (fork_server, attempt) = (fork_server.clone(), Arc::clone(&attempt));
             trials.push(Trial::test(format!("{}{}", attempt.name, within.suffix()), move || {
                 attempt.fails_only_in_the_sandbox(&Stage::new(fork_server), within);

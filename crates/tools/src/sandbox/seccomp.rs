@@ -149,6 +149,9 @@ const IPC_CALLS: &[c_long] = &[
 pub(super) enum AllowedSockets {
     /// Families that a namespace or a path confines, for commands in a namespace sandbox.
     Namespaced,
+    /// Network families and connected pairs, for commands in a namespace sandbox that have the machine's network: they
+    /// would reach its abstract sockets, which belong to the network namespace.
+    NamespacedWithoutUnix,
     /// Only connected pairs. Path sockets are refused, because they can be reached whatever files are
     /// granted.
     Pairs,
@@ -161,8 +164,14 @@ impl AllowedSockets {
         match self {
             Self::Namespaced => SOCKET_FAMILIES,
             Self::Pairs => &[],
-            Self::PairsAndNetwork => &[libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
+            Self::NamespacedWithoutUnix | Self::PairsAndNetwork => {
+                &[libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]
+            }
         }
+    }
+
+    fn has_namespaces(self) -> bool {
+        matches!(self, Self::Namespaced | Self::NamespacedWithoutUnix)
     }
 }
 
@@ -239,10 +248,12 @@ fn rules(sockets: AllowedSockets) -> Vec<(u32, Vec<sock_filter>)> {
     rule(libc::SYS_ioctl, requests);
     rule(libc::SYS_socket, only_families(sockets.socket_families()));
     rule(libc::SYS_prlimit64, only_own_limits());
-    if sockets == AllowedSockets::Namespaced {
-        rule(libc::SYS_socketpair, only_families(SOCKET_FAMILIES));
-    } else {
-        rule(libc::SYS_socketpair, only_connected_pairs());
+    let pairs = match sockets {
+        AllowedSockets::Namespaced => only_families(SOCKET_FAMILIES),
+        _ => only_connected_pairs(),
+    };
+    rule(libc::SYS_socketpair, pairs);
+    if !sockets.has_namespaces() {
         for &call in IPC_CALLS {
             rule(call, vec![return_errno(ENOSYS)]);
         }

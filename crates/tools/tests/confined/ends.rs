@@ -23,6 +23,7 @@ pub(crate) const TESTS: &[(&str, Test)] = &[
         "after_a_killed_supervisor_the_settings_are_checked",
         after_a_killed_supervisor_the_settings_are_checked,
     ),
+    ("after_a_killed_fork_server_commands_are_confined", after_a_killed_fork_server_commands_are_confined),
     ("our_own_death_ends_everything", our_own_death_ends_everything),
     ("a_hundred_commands_run_at_once", a_hundred_commands_run_at_once),
     ("descriptors_and_processes_do_not_add_up", descriptors_and_processes_do_not_add_up),
@@ -50,7 +51,7 @@ fn how_a_command_ended_is_told(stage: &Stage) {
         ("no-such-program", CommandEnd::Exited(127)),
     ] {
         let finished = stage.run(&sandbox, command).result.unwrap();
-        assert_eq!((finished.ending, finished.ended, finished.left), (ending, 0, 0), "{command}");
+        assert_eq!((finished.ending, finished.killed_leftovers, finished.unkillable), (ending, 0, 0), "{command}");
     }
 }
 
@@ -66,7 +67,7 @@ fn a_stopped_command_is_ended(stage: &Stage) {
     let finished = outcome.result.unwrap();
     assert!(finished.stopped);
     assert_eq!(
-        (outcome.output.as_str(), finished.ending, finished.left),
+        (outcome.output.as_str(), finished.ending, finished.unkillable),
         ("before\n", CommandEnd::Signalled(9), 0)
     );
     assert!(processes_with(&mark).is_empty());
@@ -78,7 +79,7 @@ fn what_a_command_left_running_is_ended_and_counted(stage: &Stage) {
         stage.run(&stage.sandbox(), &format!("sleep {mark} & setsid sleep {mark} & sleep 0.2; echo started"));
     let finished = outcome.result.unwrap();
     assert_eq!(
-        (outcome.output.as_str(), finished.ending, finished.ended),
+        (outcome.output.as_str(), finished.ending, finished.killed_leftovers),
         ("started\n", CommandEnd::Exited(0), 2)
     );
     assert!(processes_with(&mark).is_empty());
@@ -186,6 +187,23 @@ fn after_a_killed_supervisor_the_settings_are_checked(stage: &Stage) {
         assert!(!stage.path(".git/commondir").exists() && !stage.path("fusee.toml").exists());
         assert_eq!(std::fs::read_to_string(stage.path(".git/config")).unwrap(), before);
     }
+}
+
+/// The process that takes over from a killed fork server confines commands as before, and checks after supervisors
+/// that are killed.
+fn after_a_killed_fork_server_commands_are_confined(stage: &Stage) {
+    for sandbox in [stage.sandbox(), stage.fence()] {
+        stage.good(&sandbox, "echo before");
+        let fork_server = stage.fork_server.process_id();
+        let pid = rustix::process::Pid::from_raw(fork_server).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        let command = format!("echo x > {}; echo after", stage.outside("made").display());
+        let outcome = stage.run(&sandbox, &command);
+        assert!(outcome.is_good() && outcome.output.ends_with("after\n"), "{outcome:?}");
+        assert!(!stage.outside("made").exists());
+        assert_ne!(stage.fork_server.process_id(), fork_server);
+    }
+    after_a_killed_supervisor_the_settings_are_checked(stage);
 }
 
 /// Runs in a copy of this program that is to be killed.

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::os::unix::net::UnixListener;
 
 use fusee_tools::Sandbox;
+use fusee_tools::sandbox::Network;
 
 use crate::influence;
 use crate::poison;
@@ -34,23 +35,41 @@ pub(crate) enum Within {
     Namespaces,
     /// The Landlock sandbox, with its weaker guarantees.
     Landlock,
+    /// As with `--allow-net`.
+    NamespacesWithNetwork,
+    LandlockWithNetwork,
 }
 
 impl Within {
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Namespaces, Self::Landlock, Self::NamespacesWithNetwork, Self::LandlockWithNetwork];
+
     pub(crate) fn suffix(self) -> &'static str {
         match self {
             Self::Namespaces => "",
             Self::Landlock => "_behind_a_fence",
+            Self::NamespacesWithNetwork => "_with_the_network",
+            Self::LandlockWithNetwork => "_behind_a_fence_with_the_network",
         }
     }
 
+    fn has_network(self) -> bool {
+        matches!(self, Self::NamespacesWithNetwork | Self::LandlockWithNetwork)
+    }
+
+    fn is_landlock(self) -> bool {
+        matches!(self, Self::Landlock | Self::LandlockWithNetwork)
+    }
+
     fn sandbox(self, stage: &Stage) -> Sandbox {
-        match self {
-            Self::Namespaces => stage.sandbox(),
-            Self::Landlock => stage.fence(),
-        }
+        let network = if self.has_network() { Network::Machine } else { Network::Own };
+        let policy = stage.policy_with(&stage.environment(), network);
+        if self.is_landlock() { Sandbox::landlock(policy) } else { Sandbox::namespaces(policy) }
     }
 }
+
+/// What the machine's network allows by definition.
+const NETWORK: [&str; 2] = ["connect_to_a_port_of_the_machine", "send_to_a_port_of_the_machine"];
 
 /// Attempts that the Landlock sandbox does not stop, and why.
 const NOT_PROMISED: [(&str, &str); 7] = [
@@ -77,10 +96,10 @@ enum Without {
 }
 
 impl Attempt {
-    /// The sandboxes that guarantee to stop it.
-    pub(crate) fn tried_in(&self) -> Vec<Within> {
-        let left_out = NOT_PROMISED.iter().any(|(name, _)| *name == self.name);
-        if left_out { vec![Within::Namespaces] } else { vec![Within::Namespaces, Within::Landlock] }
+    /// Whether this sandbox guarantees to stop it.
+    pub(crate) fn is_tried_in(&self, within: Within) -> bool {
+        let is_not_promised = within.is_landlock() && NOT_PROMISED.iter().any(|(name, _)| *name == self.name);
+        !is_not_promised && !(within.has_network() && NETWORK.contains(&self.name))
     }
 
     pub(crate) fn fails_only_in_the_sandbox(&self, stage: &Stage, within: Within) {
@@ -158,20 +177,24 @@ impl Attempt {
     }
 }
 
-/// Tries everything, in both sandboxes, and names what failed. For a copy of this program that another user
-/// runs.
+/// Tries everything in all sandboxes and names what failed. For a copy of this program that another user runs.
 pub(crate) fn all_fail(stage: &Stage) -> std::process::ExitCode {
+    let _ = writeln!(std::io::stdout(), "failed: {:?}", failed_in(stage, &Within::ALL));
+    std::process::ExitCode::SUCCESS
+}
+
+/// Tries everything in these sandboxes, and returns what failed.
+pub(crate) fn failed_in(stage: &Stage, sandboxes: &[Within]) -> Vec<String> {
     let mut failed = Vec::new();
     for attempt in attempts() {
-        for within in attempt.tried_in() {
+        for &within in sandboxes.iter().filter(|within| attempt.is_tried_in(**within)) {
             let trial = || attempt.fails_only_in_the_sandbox(&Stage::new(stage.fork_server.clone()), within);
             if std::panic::catch_unwind(std::panic::AssertUnwindSafe(trial)).is_err() {
                 failed.push(format!("{}{}", attempt.name, within.suffix()));
             }
         }
     }
-    let _ = writeln!(std::io::stdout(), "failed: {failed:?}");
-    std::process::ExitCode::SUCCESS
+    failed
 }
 
 pub(crate) fn attempts() -> Vec<Attempt> {

@@ -112,10 +112,10 @@ fn nothing_is_left_running(stage: &Stage) {
     let outcome = stage.run(&fence, &command);
     let finished = outcome.result.unwrap();
     assert_eq!(
-        (outcome.output.as_str(), finished.ending, finished.left),
+        (outcome.output.as_str(), finished.ending, finished.unkillable),
         ("started\n", CommandEnd::Exited(0), 0)
     );
-    assert!(finished.ended >= 3, "{finished:?}");
+    assert!(finished.killed_leftovers >= 3, "{finished:?}");
     assert!(begun.elapsed() < Duration::from_secs(10));
     eventually(|| processes_with(&mark).is_empty());
 }

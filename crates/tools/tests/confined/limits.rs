@@ -50,7 +50,7 @@ time.sleep(60)' fork-bomb-$0";
         let outcome = bounded(stage, sandbox, limits, &bomb.replace("fork-bomb-$0", &mark));
         let finished = outcome.result.unwrap();
         assert_eq!(finished.exceeded, Some(ExceededLimit::Processes), "{}", outcome.output);
-        assert_eq!((outcome.output.as_str(), finished.left), ("", 0));
+        assert_eq!((outcome.output.as_str(), finished.unkillable), ("", 0));
         assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
         eventually(|| processes_with(&mark).is_empty());
         assert_eq!(stage.good(sandbox, "echo alive"), "alive\n");

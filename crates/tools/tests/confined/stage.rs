@@ -89,11 +89,13 @@ impl Stage {
     }
 
     pub(crate) fn policy(&self, environment: &CommandEnvironment) -> Policy {
+        self.policy_with(environment, Network::Own)
+    }
+
+    pub(crate) fn policy_with(&self, environment: &CommandEnvironment, network: Network) -> Policy {
         let workspace = self.workspace();
         let own = [self.base.join("state")];
-        let surroundings =
-            SandboxInputs { workspace: &workspace, environment, own: &own, network: Network::Own };
-        Policy::defaults(&surroundings).unwrap()
+        Policy::defaults(&SandboxInputs { workspace: &workspace, environment, own: &own, network }).unwrap()
     }
 
     /// A namespace sandbox with the default policy.

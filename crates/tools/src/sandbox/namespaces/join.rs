@@ -22,7 +22,7 @@ use crate::sandbox::namespaces::sandbox::ConfinementLayers;
 use crate::sandbox::namespaces::{NamespaceHandles, UserNamespace};
 use crate::sandbox::policy::{CreatedPathAction, Network, Owner};
 use crate::sandbox::protected_paths;
-use crate::sandbox::seccomp;
+use crate::sandbox::seccomp::{self, AllowedSockets};
 use crate::sandbox::sys::namespaces::{self, MountUse, NewNamespaces};
 
 /// How a command joins a namespace sandbox, decoded from its message.
@@ -97,9 +97,18 @@ pub(crate) fn set_up_pid_one<'m>(
         let ruleset = handles.and_then(|handles| handles.ruleset.as_ref()).ok_or_else(missing)?;
         landlock::restrict(ruleset.as_fd()).map_err(SetupStep::Landlock.failed())?;
     }
-    namespaces::install_seccomp_filter(&seccomp::filter(seccomp::AllowedSockets::Namespaced))
+    namespaces::install_seccomp_filter(&seccomp::filter(allowed_sockets(entrance)))
         .map_err(SetupStep::Filter.failed())?;
     Ok(absent)
+}
+
+/// Without a network namespace, only Landlock keeps commands from the abstract sockets of the machine, and only in recent
+/// kernels. Elsewhere they get no Unix sockets.
+fn allowed_sockets(entrance: &JoinRequest<'_>) -> AllowedSockets {
+    let confines = |version| version >= landlock::SIGNAL_VERSION;
+    let is_confined = entrance.network.is_own()
+        || (entrance.layers == ConfinementLayers::Both && landlock::version().is_ok_and(confines));
+    if is_confined { AllowedSockets::Namespaced } else { AllowedSockets::NamespacedWithoutUnix }
 }
 
 fn root() -> io::Result<std::os::fd::OwnedFd> {

@@ -106,6 +106,21 @@ fn no_call_makes_a_file_that_runs_as_its_owner() {
     assert_eq!(native(libc::SYS_openat, &[0, 0, directory, 0o4755]), Verdict::Allowed);
 }
 
+/// Abstract sockets belong to the network namespace, so they are the machine's if commands have its network.
+#[test]
+fn with_the_machines_network_there_are_only_connected_unix_sockets() {
+    let sockets = AllowedSockets::NamespacedWithoutUnix;
+    let unix = u64::from(libc::AF_UNIX.cast_unsigned());
+    let [stream, datagram] = [libc::SOCK_STREAM, libc::SOCK_DGRAM].map(|kind| u64::from(kind.cast_unsigned()));
+    assert_eq!(fenced(sockets, libc::SYS_socket, [unix, stream]), Verdict::Answered(EAFNOSUPPORT));
+    assert_eq!(fenced(sockets, libc::SYS_socketpair, [unix, stream]), Verdict::Allowed);
+    assert_eq!(fenced(sockets, libc::SYS_socketpair, [unix, datagram]), Verdict::Answered(EAFNOSUPPORT));
+    let internet = u64::from(libc::AF_INET.cast_unsigned());
+    assert_eq!(fenced(sockets, libc::SYS_socket, [internet, stream]), Verdict::Allowed);
+    // The namespaces confine these.
+    assert_eq!(fenced(sockets, libc::SYS_shmget, [0, 0]), Verdict::Allowed);
+}
+
 #[test]
 fn only_sockets_that_know_namespaces_can_be_had() {
     for family in [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK] {
@@ -155,7 +170,12 @@ fn nobody_types_into_a_terminal_or_makes_namespaces() {
 
 #[test]
 fn every_call_is_decided_in_a_few_steps_and_no_jump_is_cut_short() {
-    for sockets in [AllowedSockets::Namespaced, AllowedSockets::Pairs, AllowedSockets::PairsAndNetwork] {
+    for sockets in [
+        AllowedSockets::Namespaced,
+        AllowedSockets::NamespacedWithoutUnix,
+        AllowedSockets::Pairs,
+        AllowedSockets::PairsAndNetwork,
+    ] {
         let rules = rules(sockets);
         assert!(rules.windows(2).all(|pair| pair[0].0 < pair[1].0), "each call has one rule");
         for part in rules.chunks(CHUNK_LEN) {
