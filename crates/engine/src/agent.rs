@@ -4,6 +4,7 @@
 //! performs it, and `tool_calls.rs` executes the tool calls. All input from outside goes through the journal's
 //! engine, so a task is a pure function of its journal.
 
+mod call_ids;
 mod completion;
 mod conventions;
 mod conversation;

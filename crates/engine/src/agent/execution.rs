@@ -7,6 +7,7 @@ use fusee_model::{CancellationToken, Reply, ToolCall, Usage};
 use fusee_tools::CallLimits;
 use serde_json::json;
 
+use super::call_ids::CallIds;
 use super::conversation::Conversation;
 use super::interrupt::InterruptibleTurn;
 use super::limits::Limits;
@@ -31,6 +32,7 @@ pub(crate) struct Execution<'t> {
     pub(crate) turn: Option<InterruptibleTurn>,
     /// Number of interrupted turns.
     pub(crate) stops: u32,
+    pub(crate) call_ids: CallIds,
 }
 
 impl<'t> Execution<'t> {
@@ -42,6 +44,7 @@ impl<'t> Execution<'t> {
             approvals: task.session.approval.rules.clone(),
             turn: Some(task.session.turn_stop.begin(&task.cancel)),
             stops: 0,
+            call_ids: CallIds::of(&task.input),
         }
     }
 
