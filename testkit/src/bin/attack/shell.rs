@@ -1,7 +1,7 @@
 //! Command lines against rules. A grammar hides the program `evil` in every position that a shell knows. The lines
 //! are then executed for real, in the sandbox of a throwaway project: with a rule that only allows `safe`, and nobody to
-//! ask, nothing else may run or be written; with a rule that denies `evil`, it may not run. Lines that the first
-//! rule lets through are also given to bash and busybox.
+//! ask, nothing else may run or be written; with a rule that denies `evil`, it may not run. Lines that a rule lets
+//! through are also given to bash and busybox, which are /bin/sh elsewhere.
 //!
 //! Programs such as awk and python, which run what their own language says, are not generated: what a rule by words
 //! promises ends there (docs/permissions.md).
@@ -41,23 +41,24 @@ pub(crate) fn case(arena: &Arena, random: &mut Rng) -> Result<(), Finding> {
             project.read("evil-log")
         )));
     }
-    for line in allowed(&ran, &lines) {
-        for shell in [&["bash", "-c"][..], &["busybox", "sh", "-c"]] {
-            if runs_evil_in(shell, line)? {
-                return Err(format!(
-                    "the rule for `safe` lets {line:?} through, and {} runs `evil` by it",
-                    shell[0]
-                ));
+    let in_other_shells = |rule: &str, ran: &Ran| -> Result<(), Finding> {
+        for line in executed(ran, &lines) {
+            for shell in [&["bash", "-c"][..], &["busybox", "sh", "-c"]] {
+                if runs_evil_in(shell, line)? {
+                    return Err(format!("{rule} lets {line:?} through, and {} runs `evil` by it", shell[0]));
+                }
             }
         }
-    }
+        Ok(())
+    };
+    in_other_shells("the rule that allows `safe`", &ran)?;
     let (project, ran) = execute(arena, &lines, "[[rules]]\ncommand = \"evil\"\nthen = \"deny\"\n", "auto")?;
     if ran_evil(&project) {
         return Err(
             ran.wrong(&format!("ran a denied program: {} by one of {lines:?}", project.read("evil-log")))
         );
     }
-    Ok(())
+    in_other_shells("the rule that denies `evil`", &ran)
 }
 
 /// Runs the lines, each in a call of its own, in a new project.
@@ -112,10 +113,10 @@ fn unexpected_files(project: &Project) -> Vec<String> {
 }
 
 /// The lines that were executed.
-fn allowed<'l>(ran: &Ran, lines: &'l [String]) -> Vec<&'l String> {
+fn executed<'l>(ran: &Ran, lines: &'l [String]) -> Vec<&'l String> {
     let events = events::read(&ran.stdout);
     let results = events::of_type(&events, "tool_result");
-    let is_run = |result: &&Value| result["content"].as_str().is_some_and(|text| !text.contains("approve"));
+    let is_run = |result: &&Value| result["content"].as_str().is_some_and(|text| text.contains("[exit code"));
     lines.iter().zip(results).filter(|(_, result)| is_run(result)).map(|(line, _)| line).collect()
 }
 
