@@ -36,6 +36,12 @@ pub(crate) fn syntax_error(path: &str, text: &str) -> Option<String> {
     line.map(|line| format!("line {line} does not parse"))
 }
 
+/// Names of what a file defines.
+#[must_use]
+pub(crate) fn definitions(path: &str, text: &str) -> Vec<String> {
+    symbols::find(text, entry::language(path))
+}
+
 #[cfg(test)]
 mod tests;
 

@@ -1,8 +1,10 @@
 //! Small models without any flag: the runtime chooses the flow, finds the tests, takes several answers and keeps
 //! the best.
 
+use std::time::Duration;
+
 use fusee_testkit::project::{Command, Project};
-use fusee_testkit::server::{Message, Reply, Server};
+use fusee_testkit::server::{Message, Reply, ReplyPosition, Server};
 use serde_json::{Value, json};
 
 use crate::support::fusee;
@@ -330,6 +332,28 @@ fn flat_sends_the_same_bytes_whether_it_was_chosen_or_not() {
         })
         .collect();
     assert_eq!(bodies[0], bodies[1]);
+}
+
+#[test]
+fn an_answer_ends_with_its_last_file() {
+    let project = project();
+    let file = "def one():\n    return 1\n\n\ndef two():\n    return 2\n";
+    let text = format!(
+        "Here it is.\n\nleap.py\n```python\n{file}```\n\nBoth functions return what the tests expect."
+    );
+    let reply = Message::text(&text).stream_in_deltas_of(8);
+    // Without the cut, the run would wait for the rest.
+    let middle = reply.body_len() - 300;
+    let server = Server::start([reply.hanging(ReplyPosition::Body(middle))]);
+    let events = run(&project, &server).run().exits(0).events();
+    server.wait_until_abandoned(0, Duration::from_secs(10));
+    assert_eq!(project.read("leap.py"), file);
+    assert_eq!(samples(&events), [json!([1, "passed", 2, 0])]);
+    assert_eq!(
+        of_type(&events, "task_complete")[0]["answer"],
+        format!("Here it is.\n\nleap.py\n```python\n{file}```\n").trim_end(),
+    );
+    fusee(&project).args(["replay", "small"]).run().exits(0);
 }
 
 #[test]

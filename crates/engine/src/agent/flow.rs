@@ -6,6 +6,7 @@
 mod answer_edits;
 mod auto;
 mod branched;
+mod complete_answer;
 mod fallback;
 mod flow_state;
 mod imports;
@@ -27,6 +28,7 @@ mod tool_gate;
 
 pub(crate) use answer_edits::{edits, unnamed_edits};
 pub(crate) use auto::{RunTraits, asks_for_tests, is_unusable, resolve_auto};
+pub(crate) use complete_answer::CompleteAnswer;
 pub(crate) use flow_state::{Feedback, FlowState};
 pub(crate) use phases::{PhaseTransition, Phases};
 pub(crate) use preload::{PreloadedFile, read as read_before, read_text, render as render_before};

@@ -4,6 +4,7 @@
 pub(crate) mod attempt;
 pub(crate) mod grammar_constraints;
 pub(crate) mod model_summary;
+mod reply_watch;
 
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ use super::execution::Execution;
 use super::limits::Limits;
 use super::machine::TurnEvent;
 use attempt::{Attempt, AttemptResult, AttemptState, Outage, ServerLoading, send};
+use reply_watch::ReplyWatch;
 
 /// What the model is asked with in one turn; all attempts of the turn share it.
 pub(crate) struct TurnRequest {
@@ -68,7 +70,8 @@ pub(crate) async fn ask(
     }
     conversation.mark_sent();
     Ok(match sent.result {
-        AttemptResult::Reply(reply) => {
+        AttemptResult::Reply(mut reply) => {
+            run.call_ids.rename_repeated(&mut reply);
             if std::mem::take(outage).loading.is_some() {
                 conversation.forget_context_probe();
             }
@@ -125,11 +128,12 @@ async fn send_step(
         .with_args(conversation.request_args(tail.as_deref()));
     let (began_ms, left_ms) = (run.meter.spent.active_ms, run.left_ms());
     let state = AttemptState { attempt, began_ms, left_ms, outage, limits: run.limits() };
-    let (cancel, history) = (run.cancel().clone(), &mut conversation.history);
+    let watch = ReplyWatch::new(run, conversation, files);
+    let history = &mut conversation.history;
     let body = async move {
         let preface = preface(session, &files.seen, &files.reported, history);
         let lent = tail.map(|words| history.with_temporary_tail(&words));
-        let (result, wait_ms) = send(task, history.request(), &options, state, &cancel).await;
+        let (result, wait_ms) = send(task, history.request(), &options, state, watch).await;
         if let Some(lent) = lent {
             history.take_back(lent);
         }

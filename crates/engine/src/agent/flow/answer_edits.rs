@@ -63,8 +63,19 @@ pub(crate) fn edits(
     Ok(edits)
 }
 
+/// The files of an answer that may go on: path and content. `None` while a block is open.
+pub(super) fn finished_files(answer: &str, targets: &[String]) -> Option<Vec<(String, String)>> {
+    let last = answer.trim_end().rsplit('\n').next()?.trim();
+    if !last.starts_with("```") && !last.starts_with("~~~") || fenced(answer).1 {
+        return None;
+    }
+    let text = |edit: &AnswerEdit, name: &str| edit.arguments[name].as_str().unwrap_or_default().to_owned();
+    let edits = whole(answer, targets).ok()?;
+    Some(edits.iter().map(|edit| (text(edit, "path"), text(edit, "content"))).collect())
+}
+
 fn whole(answer: &str, targets: &[String]) -> Result<Vec<AnswerEdit>, String> {
-    let blocks = fenced(answer);
+    let (blocks, _) = fenced(answer);
     if blocks.is_empty() {
         return Err(
             "The answer holds no fenced block. Answer with the complete new content of the file in a block \
@@ -105,7 +116,7 @@ fn whole(answer: &str, targets: &[String]) -> Result<Vec<AnswerEdit>, String> {
 /// shown: path and text of each. `None` if that does not tell.
 pub(crate) fn unnamed_edits(answer: &str, shown: &[(&str, &str)]) -> Option<Vec<AnswerEdit>> {
     let mut edits: Vec<AnswerEdit> = Vec::new();
-    for block in fenced(answer).iter().filter(|block| !block.is_for_terminal()) {
+    for block in fenced(answer).0.iter().filter(|block| !block.is_for_terminal()) {
         let mut scores: Vec<(usize, &str)> =
             shown.iter().map(|(path, text)| (common_lines(&block.body, text), *path)).collect();
         scores.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
@@ -185,9 +196,9 @@ fn until<'a>(lines: &mut impl Iterator<Item = &'a str>, mark: &str) -> Option<St
 }
 
 /// Parses the fenced blocks of a text. A fence is closed by one at least as long; the last one may be left
-/// open by a model that stopped there. A block that contains only a path and is immediately followed by
-/// another names that one.
-fn fenced(text: &str) -> Vec<FencedBlock<'_>> {
+/// open by a model that stopped there: then the second value is true. A block that contains only a path and is
+/// immediately followed by another names that one.
+fn fenced(text: &str) -> (Vec<FencedBlock<'_>>, bool) {
     let mut blocks = Vec::new();
     let mut before = "";
     let mut label: Option<(&str, FencedBlock<'_>)> = None;
@@ -217,8 +228,9 @@ fn fenced(text: &str) -> Vec<FencedBlock<'_>> {
         }
     }
     blocks.extend(label.map(|(_, block)| block));
+    let is_open = open.is_some();
     blocks.extend(open.map(UnclosedBlock::block).filter(|block| !block.body.trim().is_empty()));
-    blocks
+    (blocks, is_open)
 }
 
 /// A block that is not closed yet.

@@ -5,12 +5,12 @@ use std::time::Duration;
 use fusee_journal::StepKind;
 use fusee_journal::event::EventDelta;
 use fusee_model::{
-    CancellationToken, Conversation, ErrorKind, Model, ModelError, RepetitionDetector, Reply,
-    ReplyDelta as Piece, RequestOptions, RetryPolicy, StopReason,
+    Conversation, ErrorKind, Model, ModelError, Reply, ReplyDelta as Piece, RequestOptions, RetryPolicy,
 };
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
+use super::reply_watch::ReplyWatch;
 use crate::agent::conversation::external_changes::FileSnapshot;
 use crate::agent::limits::Limits;
 use crate::agent::task::AgentTask;
@@ -162,13 +162,11 @@ pub(crate) async fn send(
     conversation: &Conversation,
     options: &RequestOptions,
     this: AttemptState,
-    cancel: &CancellationToken,
+    mut watch: ReplyWatch,
 ) -> (AttemptResult, Option<u64>) {
     let (engine, branch) = (&task.engine, &task.branch);
     let session = &task.session;
-    let mut watch = ReplyWatch::new(cancel.child_token(), session.model.dialect().traits.small);
-    watch.longest = task.rules.sample.is_some().then(|| longest_answer(conversation));
-    let stop = watch.stop.clone();
+    let stop = watch.stop();
     let (begun, mut wait_ms) = (Instant::now(), None);
     let mut show = |piece: Piece<'_>| {
         watch.see(&piece);
@@ -184,7 +182,7 @@ pub(crate) async fn send(
     };
     let reply = session.model.send(conversation, options, &mut show, &stop);
     let result = within(this.left_ms, reply).await;
-    if let Some(reply) = watch.cut_reply(&result) {
+    if let Some(reply) = watch.stopped_reply(&result) {
         return (AttemptResult::Reply(reply), wait_ms);
     }
     let result = match result {
@@ -196,73 +194,6 @@ pub(crate) async fn send(
         other => other,
     };
     (result, wait_ms)
-}
-
-/// Maximum bytes of one of several answers. A model that writes more than twice what it was shown does not come to
-/// an end, and another answer is worth more than the rest of this one.
-fn longest_answer(conversation: &Conversation) -> usize {
-    let shown: usize = conversation.messages().iter().map(|message| message.text().len()).sum();
-    shown.saturating_mul(2).max(SHORT_ANSWER)
-}
-
-/// Bytes that any answer may have: about 2 500 tokens.
-const SHORT_ANSWER: usize = 8 << 10;
-
-/// Watches a reply as it is streamed, and stops it when it repeats itself or does not come to an end.
-struct ReplyWatch {
-    stop: CancellationToken,
-    /// Whether the arguments of calls are watched too. A large model may have to write a repetitive file.
-    arguments: bool,
-    text: String,
-    detectors: [RepetitionDetector; 3],
-    /// Maximum bytes of text, if bounded.
-    longest: Option<usize>,
-    /// Length of the text worth keeping, once the reply is stopped.
-    keep: Option<usize>,
-}
-
-impl ReplyWatch {
-    fn new(stop: CancellationToken, arguments: bool) -> Self {
-        Self {
-            stop,
-            arguments,
-            text: String::new(),
-            detectors: Default::default(),
-            longest: None,
-            keep: None,
-        }
-    }
-
-    fn see(&mut self, piece: &Piece<'_>) {
-        let [text, reasoning, arguments] = &mut self.detectors;
-        let found = match piece {
-            Piece::Text(part) => {
-                self.text.push_str(part);
-                let repeats = text.push(part).map(|repetition| repetition.keep);
-                repeats.or_else(|| self.longest.filter(|longest| self.text.len() > *longest))
-            }
-            Piece::Reasoning(part) => reasoning.push(part).map(|_| self.text.len()),
-            Piece::ToolArguments { fragment, .. } if self.arguments => {
-                arguments.push(fragment).map(|_| self.text.len())
-            }
-            _ => None,
-        };
-        if let Some(keep) = found.filter(|_| self.keep.is_none()) {
-            self.keep = Some(keep);
-            self.stop.cancel();
-        }
-    }
-
-    /// The reply up to its first repetition or its bound, if it was stopped because of it.
-    fn cut_reply(self, result: &AttemptResult) -> Option<Reply> {
-        let stopped =
-            matches!(result, AttemptResult::Error { error, .. } if error.kind == ErrorKind::Cancelled);
-        let keep = self.keep.filter(|_| stopped)?;
-        let mut text = self.text;
-        let end = (0..=keep.min(text.len())).rev().find(|end| text.is_char_boundary(*end))?;
-        text.truncate(end);
-        Some(Reply { text, stop: StopReason::Length, ..Reply::default() })
-    }
 }
 
 /// Awaits a reply within the remaining time.
