@@ -235,7 +235,9 @@ impl StageRunner<'_> {
                     missing = written.problems;
                     outcome.error = Some(not_written(&missing));
                 } else if !completed {
-                    missing.insert(0, winner.describe(count));
+                    // What the last attempt was told is no use to the user.
+                    missing = vec![winner.describe(count)];
+                    missing.extend(winner.first_failure().map(|failure| format!("it fails: {failure}")));
                     if let Some(error) = &mut outcome.error {
                         error.message = missing.join("; ");
                     }

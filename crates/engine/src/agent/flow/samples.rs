@@ -121,6 +121,11 @@ impl Candidate {
         let tests = tests.unwrap_or_default();
         format!("none of {attempts} answers passes; the files are those of answer {}{tests}", self.n)
     }
+
+    /// The first line of what is wrong with it.
+    pub(crate) fn first_failure(&self) -> Option<&str> {
+        self.failure.lines().map(str::trim).find(|line| !line.is_empty())
+    }
 }
 
 /// What an attempt knows of those before it.
