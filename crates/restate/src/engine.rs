@@ -84,7 +84,7 @@ impl Engine {
         }
         let text = response.text().await.map_err(|error| unreachable(chain(&error)))?;
         let version: Version = serde_json::from_str(&text)
-            .map_err(|error| not_an_engine(format!("GET /version returned an unexpected answer ({error})")))?;
+            .map_err(|error| not_an_engine(format!("GET /version returned an invalid answer ({error})")))?;
         if numbers(&version.version) < Some(OLDEST.1) {
             return Err(EngineError::Old { url: admin, found: version.version, needed: OLDEST.0 });
         }

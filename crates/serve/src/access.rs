@@ -119,9 +119,7 @@ impl Access {
         let known = request.headers.contains_key(ORIGIN) || request.headers.contains_key(SEC_FETCH_SITE);
         match reads || known {
             true => Ok(()),
-            false => {
-                Err(Problem::new(StatusCode::FORBIDDEN, "missing Origin or Sec-Fetch-Site header"))
-            }
+            false => Err(Problem::new(StatusCode::FORBIDDEN, "missing Origin or Sec-Fetch-Site header")),
         }
     }
 

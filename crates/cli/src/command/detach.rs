@@ -82,7 +82,7 @@ fn command_line(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     reason = "a second fusee is not a command of a model: it has its own fork server and outlives this process"
 )]
 fn spawn(line: Vec<OsString>, stdin: Stdio) -> Result<Child, CliError> {
-    let failed = |error: io::Error| CliError::failed(format!("cannot start another fusee process: {error}"));
+    let failed = |error: io::Error| CliError::failed(format!("cannot start another fusee: {error}"));
     let program = std::env::current_exe().map_err(failed)?;
     let mut command = std::process::Command::new(program);
     command.args(line).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(failed)

@@ -345,7 +345,8 @@ fn comparison_is_what_the_results_say() {
     assert!(found["needed"].as_u64().unwrap() > 3);
     let text = bench(&project, &["compare", "a", "b"]).run().exits(0);
     assert!(
-        text.stdout.contains("difference +66.7 points") && text.stdout.contains("not statistically significant"),
+        text.stdout.contains("difference +66.7 points")
+            && text.stdout.contains("not statistically significant"),
         "{}",
         text.stdout
     );

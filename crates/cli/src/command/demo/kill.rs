@@ -71,7 +71,7 @@ pub(super) async fn killed_and_resumed(
     reason = "a second fusee is not a command of a model: it has its own fork server and is killed alone"
 )]
 fn start(line: Vec<OsString>) -> Result<Child, CliError> {
-    let failed = |error: std::io::Error| CliError::failed(format!("cannot start another fusee process: {error}"));
+    let failed = |error: std::io::Error| CliError::failed(format!("cannot start another fusee: {error}"));
     let program = std::env::current_exe().map_err(failed)?;
     std::process::Command::new(program).args(line).stdin(Stdio::null()).spawn().map_err(failed)
 }
