@@ -11,7 +11,7 @@ const VARIABLE: &str = "FUSEE_BENCH_TOOLS";
 
 /// Harbor itself is installed without its dependencies after an older version with them: its newest version may ask for
 /// a newer certifi than a mirror has.
-const PYTHON: [&str; 4] = ["harbor", "scipy", "statsmodels", "numpy"];
+const PYTHON: [&str; 5] = ["harbor", "scipy", "statsmodels", "numpy", "agent-client-protocol"];
 const HARBOR: &str = "harbor==0.25.0";
 const BROWSER: &str = "playwright-core@1.65.1";
 

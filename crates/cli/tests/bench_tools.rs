@@ -110,7 +110,9 @@ fn harbor_runs_fusee_on_three_tasks() {
         .output()
         .unwrap();
     let said = succeeded(&output);
-    assert!(said.contains("three tasks, rewards {"), "{said}");
+    for agent in ["class", "acp"] {
+        assert!(said.contains(&format!("{agent}: three tasks, rewards {{")), "{said}");
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ import os
 import shlex
 import shutil
 import signal
+import sys
 from pathlib import Path
 from typing import override
 
@@ -12,6 +13,9 @@ from harbor.environments.base import BaseEnvironment, ExecResult
 
 # Folders of the machine that commands see, read from the machine itself.
 MACHINE = ["bin", "dev", "etc", "lib", "lib32", "lib64", "proc", "sbin", "usr", "opt"]
+
+# The Python that runs Harbor, for agents that need one.
+PYTHON = sorted({sys.prefix, sys.base_prefix})
 
 
 class LocalEnvironment(BaseEnvironment):
@@ -72,12 +76,15 @@ class LocalEnvironment(BaseEnvironment):
                 binds += f"ln -sfn {os.readlink(path)} {root}/{name}; "
             elif path.is_dir():
                 binds += f"mkdir -p {root}/{name}; mount --rbind /{name} {root}/{name}; "
+        for path in PYTHON:
+            if path.split("/")[1] not in MACHINE:
+                binds += f"mkdir -p {root}{shlex.quote(path)}; mount --rbind {shlex.quote(path)} {root}{shlex.quote(path)}; "
         inner = f"cd {shlex.quote(cwd or '/app')} && {command}"
         script = f"set -e; {binds} exec chroot {root} /bin/bash -c {shlex.quote(inner)}"
         words = ["unshare", "--mount", "--propagation", "private", "/bin/bash", "-c", script]
         if os.getuid() != 0:
             words[1:1] = ["--user", "--map-root-user"]
-        variables = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/root", "LANG": "C.UTF-8"}
+        variables = {"PATH": "/installed-agent:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/root", "LANG": "C.UTF-8"}
         process = await asyncio.create_subprocess_exec(
             *words,
             env={**variables, **(self._merge_env(env) or {})},
