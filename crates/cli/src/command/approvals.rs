@@ -13,9 +13,9 @@ use crate::project::Project;
 use crate::project::saved_rules::SavedRules;
 use crate::ui::approval_prompt::describe;
 
-/// List and revoke standing approvals of this project.
+/// List and revoke saved approvals of this project.
 ///
-/// A standing approval is an answer `a` (always) to an approval question. It holds for later runs in this
+/// A saved approval is an answer `a` (always) to an approval question. It holds for later runs in this
 /// project, and is stored in your state folder, where no project can change it.
 #[derive(Args)]
 pub(crate) struct ApprovalsArgs {
@@ -27,9 +27,9 @@ pub(crate) struct ApprovalsArgs {
 
 #[derive(Subcommand)]
 enum ApprovalsAction {
-    /// List the standing approvals, numbered
+    /// List the saved approvals, numbered
     List(ListArgs),
-    /// Revoke standing approvals
+    /// Revoke saved approvals
     Revoke(RevokeArgs),
 }
 
@@ -86,7 +86,7 @@ fn list(args: &ListArgs, process: &Process) -> Result<ExitStatus, CliError> {
         let entry = |(number, rule): (usize, &ApprovalRule)| json!({ "number": number, "covers": describe(rule), "rule": rule });
         format!("{:#}\n", serde_json::Value::Array(entries.map(entry).collect()))
     } else if rules.is_empty() {
-        "no standing approvals in this project\n".to_owned()
+        "no saved approvals in this project\n".to_owned()
     } else {
         entries.map(|(number, rule)| format!("{number:>3}  {}\n", describe(rule))).collect()
     };
@@ -99,7 +99,7 @@ fn revoke(args: &RevokeArgs, saved: &SavedRules) -> Result<ExitStatus, CliError>
     let wanted: Vec<usize> = if args.all { (1..=known.len()).collect() } else { args.numbers.clone() };
     let find = |number: &usize| {
         number.checked_sub(1).and_then(|index| known.get(index)).ok_or_else(|| {
-            CliError::usage(format!("no standing approval {number}: there are {}", known.len()))
+            CliError::usage(format!("no saved approval {number}: there are {}", known.len()))
                 .help("run `fusee approvals` to list them")
         })
     };
@@ -109,6 +109,6 @@ fn revoke(args: &RevokeArgs, saved: &SavedRules) -> Result<ExitStatus, CliError>
     }
     saved.write(&rules).map_err(|error| CliError::failed(format!("cannot save the approvals: {error}")))?;
     let text: String = revoked.iter().map(|rule| format!("revoked: {}\n", describe(rule))).collect();
-    stdio::print(if text.is_empty() { "no standing approvals in this project\n" } else { &text })?;
+    stdio::print(if text.is_empty() { "no saved approvals in this project\n" } else { &text })?;
     Ok(ExitStatus::Completed)
 }

@@ -35,7 +35,7 @@ use crate::project::{Project, template_source};
 use crate::ui::notifier::NotificationUi;
 use crate::ui::{self, Log, PhaseLogTarget, RunHeader, UiOptions, UiThread, approval_prompt};
 
-/// Maximum number of standing approvals named when a run starts.
+/// Maximum number of saved approvals named when a run starts.
 const MAX_REPORTED: usize = 5;
 
 /// Shared setup of the runs of a command or a chat.
@@ -161,7 +161,7 @@ impl<'p> RunSetup<'p> {
     }
 
     /// Finishes a rewind that was killed, and says what the user should know before a run: gaps of the sandbox, and
-    /// standing approvals.
+    /// saved approvals.
     async fn announce(self, used: &ApprovalRules) -> Self {
         rewind::finish_interrupted(&self.journal).await;
         warn(&self.sandbox, &self.ui_options);
@@ -169,7 +169,7 @@ impl<'p> RunSetup<'p> {
         self
     }
 
-    /// Says which standing approvals the run uses. A resumed run decides as it did before it was interrupted, with the
+    /// Says which saved approvals the run uses. A resumed run decides as it did before it was interrupted, with the
     /// approvals of its start.
     fn report_standing_approvals(&self, used: &ApprovalRules) {
         if self.ui_options.is_silent() {

@@ -140,7 +140,7 @@ fn a_review_is_held_to_what_the_configuration_says_of_reviews() {
 fn standing_approvals_are_named_by_a_run_listed_and_revoked() {
     let project = Project::new();
     let none = fusee(&project).args(["approvals"]).run().exits(0).stdout;
-    assert_eq!(none, "no standing approvals in this project\n");
+    assert_eq!(none, "no saved approvals in this project\n");
     let commands =
         ["rm -rf build", "cargo test"].map(|command| Line::call("shell", json!({"command": command})));
     let edit = Line::call("write_file", json!({"path": "a.txt", "content": "one\n"}));
@@ -172,7 +172,7 @@ fn standing_approvals_are_named_by_a_run_listed_and_revoked() {
         "{output}"
     );
     let gone = fusee(&project).args(["approvals", "revoke", "7"]).run().exits(2);
-    assert!(gone.stderr.contains("no standing approval 7: there are 3"), "{}", gone.stderr);
+    assert!(gone.stderr.contains("no saved approval 7: there are 3"), "{}", gone.stderr);
     let revoked = fusee(&project).args(["approvals", "revoke", "1", "3"]).run().exits(0).stdout;
     assert_eq!(revoked, "revoked: exactly the command `rm -rf build`\nrevoked: write_file on a.txt\n");
     let json = fusee(&project).args(["approvals", "--json"]).run().exits(0).stdout;
@@ -181,7 +181,7 @@ fn standing_approvals_are_named_by_a_run_listed_and_revoked() {
     assert_eq!(results(&project, "ask", &["rm -rf build"])[0]["fate"], json!("refused"));
     fusee(&project).args(["approvals", "revoke", "--all"]).run().exits(0);
     let output = fusee(&project).args(["run", "x", "-m", &model]).run().exits(0).stderr;
-    assert!(!output.contains("standing approvals"), "{output}");
+    assert!(!output.contains("saved approvals"), "{output}");
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn a_resumed_run_names_the_approvals_of_its_start_and_those_revoked_since() {
     fusee(&project).args(["approvals", "revoke", "--all"]).run().exits(0);
     let output = fusee(&project).args(["resume", "r"]).run().exits(0).stderr;
     let used = "this run still uses approvals that you have since revoked: exactly the command `touch a`\n";
-    assert!(output.contains(used) && !output.contains("standing approvals"), "{output}");
+    assert!(output.contains(used) && !output.contains("saved approvals"), "{output}");
 }
 
 #[test]
