@@ -8,7 +8,14 @@ use crate::{Outcome, prerequisites, step, target_dir};
 /// Environment variable that tells the tests where the peers are.
 const VARIABLE: &str = "FUSEE_PROTOCOL_PEERS";
 
-const PYTHON: [&str; 3] = ["mcp==2.3.0", "agent-client-protocol==0.12.1", "opentelemetry-proto==1.45.2"];
+const PYTHON: [&str; 5] = [
+    "mcp==2.3.0",
+    "agent-client-protocol==0.12.1",
+    "opentelemetry-proto==1.45.2",
+    // The names of attributes and metrics.
+    "opentelemetry-semantic-conventions==0.66b2",
+    "opentelemetry-util-genai==1.3b0",
+];
 
 const NODE: [&str; 5] = [
     "@modelcontextprotocol/conformance@0.1.16",

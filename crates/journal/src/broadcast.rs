@@ -32,7 +32,18 @@ pub(crate) struct Broadcast {
     path: PathBuf,
     state: Mutex<BroadcastState>,
     settled: watch::Sender<CommitResult>,
-    pub(crate) wake: Notify,
+    /// Wakes subscribers after every event.
+    wake: Notify,
+    /// Wakes subscribers that want recorded events only.
+    wake_recorded: Notify,
+}
+
+/// The events that a subscriber wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EventSelection {
+    All,
+    /// Those that are in the journal: no deltas.
+    Recorded,
 }
 
 struct BroadcastState {
@@ -114,7 +125,28 @@ impl Broadcast {
             closed: false,
         };
         let settled = watch::Sender::new(CommitResult::default());
-        Self { run, key, path, state: Mutex::new(state), settled, wake: Notify::new() }
+        Self {
+            run,
+            key,
+            path,
+            state: Mutex::new(state),
+            settled,
+            wake: Notify::new(),
+            wake_recorded: Notify::new(),
+        }
+    }
+
+    /// Wakes a subscriber when there may be an event that it wants.
+    pub(crate) fn waker(&self, selection: EventSelection) -> &Notify {
+        match selection {
+            EventSelection::All => &self.wake,
+            EventSelection::Recorded => &self.wake_recorded,
+        }
+    }
+
+    fn wake_all(&self) {
+        self.wake.notify_waiters();
+        self.wake_recorded.notify_waiters();
     }
 
     /// Reserves `count` event numbers for a commit that is being submitted and returns the first. Commits
@@ -142,7 +174,7 @@ impl Broadcast {
                 settled.failed.get_or_insert(error);
             }
         });
-        self.wake.notify_waiters();
+        self.wake_all();
     }
 
     /// Waits until everything submitted so far is committed. After one failure nothing more is committed,
@@ -174,7 +206,7 @@ impl Broadcast {
         state.next_seq = state.next_seq.max(last + 1);
         state.evicted_to = state.evicted_to.max(last);
         drop(state);
-        self.wake.notify_waiters();
+        self.wake_all();
     }
 
     /// Publishes a delta immediately.
@@ -203,7 +235,7 @@ impl Broadcast {
     /// Closes the stream; only commits in flight still follow.
     pub(crate) fn close(&self) {
         self.state.lock().closed = true;
-        self.wake.notify_waiters();
+        self.wake_all();
     }
 
     /// Registers a subscriber at `cursor` and returns its id.
@@ -219,11 +251,11 @@ impl Broadcast {
     }
 
     /// Looks up what follows `cursor` and records that the subscriber has read that far.
-    pub(crate) fn next_event(&self, reader: u64, cursor: u64) -> NextEvent {
+    pub(crate) fn next_event(&self, reader: u64, cursor: u64, selection: EventSelection) -> NextEvent {
         let mut state = self.state.lock();
         state.readers.cursors.insert(reader, cursor);
         state.trim();
-        state.next_event(cursor)
+        state.next_event(cursor, selection)
     }
 }
 
@@ -258,15 +290,21 @@ impl BroadcastState {
         }
     }
 
-    fn next_event(&self, cursor: u64) -> NextEvent {
+    fn next_event(&self, cursor: u64, selection: EventSelection) -> NextEvent {
         let readable_to = self.in_flight.front().map_or(self.next_seq, |first| *first) - 1;
         let behind_to = self.evicted_to.min(readable_to);
         if cursor < behind_to {
             return NextEvent::Behind { to: behind_to };
         }
         let at = self.ring.partition_point(|kept| kept.event.seq <= cursor);
-        match self.ring.get(at).filter(|kept| kept.event.seq <= readable_to) {
-            Some(kept) if kept.event.seq > cursor + 1 => NextEvent::Hole { to: kept.event.seq - 1 },
+        let is_wanted = |kept: &&RingEvent| match selection {
+            EventSelection::All => true,
+            EventSelection::Recorded => !kept.event.event.is_delta(),
+        };
+        match self.ring.range(at..).find(is_wanted).filter(|kept| kept.event.seq <= readable_to) {
+            Some(kept) if selection == EventSelection::All && kept.event.seq > cursor + 1 => {
+                NextEvent::Hole { to: kept.event.seq - 1 }
+            }
             Some(kept) => NextEvent::Event(Arc::clone(&kept.event)),
             None if self.closed && self.in_flight.is_empty() => NextEvent::Ended,
             None => NextEvent::Nothing,

@@ -310,6 +310,14 @@ impl EventDelta {
     }
 }
 
+impl Event {
+    /// Whether this is a fragment of something, which is shown live and not recorded.
+    #[must_use]
+    pub fn is_delta(&self) -> bool {
+        matches!(self, Self::MessageDelta { .. } | Self::ReasoningDelta { .. } | Self::ToolOutput { .. })
+    }
+}
+
 impl From<EventDelta> for Event {
     fn from(delta: EventDelta) -> Self {
         match delta {

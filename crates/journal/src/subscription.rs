@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::broadcast::{Broadcast, NextEvent};
+use crate::broadcast::{Broadcast, EventSelection, NextEvent};
 use crate::{Branch, Event, EventRecord, Journal, JournalError};
 
 /// Number of events read from the journal at a time when catching up.
@@ -20,12 +20,21 @@ pub struct EventStream {
     reader: u64,
     cursor: u64,
     behind: VecDeque<Arc<EventRecord>>,
+    selection: EventSelection,
 }
 
 impl EventStream {
     /// Subscribes to the events after number `cursor`.
     pub(crate) fn new(broadcast: Arc<Broadcast>, journal: Journal, cursor: u64) -> Self {
-        Self { reader: broadcast.attach(cursor), broadcast, journal, cursor, behind: VecDeque::new() }
+        let (reader, selection) = (broadcast.attach(cursor), EventSelection::All);
+        Self { reader, broadcast, journal, cursor, behind: VecDeque::new(), selection }
+    }
+
+    /// Leaves out deltas, without gaps in their place. Such a subscriber is not woken by a stream of deltas.
+    #[must_use]
+    pub fn recorded(mut self) -> Self {
+        self.selection = EventSelection::Recorded;
+        self
     }
 
     /// Waits for the next event; `None` once the run has ended and everything was read.
@@ -36,9 +45,9 @@ impl EventStream {
                 return Ok(Some(event));
             }
             let broadcast = Arc::clone(&self.broadcast);
-            let mut woken = std::pin::pin!(broadcast.wake.notified());
+            let mut woken = std::pin::pin!(broadcast.waker(self.selection).notified());
             woken.as_mut().enable();
-            match self.broadcast.next_event(self.reader, self.cursor) {
+            match self.broadcast.next_event(self.reader, self.cursor, self.selection) {
                 NextEvent::Event(event) => self.behind.push_back(event),
                 NextEvent::Behind { to } => self.catch_up(to)?,
                 NextEvent::Hole { to } => self.behind.push_back(self.gap(self.cursor + 1, to)),
@@ -54,14 +63,17 @@ impl EventStream {
         let all = rows.len() < PAGE;
         let mut next = cursor + 1;
         for event in rows {
-            if event.seq > next {
+            if event.seq > next && self.selection == EventSelection::All {
                 self.behind.push_back(self.gap(next, event.seq - 1));
             }
             next = event.seq + 1;
             self.behind.push_back(Arc::new(event));
         }
-        if all && next <= to {
-            self.behind.push_back(self.gap(next, to));
+        match self.selection {
+            EventSelection::All if all && next <= to => self.behind.push_back(self.gap(next, to)),
+            // What is left out up to there is not read again.
+            EventSelection::Recorded if self.behind.is_empty() => self.cursor = to,
+            _ => {}
         }
         Ok(())
     }

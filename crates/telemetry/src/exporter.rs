@@ -1,8 +1,8 @@
 //! Sends spans and metrics. One task per process collects what ends and sends it in batches; a collector that is down
 //! or slow never delays a run.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use fusee::journal::{Clock, EventStream};
@@ -56,6 +56,8 @@ impl Exporter {
         let (messages, inbox) = mpsc::channel(QUEUE);
         let sender = Sender {
             settings: Arc::clone(&settings),
+            traces: Endpoint::new(&settings.traces),
+            metrics_endpoint: settings.metrics.as_deref().map(Endpoint::new),
             metrics: Metrics::default(),
             start_ms: SystemClock.now_ms(),
             warned: AtomicBool::new(false),
@@ -72,8 +74,8 @@ impl Exporter {
     }
 
     /// Traces a run until its events end.
-    pub fn watch(&self, mut events: EventStream, mut trace: RunTrace) {
-        let messages = self.messages.clone();
+    pub fn watch(&self, events: EventStream, mut trace: RunTrace) {
+        let (messages, mut events) = (self.messages.clone(), events.recorded());
         let run = tokio::spawn(async move {
             while let Ok(Some(record)) = events.next().await {
                 for span in trace.apply(&record) {
@@ -107,15 +109,56 @@ impl Exporter {
 
     /// Sends spans at once and reports the failure, for an export on request.
     pub async fn send(settings: &TelemetrySettings, spans: &[TraceSpan]) -> Result<(), ExportError> {
+        let endpoint = Endpoint::new(&settings.traces);
         for batch in spans.chunks(BATCH) {
-            post(settings, &settings.traces, otlp::trace_request(&settings.resource, batch)).await?;
+            endpoint.post(settings, otlp::trace_request(&settings.resource, batch)).await?;
         }
         Ok(())
     }
 }
 
+/// A URL of the collector, and the client that keeps a connection to it.
+struct Endpoint {
+    url: String,
+    client: OnceLock<reqwest::Client>,
+}
+
+impl Endpoint {
+    fn new(url: &str) -> Self {
+        Self { url: url.to_owned(), client: OnceLock::new() }
+    }
+
+    async fn post(&self, settings: &TelemetrySettings, body: Vec<u8>) -> Result<(), ExportError> {
+        let failed = |cause: String| ExportError(format!("cannot export to {}: {cause}", self.url));
+        let client = match self.client.get() {
+            Some(client) => client,
+            None => {
+                let client = model::http_client(&self.url, &model::Connection::default());
+                let client = client.map_err(|error| failed(error.to_string()))?;
+                self.client.get_or_init(|| client)
+            }
+        };
+        let mut request = client.post(&self.url).header("content-type", "application/x-protobuf").body(body);
+        for (name, value) in &settings.headers {
+            request = request.header(name, value);
+        }
+        let answer = tokio::time::timeout(settings.timeout, request.send()).await;
+        let response = match answer {
+            Err(_) => return Err(failed(format!("no answer within {} ms", settings.timeout.as_millis()))),
+            Ok(Err(error)) => return Err(failed(root(&error))),
+            Ok(Ok(response)) => response,
+        };
+        if response.status().is_success() {
+            return Ok(());
+        }
+        Err(failed(format!("it answered {}", response.status())))
+    }
+}
+
 struct Sender {
     settings: Arc<TelemetrySettings>,
+    traces: Endpoint,
+    metrics_endpoint: Option<Endpoint>,
     metrics: Metrics,
     start_ms: i64,
     warned: AtomicBool,
@@ -161,11 +204,12 @@ impl Sender {
             return;
         }
         let settings = &self.settings;
-        let mut sent = Exporter::send(settings, &spans).await;
-        if let (Ok(()), Some(url)) = (&sent, &settings.metrics) {
+        let body = otlp::trace_request(&settings.resource, &spans);
+        let mut sent = self.traces.post(settings, body).await;
+        if let (Ok(()), Some(endpoint)) = (&sent, &self.metrics_endpoint) {
             let (histograms, now_ms) = (self.metrics.histograms(), SystemClock.now_ms());
             let body = otlp::metrics_request(&settings.resource, &histograms, self.start_ms, now_ms);
-            sent = post(settings, url, body).await;
+            sent = endpoint.post(settings, body).await;
         }
         if let Err(error) = sent
             && !self.warned.swap(true, Ordering::Relaxed)
@@ -173,26 +217,6 @@ impl Sender {
             (self.warn)(&error.0);
         }
     }
-}
-
-async fn post(settings: &TelemetrySettings, url: &str, body: Vec<u8>) -> Result<(), ExportError> {
-    let failed = |cause: String| ExportError(format!("cannot export to {url}: {cause}"));
-    let client = model::http_client(url, &model::Connection::default());
-    let client = client.map_err(|error| failed(error.to_string()))?;
-    let mut request = client.post(url).header("content-type", "application/x-protobuf").body(body);
-    for (name, value) in &settings.headers {
-        request = request.header(name, value);
-    }
-    let answer = tokio::time::timeout(settings.timeout, request.send()).await;
-    let response = match answer {
-        Err(_) => return Err(failed(format!("no answer within {} ms", settings.timeout.as_millis()))),
-        Ok(Err(error)) => return Err(failed(root(&error))),
-        Ok(Ok(response)) => response,
-    };
-    if response.status().is_success() {
-        return Ok(());
-    }
-    Err(failed(format!("it answered {}", response.status())))
 }
 
 /// The innermost cause, which says what happened.

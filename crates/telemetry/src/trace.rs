@@ -63,9 +63,10 @@ struct OpenChat {
     turn: String,
     start_ms: i64,
     end_ms: Option<i64>,
-    first_ms: Option<i64>,
+    first_chunk_s: Option<f64>,
     input_tokens: u64,
     input: Vec<Value>,
+    /// Parts of the reply, if content is captured.
     output: Vec<Value>,
     calls_tools: bool,
     retries: Vec<(i64, &'static str, Vec<Attribute>)>,
@@ -124,12 +125,6 @@ impl RunTrace {
             Event::TurnStart { turn_id, input_tokens, .. } => {
                 self.begin_chat(task, turn_id, *input_tokens, at_ms)
             }
-            Event::MessageDelta { .. } | Event::ReasoningDelta { .. } => {
-                if let Some(chat) = self.chat(task) {
-                    chat.first_ms.get_or_insert(at_ms);
-                }
-                Vec::new()
-            }
             Event::Retry { attempt, after_ms, reason } => {
                 if let Some(chat) = self.chat(task).filter(|chat| chat.retries.len() < MAX_EVENTS) {
                     let attributes: Vec<Attribute> = vec![
@@ -145,7 +140,13 @@ impl RunTrace {
                 let content = self.content;
                 if let Some(chat) = self.chat(task) {
                     chat.end_ms = Some(at_ms);
-                    chat.output.extend(content.then(|| message("assistant", text)));
+                    chat.output.extend(content.then(|| text_part(text)));
+                }
+                Vec::new()
+            }
+            Event::Reasoning { text } if self.content => {
+                if let Some(chat) = self.chat(task) {
+                    chat.output.push(json!({ "type": "reasoning", "content": bounded(text) }));
                 }
                 Vec::new()
             }
@@ -154,7 +155,10 @@ impl RunTrace {
                 Vec::new()
             }
             Event::ToolResult(result) => self.end_call(result, at_ms).into_iter().collect(),
-            Event::TurnComplete { output_tokens, cached_tokens, .. } => {
+            Event::TurnComplete { output_tokens, cached_tokens, wait_ms, .. } => {
+                if let (Some(chat), Some(wait_ms)) = (self.chat(task), wait_ms) {
+                    chat.first_chunk_s = Some(*wait_ms as f64 / 1000.0);
+                }
                 self.end_chat(task, at_ms, Some((*output_tokens, *cached_tokens)), None).into_iter().collect()
             }
             Event::TaskComplete(end) => self.end_task(task, end, at_ms),
@@ -178,7 +182,7 @@ impl RunTrace {
             turn: turn.to_owned(),
             start_ms: at_ms,
             end_ms: None,
-            first_ms: None,
+            first_chunk_s: None,
             input_tokens,
             input: std::mem::take(&mut open.input),
             output: Vec::new(),
@@ -196,7 +200,7 @@ impl RunTrace {
             if content {
                 let part =
                     json!({ "type": "tool_call", "id": call_id, "name": name, "arguments": arguments });
-                chat.output.push(json!({ "role": "assistant", "parts": [part] }));
+                chat.output.push(part);
             }
         }
         let arguments = content.then(|| bounded(&arguments.to_string()));
@@ -261,19 +265,20 @@ impl RunTrace {
         attributes.extend(server(self.run.base_url.as_deref()));
         attributes.push((CONVERSATION, self.run.run.as_str().into()));
         attributes.push((INPUT_TOKENS, chat.input_tokens.into()));
+        let reason = if chat.calls_tools { "tool_call" } else { "stop" };
         if let Some((output, cached)) = tokens {
             attributes.push((OUTPUT_TOKENS, output.into()));
             if cached > 0 {
                 attributes.push((CACHED_TOKENS, cached.into()));
             }
-            let reason = if chat.calls_tools { "tool_call" } else { "stop" };
             attributes.push((FINISH_REASONS, AttributeValue::Texts(vec![reason.to_owned()])));
         }
-        let first = chat.first_ms.map(|first| (first - chat.start_ms).max(0) as f64 / 1000.0);
-        attributes.extend(first.map(|seconds| (FIRST_CHUNK, seconds.into())));
+        attributes.extend(chat.first_chunk_s.map(|seconds| (FIRST_CHUNK, seconds.into())));
         if self.content {
             attributes.push((INPUT_MESSAGES, Value::Array(chat.input).to_string().into()));
-            attributes.push((OUTPUT_MESSAGES, Value::Array(chat.output).to_string().into()));
+            let reason = if tokens.is_some() { reason } else { "error" };
+            let reply = json!([{ "role": "assistant", "parts": chat.output, "finish_reason": reason }]);
+            attributes.push((OUTPUT_MESSAGES, reply.to_string().into()));
         }
         attributes.extend(failure.map(|failure| (ERROR_TYPE, failure.into())));
         Some(TraceSpan {
@@ -383,7 +388,11 @@ impl RunTrace {
 }
 
 fn message(role: &str, text: &str) -> Value {
-    json!({ "role": role, "parts": [{ "type": "text", "content": bounded(text) }] })
+    json!({ "role": role, "parts": [text_part(text)] })
+}
+
+fn text_part(text: &str) -> Value {
+    json!({ "type": "text", "content": bounded(text) })
 }
 
 fn bounded(text: &str) -> String {

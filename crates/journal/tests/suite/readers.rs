@@ -326,3 +326,34 @@ proptest! {
         runtime.block_on(live_through(happenings));
     }
 }
+
+#[tokio::test]
+async fn a_subscriber_to_recorded_events_sees_all_of_them_and_no_delta() {
+    let place = Place::new();
+    let journal = place.open();
+    let engine = begin(&journal, "r").await;
+    let (mut all, mut recorded) = (engine.events(), engine.events().recorded());
+    let mut expected = Vec::new();
+    for round in 0..20 {
+        // More than the buffer holds, in some rounds.
+        for _ in 0..if round % 5 == 0 { 700 } else { 30 } {
+            engine.publish_delta(&Branch::main(), piece("d"));
+        }
+        let text = format!("message {round}");
+        engine.emit(&Branch::main(), message(&text));
+        engine.flush().await.expect("committed");
+        expected.push(text);
+        if round % 3 == 0 {
+            let next = recorded.next().await.expect("readable").expect("an event");
+            assert!(!next.event.is_delta(), "{next:?}");
+            assert_eq!(texts([next.as_ref()]), [expected[round / 3].clone()]);
+        }
+    }
+    // A delta does not wake it.
+    while tokio::time::timeout(Duration::from_millis(20), recorded.next()).await.is_ok() {}
+    engine.publish_delta(&Branch::main(), piece("d"));
+    assert!(tokio::time::timeout(Duration::from_millis(20), recorded.next()).await.is_err());
+    engine.finish(RunStatus::Completed).await.expect("finished");
+    assert!(rest(&mut recorded).await.is_empty());
+    assert_eq!(without_deltas(&rest(&mut all).await), expected);
+}

@@ -40,7 +40,7 @@ fn turn_end(turn_index: u32) -> Event {
         cached_tokens: 3,
         tool_calls: 1,
         duration_ms: 0,
-        wait_ms: None,
+        wait_ms: Some(2),
     }
 }
 
@@ -103,7 +103,6 @@ fn run_of_one_call() -> Vec<EventRecord> {
         record("main", 1, started(None)),
         record("main", 2, turn(0)),
         record("main", 3, retry),
-        record("main", 4, Event::MessageDelta { text: "I".to_owned() }),
         record("main", 10, call),
         record("main", 14, result),
         record("main", 15, turn_end(0)),
@@ -165,6 +164,8 @@ fn content_is_recorded_only_on_request_and_is_bounded() {
         "{chat}"
     );
     assert!(chat.contains(r#"gen_ai.tool.call.arguments={"command":"true"}"#), "{chat}");
+    let reply = r#"gen_ai.output.messages=[{"role":"assistant","parts":[{"type":"tool_call","id":"c1","name":"shell","arguments":{"command":"true"}}],"finish_reason":"tool_call"}]"#;
+    assert!(chat.contains(reply), "{chat}");
     assert!(bounded(&"x".repeat(100_000)).len() < 40_000);
 }
 
