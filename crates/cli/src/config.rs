@@ -47,7 +47,7 @@ pub(crate) use file::{FileOwner, MAX_BYTES};
 use flow::FlowProblem;
 pub(crate) use flow_keys::{AGENT_KEYS, STAGE_KEYS};
 pub(crate) use key::{ALIASES, APIS, APPROVALS, KEYS, Key, KeyScope, MODEL_KEYS, SANDBOX_MODES, Unit};
-pub(crate) use mcp::{McpEntry, McpTransport};
+pub(crate) use mcp::{LoginEntry, McpEntry, McpTransport};
 pub(crate) use schema::json_schema;
 pub(crate) use tables::TABLES;
 pub(crate) use value::{Kind, Value, switch, word};

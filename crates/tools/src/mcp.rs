@@ -29,7 +29,7 @@ use crate::sandbox::{CommandEnvironment, ForkServer};
 
 pub use client::McpClient;
 pub use failure::McpError;
-pub use login::{Login, LoginError, stored_tokens};
+pub use login::{Login, LoginError, RegisteredClient, stored_tokens};
 pub use session::OpenSessions;
 pub use tool::McpTool;
 pub use tool_list::{OfferedTool, ToolList};
@@ -71,6 +71,8 @@ pub enum Transport {
         client: reqwest::Client,
         /// File with the token of a login, if there may be one.
         login: Option<PathBuf>,
+        /// The client that logged in, unless it registered itself.
+        registered: Option<RegisteredClient>,
         /// Where the session is counted.
         sessions: OpenSessions,
     },

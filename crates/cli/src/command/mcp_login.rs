@@ -52,7 +52,7 @@ pub(crate) async fn login(args: &McpLoginArgs, process: &Process) -> Result<Exit
         let hint = suggest::did_you_mean(name, known()).map(|hint| format!("; {hint}")).unwrap_or_default();
         return Err(CliError::usage(format!("no MCP server `{name}` is configured{hint}")));
     };
-    let McpTransport::Address { url, .. } = &entry.reach else {
+    let McpTransport::Address { url, login: settings, .. } = &entry.reach else {
         return Err(CliError::usage(format!(
             "the MCP server `{name}` is a program; only servers with a `url` have a login"
         )));
@@ -71,12 +71,16 @@ pub(crate) async fn login(args: &McpLoginArgs, process: &Process) -> Result<Exit
     }
     let client = mcp_servers::http_client(url, process).map_err(CliError::failed)?;
     let unserved = |error: std::io::Error| CliError::failed(format!("no address for the browser: {error}"));
-    let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(unserved)?;
+    let port = settings.redirect_port.unwrap_or_default();
+    let listener = TcpListener::bind(("127.0.0.1", port)).await.map_err(unserved)?;
     let origin = format!("http://{}", listener.local_addr().map_err(unserved)?);
     let failed = |error: fusee::engine::tools::mcp::LoginError| {
         CliError::failed(format!("no login at `{name}`: {error}"))
     };
-    let login = Login::start(url, &client, &file, &format!("{origin}{PATH}")).await.map_err(failed)?;
+    let registered = mcp_servers::registered_client(settings, process);
+    let redirect = format!("{origin}{PATH}");
+    let login = Login::start(url, &client, &file, &redirect, registered.as_ref());
+    let login = login.await.map_err(failed)?;
     stdio::error("Open this address in a browser to log in:\n");
     stdio::print(&format!("{}\n", login.address()))?;
     let Ok(answered) = timeout(LOGIN_TIMEOUT, callback(&listener)).await else {

@@ -8,7 +8,19 @@ use super::spanned_tree::{Entry, Leaf, Node};
 
 /// Maximum length of a server name; it is the prefix of its tools' names.
 const MAX_NAME: usize = 32;
-const FIELDS: [&str; 8] = ["command", "args", "env", "url", "headers", "allow", "block", "timeout_s"];
+const FIELDS: [&str; 11] = [
+    "command",
+    "args",
+    "env",
+    "url",
+    "headers",
+    "client_id",
+    "client_secret",
+    "redirect_port",
+    "allow",
+    "block",
+    "timeout_s",
+];
 
 /// A server as configured. Variables in its values are expanded when it is used.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +37,16 @@ pub(crate) struct McpEntry {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum McpTransport {
     Program { command: Vec<String>, env: Vec<(String, String)> },
-    Address { url: String, headers: Vec<(String, String)> },
+    Address { url: String, headers: Vec<(String, String)>, login: LoginEntry },
+}
+
+/// How to log in at a server over HTTP, for an authorization server where clients cannot register themselves.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct LoginEntry {
+    pub(crate) client_id: Option<String>,
+    pub(crate) client_secret: Option<String>,
+    /// Port of the address that the browser is sent back to; any without it.
+    pub(crate) redirect_port: Option<u16>,
 }
 
 /// Errors with their positions.
@@ -62,10 +83,14 @@ pub(super) fn read(name: &str, at: Span, value: &Node, origin: ValueOrigin) -> R
     command.extend(list("args", &mut problems).unwrap_or_default());
     let (env, headers) = (pairs("env", &mut problems), pairs("headers", &mut problems));
     let url = field(fields, "url").and_then(text).map(str::to_owned);
+    let login = login(fields, name, &mut problems);
+    if login != LoginEntry::default() && url.is_none() {
+        problems.push((at, format!("`mcp.{name}` has a client to log in with, but no `url`")));
+    }
     let reach = match (command.is_empty(), url) {
         (false, None) => Some(McpTransport::Program { command, env }),
         (true, Some(url)) if url.starts_with("http://") || url.starts_with("https://") => {
-            Some(McpTransport::Address { url, headers })
+            Some(McpTransport::Address { url, headers, login })
         }
         _ => {
             problems
@@ -91,6 +116,33 @@ pub(super) fn read(name: &str, at: Span, value: &Node, origin: ValueOrigin) -> R
         }
         _ => Err(problems),
     }
+}
+
+fn login(fields: &[Entry], server: &str, problems: &mut Problems) -> LoginEntry {
+    let mut word = |name: &str| {
+        let value = field(fields, name)?;
+        let read = text(value).filter(|text| !text.is_empty()).map(str::to_owned);
+        if read.is_none() {
+            problems.push((value.span, format!("`mcp.{server}.{name}` must be a string")));
+        }
+        read
+    };
+    let (client_id, client_secret) = (word("client_id"), word("client_secret"));
+    if let (None, Some(secret)) = (&client_id, field(fields, "client_secret")) {
+        problems.push((secret.span, format!("`mcp.{server}.client_secret` needs `client_id`")));
+    }
+    let redirect_port = field(fields, "redirect_port").and_then(|value| {
+        let port = match &value.value {
+            Leaf::Whole { number: Some(number), .. } => u16::try_from(*number).ok().filter(|port| *port > 0),
+            _ => None,
+        };
+        if port.is_none() {
+            let message = format!("`mcp.{server}.redirect_port` must be an integer from 1 to 65535");
+            problems.push((value.span, message));
+        }
+        port
+    });
+    LoginEntry { client_id, client_secret, redirect_port }
 }
 
 fn field<'a>(fields: &'a [Entry], name: &str) -> Option<&'a Node> {
@@ -148,6 +200,9 @@ pub(super) fn schema() -> serde_json::Value {
                 "env": texts,
                 "url": { "type": "string", "pattern": "^https?://" },
                 "headers": texts,
+                "client_id": { "type": "string", "minLength": 1 },
+                "client_secret": { "type": "string", "minLength": 1 },
+                "redirect_port": { "type": "integer", "minimum": 1, "maximum": 65535 },
                 "allow": words,
                 "block": words,
                 "timeout_s": { "type": "integer", "minimum": 1, "maximum": 3600 },

@@ -100,8 +100,8 @@ line: a script or another program can still run it, so such a rule is advisory."
         name: "mcp",
         heading: "[mcp.NAME]",
         title: "MCP servers",
-        text: "Servers whose tools a model may use, as `mcp__NAME__TOOL`: a program that is started (`command`), or one that is \
-contacted over HTTP (`url`). `$NAME` in `env` and `headers` is replaced by that environment variable. In the project's \
+        text: "Servers whose tools a model may use, as `NAME_TOOL`: a program that is started (`command`), or one that is \
+contacted over HTTP (`url`). `$NAME` in `env`, `headers` and `client_secret` is replaced by that environment variable. In the project's \
 `fusee.toml` they need trust.",
         example: TableExample::Toml(
             "[mcp.files]\ncommand = [\"npx\", \"-y\", \"@modelcontextprotocol/server-filesystem\", \".\"]\nblock = [\"write_file\"]\n\n\
@@ -112,6 +112,16 @@ contacted over HTTP (`url`). `$NAME` in `env` and `headers` is replaced by that 
             ["`env`", "table of texts", "Environment variables of the program."],
             ["`url`", "text", "Address of a server that is contacted."],
             ["`headers`", "table of texts", "HTTP headers."],
+            [
+                "`client_id`, `client_secret`",
+                "texts",
+                "Client for `fusee mcp-login`, where the authorization server does not let clients register themselves.",
+            ],
+            [
+                "`redirect_port`",
+                "1 to 65535",
+                "Port of `http://127.0.0.1:PORT/callback`, where the browser goes after the login; any free one if not set.",
+            ],
             ["`allow`, `block`", "lists of texts", "Tools to offer, or to leave out."],
             [
                 "`timeout_s`",

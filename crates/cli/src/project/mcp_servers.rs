@@ -8,10 +8,11 @@ use std::time::Duration;
 use fusee::engine::model;
 use fusee::engine::tools::Tool;
 use fusee::engine::tools::mcp::{
-    self, McpClient, McpError, McpTool, OfferedTool, ProgramSettings, ServerSettings, ToolList, ToolLists,
+    self, McpClient, McpError, McpTool, OfferedTool, ProgramSettings, RegisteredClient, ServerSettings,
+    ToolList, ToolLists,
 };
 
-use crate::config::{Config, McpEntry, McpTransport};
+use crate::config::{Config, LoginEntry, McpEntry, McpTransport};
 use crate::process::Process;
 use crate::process::stdio;
 
@@ -166,25 +167,27 @@ fn open(
     process: &Process,
     secrets: &mut Vec<String>,
 ) -> Option<Arc<McpClient>> {
-    let mut given = |pairs: &[(String, String)]| -> Vec<(String, String)> {
-        let pairs: Vec<(String, String)> =
-            pairs.iter().map(|(name, value)| (name.clone(), expand_variables(value, process))).collect();
-        secrets.extend(pairs.iter().map(|(_, value)| value.clone()));
-        pairs
+    let expanded = |pairs: &[(String, String)]| -> Vec<(String, String)> {
+        pairs.iter().map(|(name, value)| (name.clone(), expand_variables(value, process))).collect()
     };
+    let (McpTransport::Program { env: pairs, .. } | McpTransport::Address { headers: pairs, .. }) =
+        &entry.reach;
+    secrets.extend(expanded(pairs).into_iter().map(|(_, value)| value));
     let reach = match &entry.reach {
         McpTransport::Program { command, env } => {
             let log = process.environment.state_folder().map(|states| states.join("mcp"));
             let log = log.filter(|folder| std::fs::create_dir_all(folder).is_ok());
             mcp::Transport::Program(ProgramSettings {
                 command: command.clone(),
-                environment: process.command_environment().with(given(env)),
+                environment: process.command_environment().with(expanded(env)),
                 directory: directory.to_owned(),
                 log: log.map(|folder| folder.join(format!("{}.log", entry.name))),
                 fork_server: process.fork_server.clone()?,
             })
         }
-        McpTransport::Address { url, headers } => {
+        McpTransport::Address { url, headers, login } => {
+            let registered = registered_client(login, process);
+            secrets.extend(registered.iter().filter_map(|client| client.secret.clone()));
             let client = match http_client(url, process) {
                 Ok(client) => client,
                 Err(error) => {
@@ -195,11 +198,11 @@ fn open(
                     return None;
                 }
             };
-            let headers = given(headers);
+            let headers = expanded(headers);
             let login = login_file(entry, process);
             secrets.extend(login.iter().flat_map(|file| mcp::stored_tokens(file)));
             let sessions = process.mcp_sessions.clone();
-            mcp::Transport::Address { url: url.clone(), headers, client, login, sessions }
+            mcp::Transport::Address { url: url.clone(), headers, client, login, registered, sessions }
         }
     };
     Some(Arc::new(McpClient::new(ServerSettings {
@@ -208,6 +211,12 @@ fn open(
         lists: ToolLists { allow: entry.allow.clone(), block: entry.block.clone() },
         timeout: Duration::from_secs(entry.timeout_s),
     })))
+}
+
+/// The client that the user has registered for the login at a server.
+pub(crate) fn registered_client(login: &LoginEntry, process: &Process) -> Option<RegisteredClient> {
+    let secret = login.client_secret.as_deref().map(|secret| expand_variables(secret, process));
+    Some(RegisteredClient { id: login.client_id.clone()?, secret })
 }
 
 /// Expands environment variables in a value: `$NAME` or `${NAME}`.

@@ -1,5 +1,6 @@
 //! `fusee mcp-login`: OAuth with PKCE against an authorization server on this machine that checks everything it is sent.
 
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 
 use fusee_testkit::events::of_type;
@@ -16,6 +17,11 @@ import base64, hashlib, json, sys, urllib.parse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 uses = int(sys.argv[1])
 clients, codes, tokens, renewals = {}, {}, {}, {}
+# A client that was registered by hand: its secret and where it may send the browser. Others cannot register then.
+secret = None
+if len(sys.argv) > 2:
+    secret = sys.argv[2]
+    clients["registered"] = [sys.argv[3]]
 def issue():
     access, renewal = "access-token-%d" % (len(tokens) + 1), "renewal-token-%d" % (len(tokens) + 1)
     tokens[access], renewals[renewal] = uses, True
@@ -38,9 +44,11 @@ class Handler(BaseHTTPRequestHandler):
         if url.path.startswith("/.well-known/oauth-protected-resource"):
             self.answer(200, {"resource": self.origin() + "/mcp", "authorization_servers": [self.origin()]})
         elif url.path == "/.well-known/oauth-authorization-server":
-            self.answer(200, {"issuer": self.origin(), "authorization_endpoint": self.origin() + "/authorize",
-                "token_endpoint": self.origin() + "/token", "registration_endpoint": self.origin() + "/register",
-                "response_types_supported": ["code"], "code_challenge_methods_supported": ["S256"]})
+            known = {"issuer": self.origin(), "authorization_endpoint": self.origin() + "/authorize",
+                "token_endpoint": self.origin() + "/token",
+                "response_types_supported": ["code"], "code_challenge_methods_supported": ["S256"]}
+            if not secret: known["registration_endpoint"] = self.origin() + "/register"
+            self.answer(200, known)
         elif url.path == "/authorize":
             assert query["code_challenge_method"] == "S256" and query["redirect_uri"] in clients[query["client_id"]]
             code = "code-%d" % len(codes)
@@ -50,7 +58,10 @@ class Handler(BaseHTTPRequestHandler):
     def do_DELETE(self): self.answer(200)
     def do_POST(self):
         body = self.rfile.read(int(self.headers["content-length"])).decode()
-        if self.path == "/register":
+        if secret and self.path == "/token":
+            given = base64.b64decode(self.headers.get("authorization", "").removeprefix("Basic ")).decode()
+            if given != "registered:" + secret: self.answer(401, {"error": "invalid_client"}); return
+        if self.path == "/register" and not secret:
             client = "client-%d" % len(clients)
             clients[client] = json.loads(body)["redirect_uris"]
             self.answer(201, {"client_id": client, "redirect_uris": clients[client]})
@@ -64,7 +75,7 @@ class Handler(BaseHTTPRequestHandler):
             challenge, client, redirect = codes.pop(form["code"])
             digest = hashlib.sha256(form["code_verifier"].encode()).digest()
             assert base64.urlsafe_b64encode(digest).rstrip(b"=").decode() == challenge
-            assert (form["client_id"], form["redirect_uri"]) == (client, redirect)
+            assert (form.get("client_id", "registered"), form["redirect_uri"]) == (client, redirect)
             self.answer(200, issue())
         else:
             token = self.headers.get("authorization", "").removeprefix("Bearer ")
@@ -86,38 +97,52 @@ print(server.server_port, flush=True)
 server.serve_forever()
 "#;
 
+/// Secret of the client that is registered by hand.
+const SECRET: &str = "a-secret-of-the-client";
+
 struct Setup {
     project: Project,
     server: Running,
 }
 
 fn setup(uses: &str) -> Setup {
+    setup_with(&[uses], "")
+}
+
+/// A server with these arguments, and further settings of it.
+fn setup_with(arguments: &[&str], settings: &str) -> Setup {
     let project = Project::new().with("server.py", SERVER);
-    let mut server = project.command("python3").args(["server.py", uses]).start();
+    let mut server = project.command("python3").args(["server.py"]).args(arguments).start();
     server.wait_for_stdout("port", |text| text.contains('\n'));
     let port = server.stdout_so_far().trim().to_owned();
     let folder = project.home().join(".config/fusee");
     std::fs::create_dir_all(&folder).unwrap();
-    let settings = format!("[mcp.web]\nurl = \"http://127.0.0.1:{port}/mcp\"\n[mcp.prog]\ncommand = \"x\"\n");
+    let settings =
+        format!("[mcp.web]\nurl = \"http://127.0.0.1:{port}/mcp\"\n{settings}[mcp.prog]\ncommand = \"x\"\n");
     std::fs::write(folder.join("config.toml"), settings).unwrap();
     Setup { project, server }
 }
 
 /// Logs in: opens the printed address like a browser, which follows the redirect back to the command.
 fn log_in(project: &Project) -> String {
-    let mut login = fusee(project).args(["mcp-login", "web"]).start();
+    let mut login = fusee(project).args(["mcp-login", "web"]).env("WEB_SECRET", SECRET).start();
     login.wait_for_stdout("address", |text| text.contains('\n'));
     let address = login.stdout_so_far().trim().to_owned();
     assert!(address.contains("code_challenge="), "{address}");
-    let browser = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())";
-    let page = project.command("python3").args(["-c", browser, &address]).run().exits(0).stdout;
+    let page = visit(project, &address);
     assert_eq!(login.wait().exits(0).stdout, format!("{address}\nLogged in at `web`.\n"));
     page
 }
 
+/// Opens an address like a browser; returns the page that it ends at.
+fn visit(project: &Project, address: &str) -> String {
+    let browser = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())";
+    project.command("python3").args(["-c", browser, address]).run().exits(0).stdout
+}
+
 fn call(project: &Project) -> (Vec<String>, String) {
     let script = project.script(&[Line::call("web_who", json!({})), Line::text("Done.")]);
-    let ran = run_json(project, &script).run().exits(0);
+    let ran = run_json(project, &script).env("WEB_SECRET", SECRET).run().exits(0);
     let content = |result: &&Value| result["content"].as_str().unwrap().to_owned();
     (of_type(&ran.events(), "tool_result").iter().map(content).collect(), ran.stderr)
 }
@@ -168,4 +193,30 @@ fn a_login_needs_a_configured_server_with_a_url() {
     let fails = |name: &str| fusee(&project).args(["mcp-login", name]).run().exits(2).stderr;
     assert!(fails("wbe").contains("no MCP server `wbe` is configured"));
     assert!(fails("prog").contains("only servers with a `url` have a login"));
+}
+
+#[test]
+fn a_client_that_was_registered_by_hand_logs_in_and_renews_its_token() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let settings = |secret: &str| {
+        format!("client_id = \"registered\"\nclient_secret = \"{secret}\"\nredirect_port = {port}\n")
+    };
+    let redirect = format!("http://127.0.0.1:{port}/callback");
+    let arguments = ["3", SECRET, redirect.as_str()];
+    let Setup { project, server: _server } = setup_with(&arguments, &settings("$WEB_SECRET-x"));
+    let mut login = fusee(&project).args(["mcp-login", "web"]).env("WEB_SECRET", SECRET).start();
+    login.wait_for_stdout("address", |text| text.contains('\n'));
+    assert_eq!(visit(&project, login.stdout_so_far().trim()).trim(), "The login failed.");
+    assert!(login.wait().exits(1).stderr.contains("no login at `web`"));
+
+    let file = project.home().join(".config/fusee/config.toml");
+    let corrected = std::fs::read_to_string(&file).unwrap().replace("$WEB_SECRET-x", "$WEB_SECRET");
+    std::fs::write(&file, corrected).unwrap();
+    assert_eq!(log_in(&project).trim(), "You are logged in and can close this page.");
+    // The first token is used up by connecting, and is renewed with the secret.
+    let (results, stderr) = call(&project);
+    assert_eq!(results, ["called with access-token-2"], "{stderr}");
+    for file in token_files(&project) {
+        assert!(!std::fs::read_to_string(file).unwrap().contains(SECRET));
+    }
 }

@@ -129,7 +129,7 @@ impl Connection {
                     started => (started?, ConnectionEnd::Program(program)),
                 }
             }
-            Transport::Address { url, headers, client, login, sessions } => {
+            Transport::Address { url, headers, client, login, registered, sessions } => {
                 let config = http_config(url, headers).map_err(StartFailure::last)?;
                 let limit = settings.timeout;
                 let service = match login.as_deref().filter(|file| file.exists()) {
@@ -137,7 +137,8 @@ impl Connection {
                         serve_http(&handler, HttpClient(client.clone()), config, era, deadline, limit).await?
                     }
                     Some(file) => {
-                        let client = timeout_at(deadline, login::client(url, client, file)).await;
+                        let client = login::client(url, client, file, registered.as_ref());
+                        let client = timeout_at(deadline, client).await;
                         let client = client.unwrap_or(Err(RequestFailure::Silent(limit)));
                         let client = client.map_err(StartFailure::last)?;
                         serve_http(&handler, client, config, era, deadline, limit).await?

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use rmcp::transport::auth::{
     AuthClient, AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession, CredentialStore,
-    OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRequest, StoredCredentials,
+    OAuthClientConfig, OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRequest, StoredCredentials,
 };
 use serde_json::Value;
 
@@ -30,6 +30,21 @@ impl From<AuthError> for LoginError {
     }
 }
 
+/// A client that the user has registered at the authorization server, where clients cannot register themselves.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RegisteredClient {
+    /// Id of the client.
+    pub id: String,
+    /// Secret of the client, if it has one.
+    pub secret: Option<String>,
+}
+
+impl std::fmt::Debug for RegisteredClient {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("RegisteredClient").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
 /// A login in progress.
 pub struct Login(AuthorizationSession);
 
@@ -41,11 +56,13 @@ impl std::fmt::Debug for Login {
 
 impl Login {
     /// Begins a login at the server with this URL. The browser will be sent to `redirect`; `file` will hold the token.
+    /// Without a `registered` client a new one is registered.
     pub async fn start(
         url: &str,
         client: &reqwest::Client,
         file: &Path,
         redirect: &str,
+        registered: Option<&RegisteredClient>,
     ) -> Result<Self, LoginError> {
         let mut manager = manager(url, client, file).await?;
         let metadata = manager.resolve_metadata().await?;
@@ -53,8 +70,12 @@ impl Login {
             return Err(LoginError("the server does not say where to log in".to_owned()));
         }
         manager.set_metadata(metadata.metadata);
-        let request =
+        let mut request =
             AuthorizationRequest::new(redirect).with_client_name("Fusee").with_initial_scope_selection();
+        if let Some(RegisteredClient { id, secret }) = registered.cloned() {
+            request = request.with_preregistered_client(id);
+            request.client_secret = secret;
+        }
         let session = AuthorizationSession::new(manager, request).await.map_err(|(_, error)| error)?;
         Ok(Self(session))
     }
@@ -86,9 +107,15 @@ pub(super) async fn client(
     url: &str,
     client: &reqwest::Client,
     file: &Path,
+    registered: Option<&RegisteredClient>,
 ) -> Result<AuthClient<HttpClient>, RequestFailure> {
     let mut manager = manager(url, client, file).await.map_err(|error| failure(&error))?;
-    manager.initialize_from_store().await.map_err(|error| failure(&error))?;
+    let is_logged_in = manager.initialize_from_store().await.map_err(|error| failure(&error))?;
+    // The file has no secret; without it the token of such a client cannot be renewed.
+    if let (true, Some(RegisteredClient { id, secret: Some(secret) })) = (is_logged_in, registered) {
+        let client = OAuthClientConfig::new(id, url).with_client_secret(secret);
+        manager.configure_client(client).map_err(|error| failure(&error))?;
+    }
     Ok(AuthClient::new(HttpClient(client.clone()), manager))
 }
 
