@@ -3,17 +3,19 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
     AgentCapabilities, AuthMethod, AuthMethodAgent, AuthenticateResponse, CancelNotification,
-    CloseSessionRequest, CloseSessionResponse, Error, Implementation, InitializeResponse,
+    CloseSessionRequest, CloseSessionResponse, Error, Implementation, InitializeRequest, InitializeResponse,
     ListSessionsRequest, ListSessionsResponse, LoadSessionRequest, LoadSessionResponse, McpCapabilities,
     McpServer, NewSessionRequest, NewSessionResponse, PromptCapabilities, PromptRequest,
     ResumeSessionRequest, ResumeSessionResponse, SessionCapabilities, SessionCloseCapabilities, SessionInfo,
     SessionListCapabilities, SessionResumeCapabilities, SetSessionConfigOptionRequest,
     SetSessionConfigOptionResponse, SetSessionModeRequest, SetSessionModeResponse,
 };
+use fusee::engine::tools::OpenDocuments;
 use fusee::launch::{LaunchMcpServer, LaunchMcpTransport, Launcher};
 use fusee::system::new_run_id;
 use parking_lot::Mutex;
@@ -22,6 +24,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::connection::{Connection, failed, invalid};
+use crate::editor::EditorDocuments;
 use crate::prompt;
 use crate::session::Session;
 
@@ -37,11 +40,13 @@ pub(crate) struct Agent {
     launcher: Arc<dyn Launcher>,
     connection: Arc<Connection>,
     sessions: Mutex<HashMap<String, Arc<Session>>>,
+    /// Whether the client offers the text of files as its editor has it.
+    reads_files: AtomicBool,
 }
 
 impl Agent {
     pub(crate) fn new(launcher: Arc<dyn Launcher>, connection: Arc<Connection>) -> Self {
-        Self { launcher, connection, sessions: Mutex::default() }
+        Self { launcher, connection, sessions: Mutex::default(), reads_files: AtomicBool::new(false) }
     }
 
     /// Answers a request. What takes long is answered later, so that the client can cancel it.
@@ -86,7 +91,11 @@ impl Agent {
 
     async fn answer(&self, method: &str, params: Value) -> Result<Value, Error> {
         match method {
-            "initialize" => encode(&initialize()),
+            "initialize" => {
+                let request: InitializeRequest = parse(params)?;
+                self.reads_files.store(request.client_capabilities.fs.read_text_file, Ordering::Relaxed);
+                encode(&initialize())
+            }
             // The configured model and its key are used; there is nothing to log in to.
             "authenticate" => encode(&AuthenticateResponse::new()),
             "session/list" => encode(&self.list(&parse(params)?)?),
@@ -159,7 +168,12 @@ impl Agent {
             return Err(failed("too many sessions are open; close some"));
         }
         let servers = servers.iter().filter_map(mcp_server).collect();
-        Ok(Session::new(id, cwd, servers, Arc::clone(&self.launcher), Arc::clone(&self.connection)))
+        let documents = self.reads_files.load(Ordering::Relaxed).then(|| {
+            let documents = EditorDocuments::new(Arc::clone(&self.connection), id.clone());
+            Arc::new(documents) as Arc<dyn OpenDocuments>
+        });
+        let (launcher, connection) = (Arc::clone(&self.launcher), Arc::clone(&self.connection));
+        Ok(Session::new(id, cwd, servers, launcher, connection, documents))
     }
 
     async fn prompt(self: &Arc<Self>, id: Value, params: Value) {

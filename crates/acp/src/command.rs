@@ -3,17 +3,23 @@
 
 use agent_client_protocol_schema::v1::{AvailableCommand, AvailableCommandInput, UnstructuredCommandInput};
 use fusee::lang::Param;
-use fusee::launch::{LaunchWork, NamedTask};
+use fusee::launch::{INIT_REQUEST, LaunchWork, NamedTask};
 use fusee::text::suggest;
 use serde_json::{Map, Value};
 
+use crate::report::SessionReport;
+
 /// Commands that every session has: name, hint for the input, description.
-const OWN: [(&str, &str, &str); 6] = [
+const OWN: [(&str, &str, &str); 10] = [
     ("task", "NAME [KEY=VALUE…]", "Run a template or workflow by name, or a workflow in parentheses"),
     ("review", "[what to look at]", "Review the code of the project"),
     ("model", "[NAME]", "Show the model, or switch to another"),
     ("flow", "[MODE]", "Show the flow, or set it"),
     ("approve", "[auto|ask|never]", "Show or set when to ask for approval"),
+    ("init", "", "Let the model write AGENTS.md, which tells agents about this project"),
+    ("status", "", "Show the session, its directory and its settings"),
+    ("cost", "", "Show the tokens and the cost of this session"),
+    ("undo", "", "Undo the file changes of the last message"),
     ("help", "", "List the commands"),
 ];
 
@@ -26,6 +32,8 @@ pub(crate) enum Meaning {
     Markdown,
     /// It sets an option of the session; without a value it shows it.
     Setting { id: &'static str, value: Option<String> },
+    /// It reports on the session.
+    Report(SessionReport),
     /// It is answered with this text.
     Reply(String),
 }
@@ -79,6 +87,10 @@ pub(crate) fn meaning(text: &str, tasks: &[NamedTask], markdown: &[(String, Stri
         "model" => Meaning::Setting { id: "model", value: value() },
         "flow" => Meaning::Setting { id: "flow", value: value() },
         "approve" => Meaning::Setting { id: "approval", value: value() },
+        "init" => Meaning::Run(LaunchWork::Request(INIT_REQUEST.to_owned())),
+        "status" => Meaning::Report(SessionReport::Status),
+        "cost" => Meaning::Report(SessionReport::Cost),
+        "undo" => Meaning::Report(SessionReport::Undo),
         "help" => Meaning::Reply(help(tasks, markdown)),
         name => named(name, rest, tasks, markdown),
     }

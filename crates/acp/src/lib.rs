@@ -7,8 +7,10 @@
 mod agent;
 mod command;
 mod connection;
+mod editor;
 mod permission;
 mod prompt;
+mod report;
 mod session;
 mod session_output;
 mod settings;

@@ -37,7 +37,15 @@ pub(crate) fn read(blocks: &[ContentBlock]) -> Result<PromptText, Error> {
                     text.push_str(&path);
                     background.push_str(&format!("{path}:\n{}\n\n", file.text));
                 }
-                _ => return Err(invalid("embedded resources must be text")),
+                EmbeddedResourceResource::BlobResourceContents(file) => {
+                    let media_type = file.mime_type.clone().unwrap_or_default();
+                    if !IMAGE_TYPES.contains(&media_type.as_str()) {
+                        return Err(invalid("embedded resources must be text or images"));
+                    }
+                    text.push_str(&path_of(&file.uri));
+                    images.push(image(&ImageContent::new(file.blob.clone(), media_type))?);
+                }
+                _ => return Err(invalid("embedded resources must be text or images")),
             },
             _ => return Err(invalid("a prompt can contain text, images, resource links and text resources")),
         }

@@ -11,8 +11,9 @@ use agent_client_protocol_schema::v1::{
 use fusee::ApprovalMode;
 use fusee::approval::OutsideAnswer;
 use fusee::engine::run::settings_of;
+use fusee::engine::tools::OpenDocuments;
 use fusee::journal::{Journal, RunId, RunRow, RunStatus};
-use fusee::launch::{LaunchMcpServer, LaunchRequest, LaunchWork, Launcher, NamedTask};
+use fusee::launch::{LaunchMcpServer, LaunchRequest, LaunchWork, Launcher, NamedTask, ResumeRequest};
 use fusee::model::{CancellationToken, Image};
 use parking_lot::Mutex;
 
@@ -20,6 +21,7 @@ use crate::command::{self, Meaning};
 use crate::connection::{Connection, failed, invalid};
 use crate::permission::ClientApprover;
 use crate::prompt::PromptText;
+use crate::report::{self, SessionReport};
 use crate::session_output::SessionOutput;
 use crate::settings::SessionSettings;
 use crate::turn::{RunInProgress, TurnEnd};
@@ -35,6 +37,8 @@ pub(crate) struct Session {
     cwd: PathBuf,
     /// MCP servers of the client.
     servers: Vec<LaunchMcpServer>,
+    /// What is open in the client's editor, if the client offers that.
+    documents: Option<Arc<dyn OpenDocuments>>,
     launcher: Arc<dyn Launcher>,
     output: SessionOutput,
     state: Mutex<SessionState>,
@@ -77,10 +81,11 @@ impl Session {
         servers: Vec<LaunchMcpServer>,
         launcher: Arc<dyn Launcher>,
         connection: Arc<Connection>,
+        documents: Option<Arc<dyn OpenDocuments>>,
     ) -> Arc<Self> {
         let (state, work) = (Mutex::default(), tokio::sync::Mutex::default());
         let output = SessionOutput { connection, session: id };
-        Arc::new(Self { cwd, servers, launcher, output, state, work })
+        Arc::new(Self { cwd, servers, documents, launcher, output, state, work })
     }
 
     /// Announces a turn, so that it can be cancelled from now on.
@@ -181,6 +186,10 @@ impl Session {
                 LaunchWork::Request(request.ok_or_else(|| failed("the command was removed"))?)
             }
             Meaning::Reply(text) => return Ok(self.reply(&text).await),
+            Meaning::Report(report) => {
+                let text = self.report(report).unwrap_or_else(|error| error.message);
+                return Ok(self.reply(&text).await);
+            }
             Meaning::Setting { id, value } => {
                 let text = self.setting(id, value.as_deref()).await;
                 return Ok(self.reply(&text).await);
@@ -211,6 +220,32 @@ impl Session {
         format!("{id}: {}", value["currentValue"].as_str().unwrap_or("default"))
     }
 
+    fn report(&self, wanted: SessionReport) -> Result<String, Error> {
+        let count = self.state.lock().runs;
+        let runs = (1..=count).map(|number| self.run_id(number)).collect::<Result<Vec<RunId>, Error>>()?;
+        match (wanted, runs.last()) {
+            (SessionReport::Status, _) => Ok(self.status(runs.len())),
+            (SessionReport::Cost | SessionReport::Undo, None) => {
+                Ok("This session has no messages yet.".to_owned())
+            }
+            (SessionReport::Cost, Some(_)) => {
+                report::cost(&self.journal()?, &runs).map_err(|error| failed(&error.to_string()))
+            }
+            (SessionReport::Undo, Some(last)) => report::undo(&*self.launcher, &self.cwd, last)
+                .map_err(|why| failed(&format!("Nothing was undone: {why}."))),
+        }
+    }
+
+    fn status(&self, messages: usize) -> String {
+        let chosen = |option: &SessionConfigOption| {
+            let value = serde_json::to_value(&option.kind).unwrap_or_default();
+            format!("\n- {}: {}", option.name, value["currentValue"].as_str().unwrap_or("default"))
+        };
+        let options: String = self.options().iter().map(chosen).collect();
+        let (session, cwd) = (&self.output.session, self.cwd.display());
+        format!("Session: {session}\n- Directory: {cwd}\n- Messages: {messages}{options}")
+    }
+
     async fn start(
         self: &Arc<Self>,
         work: LaunchWork,
@@ -228,6 +263,7 @@ impl Session {
                 continues: state.last.clone(),
                 approver: Some(self.approver()),
                 mcp_servers: self.servers.clone(),
+                documents: self.documents.clone(),
                 ..LaunchRequest::default()
             };
             (state.settings.apply(request), state.runs + 1)
@@ -300,9 +336,10 @@ impl Session {
             return Err(unknown());
         }
         let last = self.state.lock().last.clone();
-        if let Some(settings) = last.and_then(|run| settings_of(&journal, &run).ok()) {
-            // The model follows from the run that is continued.
-            self.state.lock().settings.approve = Some(settings.approve);
+        let last = last.or_else(|| interrupted.as_ref().map(|(run, _)| run.clone()));
+        if let Some(spec) = last.and_then(|run| settings_of(&journal, &run).ok()) {
+            let models = self.launcher.models(&self.cwd).unwrap_or_default();
+            self.state.lock().settings = SessionSettings::recorded(&spec, models.first());
         }
         if let Some((run, mapper)) = interrupted.filter(|(run, _)| !journal.is_active(run)) {
             self.go_on(run, mapper).await?;
@@ -330,8 +367,12 @@ impl Session {
     /// Continues an interrupted run. Its updates follow the answer to the request that loaded the session.
     async fn go_on(self: &Arc<Self>, run: RunId, mut mapper: UpdateMapper) -> Result<(), Error> {
         let ticket = self.announce()?;
-        let approver = self.approver();
-        let resumed = self.launcher.resume(&self.cwd, &run, Some(approver)).await;
+        let with = ResumeRequest {
+            approver: Some(self.approver()),
+            mcp_servers: self.servers.clone(),
+            documents: self.documents.clone(),
+        };
+        let resumed = self.launcher.resume(&self.cwd, &run, with).await;
         let handle = resumed.map_err(|error| failed(&error.to_string()))?;
         mapper.go_live();
         let run = RunInProgress::new(handle, mapper);

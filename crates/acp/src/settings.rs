@@ -5,6 +5,7 @@ use agent_client_protocol_schema::v1::{
     SessionModeState,
 };
 use fusee::ApprovalMode;
+use fusee::engine::run::{RunKind, RunSpec};
 use fusee::launch::{LaunchRequest, LaunchWork};
 
 use crate::connection::invalid;
@@ -48,6 +49,21 @@ pub(crate) struct SessionSettings {
 }
 
 impl SessionSettings {
+    /// The choices that a run was started with. Its model counts as chosen if it is not the configured one.
+    pub(crate) fn recorded(spec: &RunSpec, configured_model: Option<&String>) -> Self {
+        let effort = spec.options.reasoning_effort.as_deref();
+        // A template or workflow has a flow of its own, which says nothing about the next request.
+        let flow = matches!(spec.work, RunKind::Request).then(|| spec.flow.mode.name());
+        Self {
+            model: Some(spec.model.clone()).filter(|model| configured_model != Some(model)),
+            flow: flow.filter(|flow| FLOWS.iter().any(|(name, _)| name == flow)).map(str::to_owned),
+            approve: Some(spec.approve),
+            thought_level: effort
+                .filter(|effort| THOUGHT_LEVELS.iter().any(|(id, _)| id == effort))
+                .map(str::to_owned),
+        }
+    }
+
     /// Applies them to a run. A template or workflow has a flow of its own.
     pub(crate) fn apply(&self, request: LaunchRequest) -> LaunchRequest {
         let is_request = matches!(request.work, LaunchWork::Request(_));

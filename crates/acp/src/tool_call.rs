@@ -1,11 +1,14 @@
 //! Tool calls as a client shows them: title, kind, files and diff, computed from the arguments, so that they are the
 //! same when a session is loaded.
 
+mod patch;
+
 use std::path::Path;
 
 use agent_client_protocol_schema::v1::{
     ContentBlock, Diff, TextContent, ToolCall, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolKind,
 };
+use fusee::engine::tools::tool::apply_patch;
 use serde_json::Value;
 
 /// Characters of a title.
@@ -17,8 +20,8 @@ pub(crate) fn started(call_id: &str, name: &str, arguments: &Value, workspace: &
         .name(name.to_owned())
         .kind(kind(name))
         .status(ToolCallStatus::InProgress)
-        .content(diff(name, arguments, workspace).into_iter().collect())
-        .locations(locations(arguments, workspace))
+        .content(diffs(name, arguments, workspace))
+        .locations(locations(name, arguments, workspace))
         .raw_input(arguments.clone())
 }
 
@@ -27,27 +30,31 @@ pub(crate) fn text_content(text: &str) -> ToolCallContent {
     ToolCallContent::from(ContentBlock::Text(TextContent::new(text)))
 }
 
-/// The change that a call makes, if its arguments say so.
-pub(crate) fn diff(name: &str, arguments: &Value, workspace: &Path) -> Option<ToolCallContent> {
+/// The changes that a call makes, as far as its arguments say so.
+pub(crate) fn diffs(name: &str, arguments: &Value, workspace: &Path) -> Vec<ToolCallContent> {
     let text = |keys: &[&str]| keys.iter().find_map(|key| arguments.get(key).and_then(Value::as_str));
-    let path = workspace.join(text(&["path"])?);
-    let diff = match name {
-        "edit_file" => {
-            let (old, new) = (text(&["old", "old_string"])?, text(&["new", "new_string"])?);
-            Diff::new(path, new).old_text(old.to_owned())
-        }
-        "write_file" => Diff::new(path, text(&["content"])?),
-        _ => return None,
+    let path = || Some(workspace.join(text(&["path"])?));
+    let replaced = || {
+        let (old, new) = (text(&["old", "old_string"])?, text(&["new", "new_string"])?);
+        Some(Diff::new(path()?, new).old_text(old.to_owned()))
     };
-    Some(ToolCallContent::Diff(diff))
+    let written = || Some(Diff::new(path()?, text(&["content"])?));
+    let diffs: Vec<Diff> = match name {
+        "edit_file" => replaced().into_iter().collect(),
+        "write_file" => written().into_iter().collect(),
+        "apply_patch" => patch::diffs(text(&["patch"]).unwrap_or_default(), workspace),
+        _ => Vec::new(),
+    };
+    diffs.into_iter().map(ToolCallContent::Diff).collect()
 }
 
 fn kind(name: &str) -> ToolKind {
     match name {
-        "read_file" | "list_dir" => ToolKind::Read,
+        "read_file" | "read_files" | "list_dir" => ToolKind::Read,
         "search_text" | "find_files" => ToolKind::Search,
         "edit_file" | "write_file" | "apply_patch" => ToolKind::Edit,
         "shell" => ToolKind::Execute,
+        "fetch_url" | "web_search" => ToolKind::Fetch,
         "plan_tasks" | "ask_user" => ToolKind::Think,
         _ => ToolKind::Other,
     }
@@ -69,8 +76,13 @@ fn title(name: &str, arguments: &Value) -> String {
     }
 }
 
-fn locations(arguments: &Value, workspace: &Path) -> Vec<ToolCallLocation> {
-    let Some(path) = arguments.get("path").and_then(Value::as_str) else { return Vec::new() };
+fn locations(name: &str, arguments: &Value, workspace: &Path) -> Vec<ToolCallLocation> {
+    let text = |key: &str| arguments.get(key).and_then(Value::as_str);
+    if let (true, Some(patch)) = (name == "apply_patch", text("patch")) {
+        let paths = apply_patch::changed_paths(patch).into_iter();
+        return paths.map(|path| ToolCallLocation::new(workspace.join(path))).collect();
+    }
+    let Some(path) = text("path") else { return Vec::new() };
     let line = ["start", "start_line", "line", "offset"]
         .iter()
         .find_map(|key| arguments.get(key).and_then(Value::as_u64))

@@ -48,7 +48,7 @@ pub(crate) struct UpdateMapper {
 /// A call without a result.
 struct RunningCall {
     name: String,
-    diff: Option<ToolCallContent>,
+    diffs: Vec<ToolCallContent>,
     output: String,
 }
 
@@ -108,8 +108,8 @@ impl UpdateMapper {
                 unsent(&sent, text).map(SessionUpdate::AgentThoughtChunk).into_iter().collect()
             }
             Event::ToolCall { call_id, name, arguments } => {
-                let diff = tool_call::diff(name, arguments, &self.workspace);
-                let call = RunningCall { name: name.clone(), diff, output: String::new() };
+                let diffs = tool_call::diffs(name, arguments, &self.workspace);
+                let call = RunningCall { name: name.clone(), diffs, output: String::new() };
                 self.calls.insert(call_id.clone(), call);
                 vec![SessionUpdate::ToolCall(tool_call::started(call_id, name, arguments, &self.workspace))]
             }
@@ -149,11 +149,11 @@ impl UpdateMapper {
     fn result(&mut self, result: &ToolResult) -> Vec<SessionUpdate> {
         let call = self.calls.remove(&result.call_id);
         let status = if result.ok { ToolCallStatus::Completed } else { ToolCallStatus::Failed };
-        let (name, diff) = call.map(|call| (call.name, call.diff)).unwrap_or_default();
+        let (name, diffs) = call.map(|call| (call.name, call.diffs)).unwrap_or_default();
         // A diff says more than the confirmation of its success.
-        let content = match diff {
-            Some(diff) if result.ok => vec![diff],
-            _ => vec![tool_call::text_content(&result.content)],
+        let content = match result.ok && !diffs.is_empty() {
+            true => diffs,
+            false => vec![tool_call::text_content(&result.content)],
         };
         let mut fields = ToolCallUpdateFields::new().status(status).content(content);
         if let Some(code) = result.exit_code {

@@ -294,6 +294,11 @@ impl Trial {
         };
         let (grade, cause, message) = match score {
             Score::Graded(grade) => (Some(grade), class, message),
+            Score::Failed(FailureClass::VerifierBroken, message) => {
+                // The suite is to be repaired, so the message says where.
+                let message = format!("{}: {message}", self.case.origin.display());
+                (None, Some(FailureClass::VerifierBroken), Some(message))
+            }
             Score::Failed(class, message) => (None, Some(class), Some(message)),
         };
         let flow = self.variant.flow.clone();

@@ -207,6 +207,26 @@ fn the_python_client_of_acp_holds_a_conversation_and_loads_it_again() {
 
 #[test]
 #[ignore = "needs the peers that `cargo xtask suites protocols` installs"]
+fn the_python_client_of_acp_shows_what_its_editor_has_not_saved() {
+    let project = Project::new().with("a.txt", "saved\n");
+    let model = project.script(&[
+        Line::call("read_file", json!({"path": "a.txt"})),
+        Line::call("edit_file", json!({"path": "a.txt", "old": "saved", "new": "changed"})),
+        Line::text("Please save it."),
+    ]);
+    let directory = project.dir().display().to_string();
+    let agent = [&directory, FUSEE, "acp", "--sandbox", "off", "-m", &model];
+    let seen = seen(python(&project, "acp_files.py").args(agent));
+    assert_eq!(seen["asked"], json!(["a.txt", "a.txt"]));
+    assert_eq!(seen["stop"], "end_turn");
+    assert_eq!((&seen["results"][0][0], &seen["results"][1][0]), (&json!("completed"), &json!("failed")));
+    assert!(seen["results"][0][1].as_str().expect("text").contains("1\tunsaved"), "{seen:#}");
+    assert!(seen["results"][1][1].as_str().expect("text").contains("was not changed"), "{seen:#}");
+    assert_eq!(project.read("a.txt"), "saved\n");
+}
+
+#[test]
+#[ignore = "needs the peers that `cargo xtask suites protocols` installs"]
 fn the_npm_client_of_acp_refuses_cancels_and_resumes() {
     let project = Project::new();
     let model = project.script(&[
@@ -296,6 +316,14 @@ fn a_receiver_of_opentelemetry_decodes_traces_and_metrics() {
         (&json!(2), &json!("tool_error"))
     );
     assert_eq!(spans[1]["attributes"]["gen_ai.usage.output_tokens"], 10);
+    let defined = seen(python(&project, "otel_names.py"));
+    let defined: Vec<&str> = defined.as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let attributes = spans.iter().flat_map(|span| span["attributes"].as_object().unwrap().keys());
+    let named =
+        attributes.map(String::as_str).chain(metrics.iter().filter_map(|metric| metric["metric"].as_str()));
+    for name in named.filter(|name| !name.starts_with("fusee.")) {
+        assert!(defined.contains(&name), "`{name}` is no name of the conventions");
+    }
     let names: Vec<&str> = metrics.iter().map(|metric| metric["metric"].as_str().unwrap()).collect();
     for name in
         ["gen_ai.client.token.usage", "gen_ai.client.operation.duration", "gen_ai.execute_tool.duration"]

@@ -36,7 +36,7 @@ use fusee_model::{CancellationToken, Model, profile};
 use fusee_tools::diagnostics::EditChecker;
 use fusee_tools::mcp::{McpTool, deferral};
 use fusee_tools::tool::computer::Computer;
-use fusee_tools::{CommandSettings, Tool, Toolbox, Workspace};
+use fusee_tools::{CommandSettings, OpenDocuments, Tool, Toolbox, Workspace};
 
 use crate::agent::flow::{self, FlowMode, RunTraits};
 use crate::agent::{
@@ -91,6 +91,8 @@ pub struct RunDeps {
     pub trace: Option<EffectTrace>,
     /// What the web tools need.
     pub web: WebDeps,
+    /// Files that are open in the user's editor.
+    pub documents: Option<Arc<dyn OpenDocuments>>,
 }
 
 /// Templates and the location of the file index.
@@ -218,7 +220,7 @@ impl RunHandle {
 
 /// Starts a run.
 async fn start(run: &RunId, mut settings: RunSpec, resources: RunDeps) -> Result<RunHandle, StartError> {
-    let workspace = open_workspace(&settings)?;
+    let workspace = open_workspace(&settings, resources.documents.clone())?;
     prompt_setup::check(&settings)?;
     if let Some(earlier) = &settings.continues {
         continuation::check(&resources.journal, earlier)?;
@@ -279,7 +281,7 @@ pub fn replay_replies(journal: &Journal, run: &RunId, model: &dyn Model) -> Resu
 
 /// Resumes a run. A run that has ended returns its result again.
 fn resume(run: &RunId, settings: RunSpec, resources: RunDeps) -> Result<RunHandle, StartError> {
-    let workspace = open_workspace(&settings)?;
+    let workspace = open_workspace(&settings, resources.documents.clone())?;
     let open = resources.journal.run(run.as_str())?.status == RunStatus::Open;
     let began = settings_of(&resources.journal, run)?;
     let in_force = began.policy();
@@ -328,9 +330,15 @@ pub(crate) fn initial_snapshot_path(journal: &Journal, run: &RunId) -> PathBuf {
     journal.path().with_extension("db-looks").join(format!("{run}.look"))
 }
 
-fn open_workspace(settings: &RunSpec) -> Result<Arc<Workspace>, StartError> {
+fn open_workspace(
+    settings: &RunSpec,
+    documents: Option<Arc<dyn OpenDocuments>>,
+) -> Result<Arc<Workspace>, StartError> {
     match Workspace::open(&settings.workspace) {
-        Ok(workspace) => Ok(Arc::new(workspace.shown_at(settings.shown_workspace().to_owned()))),
+        Ok(workspace) => {
+            let workspace = workspace.shown_at(settings.shown_workspace().to_owned());
+            Ok(Arc::new(workspace.with_documents(documents)))
+        }
         Err(error) => {
             let cause =
                 std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();

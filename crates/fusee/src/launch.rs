@@ -12,8 +12,14 @@ use fusee_engine::journal::{BoxFuture, Journal, RunId};
 use fusee_engine::lang::Param;
 use fusee_engine::model::{Image, Price};
 use fusee_engine::run::RunHandle;
-use fusee_engine::tools::Tool;
+use fusee_engine::tools::{OpenDocuments, Tool};
 use serde_json::{Map, Value};
+
+/// The request of `/init`.
+pub const INIT_REQUEST: &str = "Write AGENTS.md in the top directory of this project: what an agent needs to know to work here. \
+Look at the project first: its files, its build and test commands, its conventions. State the commands to build, to test \
+and to run a single test, how the code is organised, and the rules that the code follows and a newcomer would not guess. \
+Be exact and short, at most 60 lines; leave out what every project has in common. If AGENTS.md exists, improve it.";
 
 /// Starts and resumes runs as the user has configured them.
 pub trait Launcher: Send + Sync {
@@ -24,13 +30,12 @@ pub trait Launcher: Send + Sync {
     fn start(&self, request: LaunchRequest) -> BoxFuture<'_, Result<RunHandle, LaunchError>>;
 
     /// Resumes a run of the project that `directory` belongs to, with the settings it was started with. A run that
-    /// has ended gives its result again. `approver` answers its questions; without one they wait for an answer from
-    /// outside.
+    /// has ended gives its result again.
     fn resume<'a>(
         &'a self,
         directory: &'a Path,
         run: &'a RunId,
-        approver: Option<Arc<dyn Approver>>,
+        with: ResumeRequest,
     ) -> BoxFuture<'a, Result<RunHandle, LaunchError>>;
 
     /// Opens the journal of the project that `directory` belongs to; `None` if nothing has been run there.
@@ -156,6 +161,8 @@ pub struct LaunchRequest {
     pub reasoning_effort: Option<String>,
     /// Whether tests are protected and the run reports as a benchmark; the number of the try.
     pub benchmark_try: Option<u32>,
+    /// Files that a benchmark protects besides those that look like tests; relative to the directory.
+    pub protected_files: Vec<String>,
     /// MCP servers besides the configured ones; one of the same name replaces it.
     pub mcp_servers: Vec<LaunchMcpServer>,
     /// Tools beyond those of the configuration.
@@ -163,6 +170,19 @@ pub struct LaunchRequest {
     /// Answers questions of the run. Without one they wait for an answer from outside, see
     /// [`fusee_engine::approval::signal_name`].
     pub approver: Option<Arc<dyn Approver>>,
+    /// Files that are open in the user's editor.
+    pub documents: Option<Arc<dyn OpenDocuments>>,
+}
+
+/// What the program that resumes a run adds to it; everything else is recorded with the run.
+#[derive(Clone, Default)]
+pub struct ResumeRequest {
+    /// Answers questions of the run. Without one they wait for an answer from outside.
+    pub approver: Option<Arc<dyn Approver>>,
+    /// MCP servers besides the configured ones, which offer the tools that the run started with.
+    pub mcp_servers: Vec<LaunchMcpServer>,
+    /// Files that are open in the user's editor.
+    pub documents: Option<Arc<dyn OpenDocuments>>,
 }
 
 /// An MCP server whose tools a run uses.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use fusee::approval::OutsideAnswer;
 use fusee::engine::run::{ControlSignal, RunHandle, RunOutcome, SignalOutcome};
 use fusee::journal::{Journal, RunId, RunRow, RunStatus};
-use fusee::launch::{LaunchRequest, Launcher};
+use fusee::launch::{LaunchRequest, Launcher, ResumeRequest};
 use fusee::model::CancellationToken;
 use parking_lot::Mutex;
 use schemars::JsonSchema;
@@ -190,7 +190,7 @@ impl Runs {
         }
         self.check_capacity()?;
         let (state, _) = read_state(&journal, &row)?;
-        let handle = self.launcher.resume(&directory, &row.id, None).await;
+        let handle = self.launcher.resume(&directory, &row.id, ResumeRequest::default()).await;
         Ok(self.follow(handle.map_err(|error| error.to_string())?, state))
     }
 

@@ -34,4 +34,4 @@ pub use tool::{
     ToolOutput,
 };
 pub use toolbox::Toolbox;
-pub use workspace::{Workspace, WorkspacePath};
+pub use workspace::{OpenDocuments, Workspace, WorkspacePath};

@@ -16,6 +16,7 @@ mod file_version;
 pub(crate) mod git_index;
 pub(crate) mod glob;
 pub(crate) mod line_endings;
+mod open_document;
 mod path;
 mod read_cache;
 mod restore;
@@ -46,6 +47,7 @@ use crate::workspace::diff::WorkspaceTracker;
 pub(crate) use atomic_write::FileWrite;
 pub use disk_state::DiskState;
 pub use file_version::FileVersion;
+pub use open_document::OpenDocuments;
 pub use path::{PathProblem, WorkspacePath};
 pub(crate) use read_cache::{CacheStamp, CachedContent};
 pub use restore::{FileState, RestoreStep};
@@ -80,6 +82,7 @@ pub struct Workspace {
     initial_snapshot_saved: AtomicBool,
     remembered: Mutex<read_cache::ReadCache>,
     jobs: Jobs,
+    documents: open_document::DocumentSource,
 }
 
 impl Workspace {
@@ -103,6 +106,7 @@ impl Workspace {
                 initial_snapshot_saved: AtomicBool::new(false),
                 remembered: Mutex::default(),
                 jobs: Jobs::default(),
+                documents: open_document::DocumentSource::default(),
             })
         };
         attempt().map_err(|source| WorkspaceError { path: root.to_owned(), source })

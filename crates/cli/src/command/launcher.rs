@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use fusee::engine::approval::rules::ApprovalRule;
-use fusee::engine::approval::{AnsweredOutside, ApprovalMode, Approver};
+use fusee::engine::approval::{AnsweredOutside, ApprovalMode};
 use fusee::engine::journal::{BoxFuture, Journal, RunId};
 use fusee::engine::lang::Callable;
 use fusee::engine::review::CodeReview;
@@ -16,7 +16,7 @@ use fusee::engine::run::{self, ExitStatus, RunHandle};
 use fusee::engine::template::{LoadedTemplates, Template};
 use fusee::launch::{
     LaunchError, LaunchErrorKind, LaunchMcpServer, LaunchMcpTransport, LaunchPlan, LaunchRequest, LaunchWork,
-    Launcher, NamedTask, NamedTaskKind, PromptPart, RunExport,
+    Launcher, NamedTask, NamedTaskKind, PromptPart, ResumeRequest, RunExport,
 };
 use serde_json::{Map, Value, json};
 
@@ -26,7 +26,7 @@ use super::run_export::{self, cassette};
 use super::run_setup::RunTarget;
 use super::task;
 use crate::config::flags::{ApprovalFlags, FlowFlags, LimitFlags, ModelFlags, RunIdFlag};
-use crate::config::{self, Config, McpEntry, McpTransport, ValueOrigin};
+use crate::config::{self, Config, LoginEntry, McpEntry, McpTransport, ValueOrigin};
 use crate::model_selection;
 use crate::process::Process;
 use crate::process::error::CliError;
@@ -104,6 +104,7 @@ impl CommandLauncher {
         args.background.clone_from(background);
         args.images.clone_from(&request.images);
         let (tools, approver) = (tools.clone(), approver.clone());
+        let documents = request.documents.clone();
         let mut run = prepare(args, target, earlier, Presentation::Elsewhere, project, &self.process).await?;
         if run.builder.spec.images.len() < request.images.len() {
             return Err(CliError::usage("this model does not accept images"));
@@ -115,9 +116,11 @@ impl CommandLauncher {
             (request.benchmark_try, &mut run.builder.spec.flow.benchmark)
         {
             benchmark.attempt = attempt;
+            run.builder.spec.flow.protected_files.clone_from(&request.protected_files);
         }
         run.builder.deps.extra_tools.extend(tools);
         run.builder.deps.approver = approver.unwrap_or_else(|| Arc::new(AnsweredOutside));
+        run.builder.deps.documents = documents;
         Ok(run.start().await?.started.running)
     }
 
@@ -171,12 +174,12 @@ impl Launcher for CommandLauncher {
         &'a self,
         directory: &'a Path,
         run: &'a RunId,
-        approver: Option<Arc<dyn Approver>>,
+        with: ResumeRequest,
     ) -> BoxFuture<'a, Result<RunHandle, LaunchError>> {
         Box::pin(async move {
             let project = self.project(directory)?;
-            let approver = approver.unwrap_or_else(|| Arc::new(AnsweredOutside));
-            Ok(resume::elsewhere(run, project, &approver, &self.process).await?)
+            let servers = with.mcp_servers.iter().map(mcp_entry).collect();
+            Ok(resume::elsewhere(run, project, with, servers, &self.process).await?)
         })
     }
 
@@ -292,7 +295,9 @@ impl Launcher for CommandLauncher {
 fn mcp_entry(server: &LaunchMcpServer) -> McpEntry {
     let reach = match server.transport.clone() {
         LaunchMcpTransport::Program { command, env } => McpTransport::Program { command, env },
-        LaunchMcpTransport::Address { url, headers } => McpTransport::Address { url, headers },
+        LaunchMcpTransport::Address { url, headers } => {
+            McpTransport::Address { url, headers, login: LoginEntry::default() }
+        }
     };
     McpEntry {
         name: server.name.clone(),

@@ -5,17 +5,18 @@ pub(super) mod finished_run;
 use std::sync::Arc;
 
 use clap::Args;
-use fusee::engine::approval::Approver;
+use fusee::engine::approval::AnsweredOutside;
 use fusee::engine::journal::{Event, EventRecord, Journal, RunId, RunStatus};
 use fusee::engine::model::ResolvedModel;
 use fusee::engine::run::{self, ExitStatus, JsonOutput, RunHandle, RunOutcome, RunSpec};
 use fusee::engine::tools::sandbox::Network;
+use fusee::launch::ResumeRequest;
 
 use super::run_setup::RunSetup;
 use super::task;
 use crate::command::run_session;
-use crate::config::Config;
 use crate::config::flags::{ApprovalFlags, DetachFlag, DirectoryFlag, LimitFlags, ModelFlags};
+use crate::config::{Config, McpEntry};
 use crate::model_selection;
 use crate::process::Process;
 use crate::process::environment::Environment;
@@ -100,21 +101,24 @@ pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<ExitSt
     Ok(exit)
 }
 
-/// Resumes a run that another front end presents, with the settings it was started with.
+/// Resumes a run that another front end presents, with the settings it was started with; `servers` are the MCP servers
+/// that it brings along.
 pub(super) async fn elsewhere(
     run: &RunId,
     project: Project,
-    approver: &Arc<dyn Approver>,
+    with: ResumeRequest,
+    servers: Vec<McpEntry>,
     process: &Process,
 ) -> Result<RunHandle, CliError> {
     let journal = project.journal_with_runs()?;
     project.check_owner()?;
     let settings = run::settings_of(&journal, run)?;
     drop(journal);
-    let config = Config::gather(Some(&project.config_file()), &process.environment, Vec::new())?;
+    let mut config = Config::gather(Some(&project.config_file()), &process.environment, Vec::new())?;
+    config.add_mcp(servers);
     let resolved = model_selection::for_resume(&settings, &config, &process.environment)?;
     let ui_options = UiOptions::silent(&config, &process.environment);
-    let setup = RunSetup::reopen(project, config, ui_options, resolved, &settings, process).await?;
+    let mut setup = RunSetup::reopen(project, config, ui_options, resolved, &settings, process).await?;
     let mut model = Arc::clone(&setup.model);
     if settings.flow.benchmark.is_some() && model_selection::is_script(&setup.resolved) {
         model = model_selection::open(&setup.resolved, None)?;
@@ -122,7 +126,9 @@ pub(super) async fn elsewhere(
             run::replay_replies(&setup.journal, earlier, &*model)?;
         }
     }
-    Ok(setup.resume(run, settings, model, &setup.servers, Some(approver))?.running)
+    setup.documents = with.documents;
+    let approver = with.approver.unwrap_or_else(|| Arc::new(AnsweredOutside));
+    Ok(setup.resume(run, settings, model, &setup.servers, Some(&approver))?.running)
 }
 
 /// Prints the task result like `fusee task --json`.

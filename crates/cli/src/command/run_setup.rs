@@ -19,7 +19,7 @@ use fusee::engine::run::{
 };
 use fusee::engine::tools::tool::computer::DisplayNumber;
 use fusee::engine::tools::web::SearchSettings;
-use fusee::engine::tools::{CommandSettings, Secrets, sandbox};
+use fusee::engine::tools::{CommandSettings, OpenDocuments, Secrets, sandbox};
 use fusee::system;
 
 use super::rewind;
@@ -50,6 +50,8 @@ pub(crate) struct RunSetup<'p> {
     pub(crate) sandbox: ActiveSandbox,
     pub(crate) servers: McpServers,
     pub(crate) journal: Journal,
+    /// Files that are open in the user's editor.
+    pub(crate) documents: Option<Arc<dyn OpenDocuments>>,
 }
 
 /// The work to start.
@@ -113,6 +115,7 @@ impl<'p> RunSetup<'p> {
             model,
             sandbox,
             servers,
+            documents: None,
         };
         let used = setup.saved_rules().read();
         Ok(setup.announce(&used).await)
@@ -156,6 +159,7 @@ impl<'p> RunSetup<'p> {
             resolved,
             model,
             sandbox,
+            documents: None,
         };
         Ok(setup.announce(&spec.rules).await)
     }
@@ -371,6 +375,7 @@ impl<'p> RunSetup<'p> {
         builder.deps.approver = self.ui_options.approver(self.saved_rules());
         builder.deps.jitter = system::jitter;
         builder.deps.trusts_project = self.config.trusts_project();
+        builder.deps.documents.clone_from(&self.documents);
         let environment = &self.process.environment;
         builder.deps.web.connection.ca_file = environment.variable("SSL_CERT_FILE").map(Into::into);
         if let Some(search) = &builder.spec.web.search {

@@ -63,6 +63,23 @@ fn an_image_of_a_prompt_reaches_the_model() {
 }
 
 #[test]
+fn an_embedded_image_reaches_the_model_and_another_embedded_file_is_refused() {
+    let project = Project::new();
+    let server = answers(1);
+    let (mut peer, _) = connect(&project, &server, "openai:gpt-4o");
+    let session = open(&mut peer, &project);
+    let embedded = |media_type: &str| {
+        let resource = json!({ "uri": "file:///shots/dot", "blob": DOT, "mimeType": media_type });
+        json!([{ "type": "text", "text": "What is this? " }, { "type": "resource", "resource": resource }])
+    };
+    let refused = send(&mut peer, &session, &embedded("application/pdf"));
+    assert_eq!(refused["error"]["message"], "embedded resources must be text or images");
+    assert_eq!(send(&mut peer, &session, &embedded("image/gif"))["stopReason"], "end_turn");
+    let sent = server.requests()[0].arrived.json()["messages"].to_string();
+    assert!(sent.contains("/shots/dot") && sent.contains(&format!("data:image/gif;base64,{DOT}")), "{sent}");
+}
+
+#[test]
 fn an_image_that_cannot_be_shown_is_refused() {
     let project = Project::new();
     let server = answers(1);

@@ -1,10 +1,10 @@
-//! Many sessions of one `fusee acp`.
+//! Sessions of `fusee acp`: many in one process, and what a loaded session remembers.
 
 use fusee_testkit::project::Project;
 use fusee_testkit::script::Line;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::acp::{begin, connect, open};
+use crate::acp::{begin, connect, open, prompt, text, updates};
 
 /// Sessions of the test.
 const SESSIONS: usize = 100;
@@ -51,4 +51,121 @@ fn a_hundred_sessions_need_less_than_a_hundred_megabytes() {
     println!("{SESSIONS} sessions: RssAnon {} MB, VmRSS {} MB", own / 1024, all / 1024);
     assert!(own < MAX_KB, "{own} kB");
     peer.close().exits(0);
+}
+
+/// The chosen value of each option.
+fn choices(answer: &Value) -> Value {
+    let options = answer["configOptions"].as_array().unwrap();
+    options
+        .iter()
+        .map(|option| (option["id"].as_str().unwrap().to_owned(), option["currentValue"].clone()))
+        .collect()
+}
+
+#[test]
+fn a_loaded_session_keeps_its_choices() {
+    let project = Project::new();
+    let (configured, chosen) = (project.script(&[Line::text("One.")]), project.script(&[Line::text("Two.")]));
+    let mut peer = connect(&project, &configured, &[]);
+    let session = open(&mut peer, &project);
+    let mut set = |id: &str, value: &str| {
+        let option = json!({ "sessionId": session, "configId": id, "type": "id", "value": value });
+        peer.request("session/set_config_option", option)
+    };
+    for (id, value) in [("model", chosen.as_str()), ("thought_level", "high"), ("approval", "never")] {
+        set(id, value);
+    }
+    let before = choices(&set("flow", "flat"));
+    assert_eq!(prompt(&mut peer, &session, "Go.")["stopReason"], "end_turn");
+    peer.close().exits(0);
+
+    let mut next = connect(&project, &configured, &[]);
+    let load = json!({ "sessionId": session, "cwd": project.dir(), "mcpServers": [] });
+    let loaded = next.request("session/load", load);
+    assert_eq!(choices(&loaded), before);
+    assert_eq!(
+        before,
+        json!({ "model": chosen, "flow": "flat", "approval": "never", "thought_level": "high" })
+    );
+    next.close().exits(0);
+}
+
+#[test]
+fn a_session_reports_its_cost_and_undoes_its_last_changes() {
+    let project = Project::new().with("a.txt", "one\n");
+    let model = project.script(&[
+        Line::call("read_file", json!({"path": "a.txt"})).usage(100, 10),
+        Line::call("write_file", json!({"path": "a.txt", "content": "two\n"})).usage(120, 20),
+        Line::text("Done.").usage(140, 5),
+    ]);
+    let mut peer = connect(&project, &model, &["--approve", "auto"]);
+    let session = open(&mut peer, &project);
+    let mut say = |typed: &str| {
+        updates(&mut peer);
+        assert_eq!(prompt(&mut peer, &session, typed)["stopReason"], "end_turn", "{typed}");
+        text(&updates(&mut peer), "agent_message_chunk")
+    };
+    assert_eq!(say("/cost"), "This session has no messages yet.");
+    say("Write it.");
+    assert_eq!(project.read("a.txt"), "two\n");
+    let cost = say("/cost");
+    assert!(cost.starts_with("Messages: 1. Model replies: 3. Tokens: 395,"), "{cost}");
+    let status = say("/status");
+    assert!(status.contains("\n- Messages: 1\n- Model: ") && status.contains("\n- Flow: flat\n"), "{status}");
+    assert_eq!(say("/undo"), "Undone:\n- `a.txt`");
+    assert_eq!(project.read("a.txt"), "one\n");
+    assert_eq!(say("/undo"), "There are no changes to undo.");
+    peer.close().exits(0);
+}
+
+/// An MCP server with one tool.
+const SERVER: &str = r#"
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message: continue
+    method = message["method"]
+    if method == "initialize":
+        result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "t", "version": "1"}}
+    elif method == "tools/list": result = {"tools": [{"name": "hello", "inputSchema": {"type": "object"}}]}
+    else: result = {"content": [{"type": "text", "text": "hello from the client's server"}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"#;
+
+#[test]
+fn a_session_that_was_killed_goes_on_with_the_servers_of_the_client() {
+    let project = Project::new().with("server.py", SERVER);
+    let model = project.script(&[
+        Line::call("shell", json!({"command": "touch began; while [ ! -e go ]; do sleep 0.05; done"})),
+        Line::call("mine_hello", json!({})),
+        Line::text("It said hello.").matching("hello from the client's server"),
+        Line::text("Yes."),
+    ]);
+    let servers = json!([
+        { "name": "mine", "command": "python3", "args": [project.dir().join("server.py")], "env": [] },
+    ]);
+    let mut peer = connect(&project, &model, &[]);
+    let opened = peer.request("session/new", json!({ "cwd": project.dir(), "mcpServers": servers }));
+    let session = opened["sessionId"].as_str().unwrap().to_owned();
+    peer.request(
+        "session/set_config_option",
+        json!({ "sessionId": session, "configId": "flow", "type": "id", "value": "flat" }),
+    );
+    begin(&mut peer, &session, "Go.");
+    while !project.dir().join("began").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    peer.kill();
+    project.write("go", "");
+    let mut next = connect(&project, &model, &["--approve", "auto"]);
+    next.request(
+        "session/load",
+        json!({ "sessionId": session, "cwd": project.dir(), "mcpServers": servers }),
+    );
+    let waiting = begin(&mut next, &session, "Are you done?");
+    let request = next.method("session/request_permission");
+    next.answer(&request, json!({ "outcome": { "outcome": "selected", "optionId": "allow" } }));
+    assert_eq!(next.response(waiting)["stopReason"], "end_turn");
+    assert_eq!(text(&updates(&mut next), "agent_message_chunk"), "It said hello.Yes.");
+    next.close().exits(0);
 }

@@ -12,6 +12,7 @@
 )]
 
 mod acp;
+mod acp_files;
 mod acp_permissions;
 mod acp_prompts;
 mod acp_sessions;
@@ -24,6 +25,7 @@ mod architecture;
 mod ask_user;
 mod background;
 mod bench;
+mod bench_jobs;
 mod bench_trials;
 mod benchmark;
 mod cancel;

@@ -41,6 +41,7 @@ impl RunBuilder {
             trusts_project: false,
             trace: None,
             web: WebDeps::default(),
+            documents: None,
         };
         Self { spec, deps }
     }

@@ -5,7 +5,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use fusee::engine::run::{self, ControlSignal, SignalOutcome};
 use fusee::journal::RunStatus;
-use fusee::launch::{LaunchRequest, LaunchWork};
+use fusee::launch::{LaunchRequest, LaunchWork, ResumeRequest};
 use fusee::tools::Workspace;
 use fusee::undo::UndoPlan;
 use schemars::JsonSchema;
@@ -167,7 +167,7 @@ pub(super) async fn resume(
         if found.is_active() {
             return Err(Problem::conflict("this run is active"));
         }
-        let run = site.launcher.resume(&found.project, found.id(), None).await?.control();
+        let run = site.launcher.resume(&found.project, found.id(), ResumeRequest::default()).await?.control();
         let id = run.id().to_string();
         site.live.add(found.journal.path(), run);
         Ok(id)

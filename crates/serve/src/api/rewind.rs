@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, StatusCode};
 use fusee::engine::restore::RestoreReport;
 use fusee::engine::rewind::{self, Rewind, RewindError, RewindParts};
 use fusee::journal::{Journal, RunId};
-use fusee::launch::{LaunchRequest, LaunchWork};
+use fusee::launch::{LaunchRequest, LaunchWork, ResumeRequest};
 use fusee::system;
 use fusee::tools::worktree::Worktree;
 use schemars::JsonSchema;
@@ -146,7 +146,7 @@ async fn start_fork(site: &Site, found: FoundRun, wanted: ForkRequest) -> Result
         site.live.add(found.journal.path(), control);
         return Ok(id);
     }
-    let control = site.launcher.resume(&found.project, &id, None).await?.control();
+    let control = site.launcher.resume(&found.project, &id, ResumeRequest::default()).await?.control();
     site.live.add(found.journal.path(), control);
     Ok(id.to_string())
 }

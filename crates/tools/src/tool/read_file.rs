@@ -213,18 +213,34 @@ fn read(given: &str, window: PageWindow, image_bytes: usize, context: &CallConte
     if let Some(kind) = content_type::of_binary(&content) {
         return Ok(Read::description(binary(&path, content.len() as u64, kind)));
     }
-    if content.is_empty() {
-        return Ok(Read { seen: Some(seen), ..Read::description(format!("`{path}` is empty (0 bytes).")) });
+    let unsaved = workspace.unsaved_text(&path, &content);
+    // What is not on disk cannot be edited, so it does not count as seen.
+    let (shown, seen) = match &unsaved {
+        Some(text) => (text.as_bytes(), None),
+        None => (&*content, Some(seen)),
+    };
+    let mut read = if shown.is_empty() {
+        Read { seen, ..Read::description(format!("`{path}` is empty (0 bytes).")) }
+    } else {
+        let page = FilePage::of_content(shown, window);
+        if page.shown == 0 {
+            return Err(format!(
+                "`{path}` has {} lines; offset {} is past its end.",
+                page.total.unwrap_or(0),
+                window.first
+            ));
+        }
+        page.into_read(&path, seen)
+    };
+    if unsaved.is_some() {
+        read.text.insert_str(0, &unsaved_note(&path));
     }
-    let page = FilePage::of_content(&content, window);
-    if page.shown == 0 {
-        return Err(format!(
-            "`{path}` has {} lines; offset {} is past its end.",
-            page.total.unwrap_or(0),
-            window.first
-        ));
-    }
-    Ok(page.into_read(&path, Some(seen)))
+    Ok(read)
+}
+
+/// What is said before text that only the user's editor has.
+fn unsaved_note(path: &WorkspacePath) -> String {
+    format!("`{path}` has unsaved changes in the user's editor. This is the text there:\n")
 }
 
 fn image_read(path: &WorkspacePath, picture: ImageInfo, content: &[u8], image_bytes: usize) -> Read {

@@ -112,9 +112,17 @@ impl<A: WriteTool> Tool for WriteToolAdapter<A> {
         context: &'a CallContext,
     ) -> BoxFuture<'a, Result<PreparedCall, ToolOutput>> {
         Box::pin(async {
+            let named = arguments.get("path").and_then(Value::as_str).map(str::to_owned);
             let arguments = typed::<A::Arguments>(arguments)?;
-            let (plan, kept, directories) = run_blocking(context, |context| {
+            let (plan, kept, directories) = run_blocking(context, move |context| {
+                // Before the plan, whose problems would be about the text on disk.
+                named.iter().try_for_each(|path| require_saved(path, context))?;
                 let plan = A::plan(arguments, context).map_err(ToolOutput::error)?;
+                if named.is_none() {
+                    plan.changes
+                        .iter()
+                        .try_for_each(|change| require_saved(change.path.as_str(), context))?;
+                }
                 let kept = context.workspace.back_up(&plan.changes, context.limits.file_bytes);
                 let directories = context.workspace.missing_directories(&plan.changes);
                 Ok::<_, ToolOutput>((plan, kept, directories))
@@ -157,6 +165,23 @@ impl<A: WriteTool> Tool for WriteToolAdapter<A> {
                 tokio::task::spawn_blocking(move || settle::<A>(arguments, changes, &context)).await;
             settled.unwrap_or_else(|_| unreadable())
         })
+    }
+}
+
+/// Refuses to change a file that has unsaved changes in the user's editor.
+fn require_saved(path: &str, context: &CallContext) -> Result<(), ToolOutput> {
+    let CallContext { workspace, limits, .. } = context;
+    if !workspace.has_documents() {
+        return Ok(());
+    }
+    // Other problems of the path are reported by the plan.
+    let Ok(path) = workspace.locate(path) else { return Ok(()) };
+    let Ok(Some(current)) = workspace.current(&path, limits.file_bytes) else { return Ok(()) };
+    match workspace.unsaved_text(&path, &current.content) {
+        None => Ok(()),
+        Some(_) => Err(ToolOutput::error(format!(
+            "`{path}` has unsaved changes in the user's editor and was not changed. Ask the user to save or discard them."
+        ))),
     }
 }
 

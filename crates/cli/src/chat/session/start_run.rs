@@ -6,6 +6,7 @@ use std::sync::Arc;
 use fusee::engine::agent::ReviewPolicy;
 use fusee::engine::run::{CarryOver, RunBuilder};
 use fusee::engine::tools::{CallLimits, Workspace};
+use fusee::launch::INIT_REQUEST;
 
 use super::{Chat, ChatRun};
 use crate::chat::commands::RunRequest;
@@ -16,12 +17,6 @@ use crate::config::ValueOrigin;
 use crate::model_selection;
 use crate::process::error::CliError;
 use crate::project::file_mentions::{self, AttachedFiles};
-
-/// The request of `/init`.
-const INIT: &str = "Write AGENTS.md in the top directory of this project: what an agent needs to know to work here. \
-Look at the project first: its files, its build and test commands, its conventions. State the commands to build, to test \
-and to run a single test, how the code is organised, and the rules that the code follows and a newcomer would not guess. \
-Be exact and short, at most 60 lines; leave out what every project has in common. If AGENTS.md exists, improve it.";
 
 /// What the model is told in plan mode.
 const PLANNING: &str = "Plan mode: look at the project and plan, but change nothing; tools that change something are \
@@ -35,7 +30,7 @@ impl Chat<'_> {
             RunRequest::Words(words) => self.start_text(words).await,
             RunRequest::Task(line) => self.begin_task(&line).await,
             RunRequest::Review(line) => self.begin_review(&line).await,
-            RunRequest::Init => self.start_text(INIT.to_owned()).await,
+            RunRequest::Init => self.start_text(INIT_REQUEST.to_owned()).await,
             RunRequest::Command { message, .. } => self.start_text(message).await,
         }
     }

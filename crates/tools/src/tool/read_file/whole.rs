@@ -2,7 +2,7 @@
 //! are worded for the user, not for a model.
 
 use super::page::{FilePage, PageWindow};
-use super::{binary, content_type};
+use super::{binary, content_type, unsaved_note};
 use crate::tool::image::ImageInfo;
 use crate::tool::read_tool::run_blocking;
 use crate::tool::{CallContext, ToolOutput};
@@ -66,7 +66,11 @@ fn look(given: &str, most: u64, context: &CallContext) -> Result<WholeFile, NotS
     }
     let seen = SeenVersion { path: path.as_str().to_owned(), hash };
     context.workspace.record_seen(&seen);
-    Ok(WholeFile { text: shown(&path, &bytes, &seen), seen })
+    let text = match workspace.unsaved_text(&path, &bytes) {
+        Some(text) => unsaved_note(&path) + &shown(&path, text.as_bytes(), &seen),
+        None => shown(&path, &bytes, &seen),
+    };
+    Ok(WholeFile { text, seen })
 }
 
 fn shown(path: &WorkspacePath, bytes: &[u8], seen: &SeenVersion) -> String {
