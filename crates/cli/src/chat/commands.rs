@@ -30,7 +30,7 @@ pub(crate) const TABLE: &[SlashEntry] = &[
     entry("/task", "NAME [KEY=VALUE…]", "run a template or workflow by name, or a workflow in parentheses"),
     entry("/review", "[PATHS]", "review code; also takes --base, --focus, --ask and --reference"),
     entry("/flow", "[MODE]", "show the flow mode, or set it starting with the next message"),
-    entry("/model", "[NAME]", "show the model, or switch to another starting with the next message"),
+    entry("/model", "[NAME]", "show the model, or switch it starting with the next message"),
     entry("/approve", "[auto|ask|never]", "show or set when you are asked for approval"),
     entry(
         "/plan",

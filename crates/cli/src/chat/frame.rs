@@ -223,10 +223,8 @@ fn question(
             (rows, (row, at))
         }
         AnswerStage::Reason(editor) => {
-            rows.push(
-                StyledLine::styled(Style::Dim, "  reason for declining (enter to send, esc to go back):")
-                    .cut(columns),
-            );
+            let hint = "  reason for declining (enter to send, esc to go back):";
+            rows.extend(StyledLine::styled(Style::Dim, hint).broken(columns, "    "));
             let laid = editor.layout(columns.saturating_sub(5));
             let first = rows.len();
             rows.extend(
