@@ -25,7 +25,10 @@ pub(super) fn below(roots: impl IntoIterator<Item = &'static str>) -> Vec<PathBu
 fn collect(directory: &Path, depth: usize, hidden: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
-        // Not followed: the target of a link is hidden by its own path.
+        // Not followed: the target of a link is hidden by its own path. Most of /etc is links, and their type is free.
+        if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
+            continue;
+        }
         let Ok(status) = entry.metadata() else { continue };
         let (path, mode) = (entry.path(), status.permissions().mode());
         let is_private = if status.is_dir() {
