@@ -49,7 +49,9 @@ pub async fn check(
             Some(reason) => CaseState::Skipped(reason),
             None => {
                 let copy = WorkingCopy::at(scratch.join(number.to_string()));
-                let state = check_case(case, scorer, &copy).await.unwrap_or_else(CaseState::Broken);
+                let state = check_case(case, scorer, &copy).await.unwrap_or_else(|reason| {
+                    CaseState::Broken(format!("{}: {reason}", case.origin.display()))
+                });
                 // What stays behind is removed with the scratch folder.
                 let _ = copy.remove();
                 state
@@ -79,6 +81,12 @@ async fn check_case(case: &Case, scorer: &Scorer, copy: &WorkingCopy) -> Result<
         scorer.solve(case, reference, copy).await?;
         match scorer.score(case, copy).await {
             Score::Graded(grade) if grade.passed => {}
+            Score::Graded(grade) if grade.timed_out => {
+                return Err(format!(
+                    "the tests do not end within {} s with the reference solution",
+                    case.test.timeout_s
+                ));
+            }
             Score::Graded(grade) => {
                 return Err(format!(
                     "the reference solution fails (reward {}):\n{}",

@@ -126,7 +126,10 @@ impl Scorer {
         let limit = Duration::from_secs(case.test.timeout_s);
         let ended = self.run("bash /solution/solve.sh", &copy.project(), folders, limit).await?;
         match ended.finished.ending {
-            CommandEnd::Exited(0) if !ended.finished.stopped => Ok(()),
+            _ if ended.finished.stopped => {
+                Err(format!("{} does not end within {} s", script.display(), case.test.timeout_s))
+            }
+            CommandEnd::Exited(0) => Ok(()),
             _ => Err(format!("{} fails:\n{}", script.display(), ended.output)),
         }
     }

@@ -249,6 +249,13 @@ fn api() -> Api {
             bench::show,
             Operation::new("The trials of a benchmark job").returns::<bench::JobDetail>(200),
         )
+        .get(
+            "/api/bench/compare",
+            bench::compare,
+            Operation::new("Compare two benchmark jobs, paired by case and attempt")
+                .query::<bench::JobsQuery>()
+                .returns::<fusee_bench::comparison::Comparison>(200),
+        )
 }
 
 /// Lets a request through to the routes, or refuses it.

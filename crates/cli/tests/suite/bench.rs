@@ -270,14 +270,17 @@ fn problems_of_a_suite_are_located_and_the_rest_runs() {
     add("hangs", task, "sleep 60\n");
     add("nan", task, "echo NaN > /logs/verifier/reward.txt\n");
     add("reference-fails", task, &judge.replace("42", "43"));
+    add("reference-hangs", task, judge);
+    project.write("suite/reference-hangs/solution/solve.sh", "sleep 60\n");
     add("no-test", task, judge);
     fs::remove_file(project.dir().join("suite/no-test/tests/test.sh")).unwrap();
     let checked = bench(&project, &["check", "suite"]).run().exits(1);
     for line in [
         "ok       good\n",
-        "BROKEN   nan: verifier_broken: /logs/verifier/reward.txt: `NaN` is not a finite number\n",
-        "BROKEN   reference-fails: the reference solution fails (reward 0)",
-        "BROKEN   hangs: the reference solution fails (reward 0)",
+        "suite/nan: verifier_broken: /logs/verifier/reward.txt: `NaN` is not a finite number\n",
+        "suite/reference-fails: the reference solution fails (reward 0)",
+        "suite/reference-hangs/solution/solve.sh does not end within 2 s\n",
+        "suite/hangs: the tests do not end within 2 s with the reference solution\n",
         "suite/broken/task.toml:2: ",
         "suite/no-test/tests/test.sh: the file does not exist",
     ] {
@@ -292,8 +295,11 @@ fn problems_of_a_suite_are_located_and_the_rest_runs() {
     let cases = by_case(&results);
     assert_eq!((&cases["good"]["passed"], &cases["good"]["cause"]), (&json!(true), &Value::Null));
     assert_eq!((&cases["nan"]["passed"], &cases["nan"]["cause"]), (&json!(false), &json!("verifier_broken")));
+    let message = cases["nan"]["message"].as_str().unwrap();
+    assert!(message.contains("suite/nan: /logs/verifier/reward.txt: `NaN`"), "{message}");
+    assert!(done.stderr.contains(message), "{}", done.stderr);
     assert_eq!((&cases["hangs"]["passed"], &cases["hangs"]["test_timeout"]), (&json!(false), &json!(true)));
-    assert_eq!(cases.len(), 4);
+    assert_eq!(cases.len(), 5);
 }
 
 #[test]

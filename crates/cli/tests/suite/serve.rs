@@ -407,6 +407,36 @@ fn benchmark_jobs_are_read_from_their_results() {
     assert_eq!(site.get("/api/bench/jobs/..~..~etc").status, 404);
 }
 
+#[test]
+fn variants_of_a_job_are_listed_and_compared_as_on_the_command_line() {
+    let (project, _) = project(&[]);
+    project.write("suite/a.txt", "a\n");
+    let case = |name: &str| format!("[[case]]\nname = \"{name}\"\nprompt = \"Write {name}.\"\n");
+    let suite = format!("test = \"test -e made.txt\"\n{}{}", case("one"), case("two"));
+    project.write("suite/suite.toml", &suite);
+    let write = Line::call("write_file", json!({"path": "made.txt", "content": "x\n"}));
+    let good = project.script(&[write, Line::text("Done.")]);
+    let bad = project.script(&[Line::text("No."), Line::text("No.")]);
+    let args = ["bench", "run", "suite", "-m", &good, "-m", &bad, "--out", "bench/both", "--attempts", "2"];
+    fusee(&project).args(args).run().exits(0);
+    let site = Site::start(&project, &[]);
+    let jobs = site.get("/api/bench/jobs").json();
+    let shown: Vec<_> = jobs.as_array().unwrap().iter().map(|job| (&job["job"], &job["passed"], &job["planned"])).collect();
+    assert_eq!(
+        shown,
+        [
+            (&json!("bench~both@1"), &json!(4), &json!(4)),
+            (&json!("bench~both@2"), &json!(0), &json!(4))
+        ]
+    );
+    assert_eq!(jobs[0]["running"], false);
+    let compared = site.get("/api/bench/compare?a=bench~both@1&b=bench~both@2").json();
+    let printed = fusee(&project).args(["bench", "compare", "bench/both@1", "bench/both@2", "--json"]).run().exits(0);
+    assert_eq!(compared, serde_json::from_str::<serde_json::Value>(&printed.stdout).unwrap());
+    assert_eq!((&compared["difference"], &compared["attempts"]), (&json!(1.0), &json!(2)));
+    assert_eq!(site.get("/api/bench/compare?a=bench~both@1&b=bench~none").status, 404);
+}
+
 /// Regenerate with `UPDATE_SCHEMA=1 cargo nextest run -p fusee-cli openapi`.
 #[test]
 fn the_openapi_document_is_current() {

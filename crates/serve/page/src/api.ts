@@ -200,20 +200,26 @@ export interface Program {
 export interface Trial {
   case: string;
   attempt: number;
+  tries: number;
   passed: boolean;
-  cause?: string | null;
+  graded: boolean;
+  cause?: string;
+  message?: string;
   model: string;
-  flow?: string | null;
-  turns?: number | null;
-  tokens?: number | null;
-  cost_usd?: number | null;
-  seconds?: number | null;
-  run?: string | null;
+  flow: string;
+  language?: string;
+  turns: number;
+  tokens: number;
+  cost_usd?: number;
+  seconds: number;
+  run: string;
 }
 
 export interface Job {
   job: string;
   changed_ms: number;
+  running: boolean;
+  planned?: number;
   models: string[];
   flows: string[];
   trials: number;
@@ -225,10 +231,31 @@ export interface Job {
   cost_usd?: number;
   tokens: number;
   causes: Record<string, number>;
+  tool_errors: Record<string, number>;
 }
 
 export interface JobDetail extends Job {
   results: Trial[];
+  languages: { language: string; graded: number; passed: number; low: number; high: number }[];
+  flaky: string[];
+}
+
+/// Two jobs, paired by case and attempt. Rates are from 0 to 1.
+export interface BenchComparison {
+  cases: number;
+  a: number;
+  b: number;
+  difference: number;
+  low: number;
+  high: number;
+  p: number;
+  test: string;
+  points: number;
+  needed?: number | null;
+  attempts: number;
+  flipped: { case: string; a: boolean | number; b: boolean | number; a_runs: string[]; b_runs: string[] }[];
+  flaky: string[];
+  unpaired: number;
 }
 
 /// What the server said is wrong.

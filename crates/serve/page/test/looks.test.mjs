@@ -20,6 +20,7 @@ scenario("every page at three widths, light and dark, without a serious finding 
     compare: "/compare?a=fix-totals&b=second",
     prompt: "/prompt",
     bench: "/bench?job=bench~small",
+    flips: "/bench?job=bench~small&with=bench~large",
     context: "/runs/fix-totals?tab=context",
     answer: "/runs/fix-totals?tab=answer",
     program: "/runs/parallel?tab=program",
@@ -96,10 +97,10 @@ async function sample(project) {
   await project.run(["run", "Make the cart's total count quantities.", "-m", project.script([call("read_file", { path: "src/cart.py" }), call("read_file", { path: "absent.txt" }), text("Nothing to do.")]), "--run-id", "second", "--sandbox", "off"]);
   project.write("parallel.fusee", `(defatom describe (params (part string)) (instructions "Describe {{part}} in a word."))\n(pmap (lambda (part) (describe (part part)))\n      (list "cart" "order" "invoice" "stock"))\n`);
   await project.run(["task", "parallel.fusee", "-m", project.script([1, 2, 3, 4].map((n) => text(`Word ${n}.`, { delay_ms: 150 * n, ...usage(300, 8) }))), "--run-id", "parallel"]).catch(() => {});
-  const trial = (n, passed, cause = null) => JSON.stringify({ case: `case-${n}`, attempt: 1, tries: 1, passed, reward: Number(passed), cause, model: "small", flow: "staged", turns: 3 + (n % 5), tokens: 4000 + 700 * (n % 7), cost_usd: 0.002 * n, seconds: 3 + n, run: "fix-totals" });
-  const job = (seed) => Array.from({ length: 24 }, (_, n) => trial(n, (n * seed) % 5 > 1, (n * seed) % 11 === 1 ? "timeout" : null)).join("\n") + "\n";
-  project.write("bench/small/results.jsonl", job(7));
-  project.write("bench/large/results.jsonl", job(3));
+  const trial = (n, passed, cause = null) => JSON.stringify({ case: `case-${n}`, language: ["go", "python"][n % 2], tool_errors: n % 4 ? {} : { edit_file: 1, shell: n % 3 }, attempt: 1, tries: 1, passed, reward: Number(passed), cause, model: "small", flow: "staged", turns: 3 + (n % 5), tokens: 4000 + 700 * (n % 7), cost_usd: 0.002 * n, seconds: 3 + n, run: "fix-totals" });
+  const job = (passes) => Array.from({ length: 24 }, (_, n) => trial(n, passes(n), !passes(n) && n % 11 === 1 ? "timeout" : null)).join("\n") + "\n";
+  project.write("bench/small/results.jsonl", job((n) => (n * 7) % 5 > 1));
+  project.write("bench/large/results.jsonl", job((n) => n % 5 > 0 || n % 2 > 0));
   const asks = project.script([call("shell", { command: "git push --force origin main" }), text("Pushed.")]);
   const child = project.spawn(["-qec", `${fusee} run 'Publish the branch.' -m ${asks} --run-id asks --approve ask`, "/dev/null"], { program: "script" });
   await until(() => /push --force/.test(child.text), () => child.text);

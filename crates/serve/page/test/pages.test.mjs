@@ -85,7 +85,16 @@ scenario("benchmark jobs are listed, compared, and lead to their runs", async (p
   await page.waitForSelector("canvas");
   assert.match(await page.textContent(".causes"), /timeout.*1/);
   await page.click("button:has-text('compare')");
-  await page.waitForSelector("h2:has-text('1 of 3 pairs')");
+  await page.waitForSelector("h3:has-text('1 of 3 cases')");
+  assert.match(await page.textContent(".verdict"), /33\.3 points.*do not tell them apart/);
+  // The comparison is in the address, and the back button leaves it.
+  assert.match(page.url(), /with=bench%7Etwo/);
+  await page.goBack();
+  await page.waitForSelector(".compared", { state: "detached" });
+  await page.goForward();
+  await page.click(".compared a:has-text('run') >> nth=0");
+  await page.waitForURL("**/runs/trial");
+  await page.goBack();
   await page.click("table a:has-text('case-1')");
   await page.waitForURL("**/runs/trial");
   await page.waitForSelector(".event.end");
