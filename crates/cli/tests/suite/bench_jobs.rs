@@ -40,7 +40,8 @@ fn a_job_stops_when_its_budget_is_spent_and_no_trial_is_graded_for_that() {
     fs::create_dir_all(&user).unwrap();
     fs::write(user.join("config.toml"), "[price]\ninput = 10.0\noutput = 100.0\n").unwrap();
     // A turn costs $0.02; the three trials take eight turns of 500 ms each.
-    let mut lines: Vec<Line> = (0..7).map(|_| look().usage(1000, 100).delay_ms(500)).collect();
+    let echo = |n: usize| Line::call("shell", json!({"command": format!("echo {n}")}));
+    let mut lines: Vec<Line> = (0..7).map(|n| echo(n).usage(1000, 100).delay_ms(500)).collect();
     lines.push(Line::text("Done.").usage(1000, 100).delay_ms(500));
     let script = project.script(&lines);
     let args =
