@@ -131,7 +131,7 @@ function Compared({ a, b, comparison }: { a: string; b: string; comparison: Benc
         <>
           <p class="verdict">
             <strong>{points(difference)} points</strong> <span class="dim">95 % interval {points(low)} to {points(high)}, p = {p.toFixed(4)} ({comparison.test}), {plural(cases, "paired case")}</span>:{" "}
-            {told ? `${path(difference > 0 ? a : b)} is better.` : "the results do not tell them apart."}
+            {told ? `${path(difference > 0 ? a : b)} is better.` : "the difference is not statistically significant."}
             {needed ? ` To see a difference of ${comparison.points} points, ${needed} cases are needed.` : ""}
           </p>
           {comparison.unpaired > 0 && <p class="dim">{plural(comparison.unpaired, "trial")} without a graded counterpart left out.</p>}

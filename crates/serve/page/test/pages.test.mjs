@@ -86,7 +86,7 @@ scenario("benchmark jobs are listed, compared, and lead to their runs", async (p
   assert.match(await page.textContent(".causes"), /timeout.*1/);
   await page.click("button:has-text('compare')");
   await page.waitForSelector("h3:has-text('1 of 3 cases')");
-  assert.match(await page.textContent(".verdict"), /33\.3 points.*do not tell them apart/);
+  assert.match(await page.textContent(".verdict"), /33\.3 points.*not statistically significant/);
   // The comparison is in the address, and the back button leaves it.
   assert.match(page.url(), /with=bench%7Etwo/);
   await page.goBack();
