@@ -47,14 +47,45 @@ impl Message {
 
     /// A message inside this one.
     pub(crate) fn message(&mut self, field: u32, write: impl FnOnce(&mut Message)) {
-        let mut inner = Message::default();
-        write(&mut inner);
-        self.bytes(field, &inner.0);
+        self.key(field, 2);
+        let start = self.0.len();
+        write(self);
+        // The length goes before what was written, without a buffer for each level.
+        let end = self.0.len();
+        self.varint((end - start) as u64);
+        let prefix = self.0.len() - end;
+        self.0[start..].rotate_right(prefix);
     }
 
     /// A list of numbers of fixed size, packed.
     pub(crate) fn packed(&mut self, field: u32, numbers: impl Iterator<Item = u64>) {
         let bytes: Vec<u8> = numbers.flat_map(u64::to_le_bytes).collect();
         self.bytes(field, &bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_inside_another_has_its_length_before_it() {
+        let mut message = Message::default();
+        message.message(1, |outer| {
+            outer.whole(1, 300);
+            outer.message(2, |inner| inner.bytes(3, b"ab"));
+            outer.message(4, |_| {});
+        });
+        let expected = [0x0a, 11, 0x08, 0xac, 0x02, 0x12, 4, 0x1a, 2, b'a', b'b', 0x22, 0];
+        assert_eq!(message.into_bytes(), expected);
+    }
+
+    #[test]
+    fn a_long_message_has_a_length_of_two_bytes() {
+        let mut message = Message::default();
+        message.message(1, |outer| outer.message(2, |inner| inner.bytes(3, &[7; 200])));
+        let bytes = message.into_bytes();
+        assert_eq!(bytes[..9], [0x0a, 0xce, 0x01, 0x12, 0xcb, 0x01, 0x1a, 0xc8, 0x01]);
+        assert_eq!(bytes.len(), 9 + 200);
     }
 }

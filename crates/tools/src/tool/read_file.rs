@@ -214,13 +214,9 @@ fn read(given: &str, window: PageWindow, image_bytes: usize, context: &CallConte
         return Ok(Read::description(binary(&path, content.len() as u64, kind)));
     }
     let unsaved = workspace.unsaved_text(&path, &content);
-    // What is not on disk cannot be edited, so it does not count as seen.
-    let (shown, seen) = match &unsaved {
-        Some(text) => (text.as_bytes(), None),
-        None => (&*content, Some(seen)),
-    };
+    let shown = unsaved.as_ref().map_or(&*content, String::as_bytes);
     let mut read = if shown.is_empty() {
-        Read { seen, ..Read::description(format!("`{path}` is empty (0 bytes).")) }
+        Read { seen: Some(seen), ..Read::description(format!("`{path}` is empty (0 bytes).")) }
     } else {
         let page = FilePage::of_content(shown, window);
         if page.shown == 0 {
@@ -230,10 +226,12 @@ fn read(given: &str, window: PageWindow, image_bytes: usize, context: &CallConte
                 window.first
             ));
         }
-        page.into_read(&path, seen)
+        page.into_read(&path, Some(seen))
     };
     if unsaved.is_some() {
         read.text.insert_str(0, &unsaved_note(&path));
+        // What is not on disk cannot be edited.
+        read.seen = None;
     }
     Ok(read)
 }
