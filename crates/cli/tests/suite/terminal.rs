@@ -251,7 +251,7 @@ fn a_resize_in_the_middle_of_an_answer_loses_nothing_and_what_is_typed_meanwhile
 
 #[test]
 fn words_after_a_stop_bring_the_files_they_name() {
-    for plain in ["", "--plain"] {
+    for (plain, question) in [("", "what should it do next?"), ("--plain", "What now?")] {
         let project = Project::new().with("notes.txt", "the word is marmalade\n");
         let script = project.script(&[
             Line::call("shell", json!({"command": "touch begun; sleep 60"})),
@@ -264,7 +264,7 @@ fn words_after_a_stop_bring_the_files_they_name() {
             std::thread::sleep(Duration::from_millis(5));
         }
         terminal.keys(&["C-c"]);
-        terminal.until("now?");
+        terminal.until(question);
         terminal.say("look at @notes.txt instead");
         terminal.until("Read it.");
         terminal.say("/quit");
@@ -373,7 +373,7 @@ fn a_question_longer_than_the_screen_is_allowed_only_after_its_end_was_shown() {
     terminal.keys(&["s"]);
     // The answer covered that command alone.
     let other = terminal.until("    echo 1 >> ran.txt");
-    assert!(other.contains("s and a cover: exactly this command"), "{other}");
+    assert!(other.contains("s and a apply to: exactly this command"), "{other}");
     terminal.until("allow? y once");
     std::thread::sleep(Duration::from_millis(500));
     terminal.keys(&["n", "Enter"]);

@@ -324,7 +324,7 @@ impl TemplateBuilder<'_> {
             return;
         };
         let span = self.document.element(flow).tag_span;
-        let message = "an answer in the flow `direct` consists of files, so it cannot be JSON";
+        let message = "the `direct` flow answers with files and cannot answer with JSON";
         let report = if format.schema.is_some() { Diagnostic::error } else { Diagnostic::warning };
         let problem = report("format-not-held", self.source, span, message);
         self.problems.push(problem.help("use another flow, or remove `<output_format>`"));
