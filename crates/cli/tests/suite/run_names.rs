@@ -95,9 +95,12 @@ fn the_journal_is_private() {
     // One that an earlier version made is closed by the next run.
     let journal = project.dir().join(".fusee/journal.db");
     std::fs::set_permissions(&journal, std::fs::Permissions::from_mode(0o644)).unwrap();
-    let model = project.script(&[Line::text("Done.")]);
+    let command = Line::call("shell", json!({"command": "true"}));
+    let model = project.script(&[command, Line::text("Done.")]);
     fusee(&project).args(["run", "x", "--model", &model]).run().exits(0);
-    assert!(modes().iter().all(|mode| *mode == 0o600), "{:?}", modes());
+    // Among them a folder, of what was there before the command.
+    assert!(modes().iter().all(|mode| *mode == 0o600 || *mode == 0o700), "{:?}", modes());
+    assert!(project.dir().join(".fusee/journal.db-looks").is_dir());
 }
 
 #[test]

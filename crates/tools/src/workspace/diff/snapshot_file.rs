@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use super::scan::{FileStamp, ScanRoot};
@@ -52,7 +53,8 @@ impl WorkspaceTracker {
         let check = blake3::hash(&out);
         out.extend_from_slice(check.as_bytes());
         let folder = file.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(folder)?;
+        // Names and hashes of the user's files, beside the journal: nobody else reads them.
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         drop_oldest(folder);
         let unfinished = file.with_extension("unfinished");
         fs::write(&unfinished, out)?;
