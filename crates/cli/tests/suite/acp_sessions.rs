@@ -157,15 +157,10 @@ fn a_session_that_was_killed_goes_on_with_the_servers_of_the_client() {
     }
     peer.kill();
     project.write("go", "");
-    let mut next = connect(&project, &model, &["--approve", "auto"]);
-    next.request(
-        "session/load",
-        json!({ "sessionId": session, "cwd": project.dir(), "mcpServers": servers }),
-    );
-    let waiting = begin(&mut next, &session, "Are you done?");
-    let request = next.method("session/request_permission");
-    next.answer(&request, json!({ "outcome": { "outcome": "selected", "optionId": "allow" } }));
-    assert_eq!(next.response(waiting)["stopReason"], "end_turn");
+    let mut next = connect(&project, &model, &[]);
+    let load = json!({ "sessionId": session, "cwd": project.dir(), "mcpServers": servers });
+    next.request("session/load", load);
+    assert_eq!(prompt(&mut next, &session, "Are you done?")["stopReason"], "end_turn");
     assert_eq!(text(&updates(&mut next), "agent_message_chunk"), "It said hello.Yes.");
     next.close().exits(0);
 }
