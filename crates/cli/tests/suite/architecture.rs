@@ -2,6 +2,7 @@
 //! called.
 
 mod doc_comments;
+mod security_page;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("fusee-bench", &["fusee"]),
     ("fusee-mcp-server", &["fusee"]),
     ("fusee-restate", &["fusee"]),
-    ("fusee-serve", &["fusee"]),
+    ("fusee-serve", &["fusee", "fusee-bench"]),
     ("fusee-telemetry", &["fusee"]),
     ("fusee", &["fusee-engine"]),
     ("fusee-engine", &["fusee-journal", "fusee-lang", "fusee-model", "fusee-text", "fusee-tools"]),
