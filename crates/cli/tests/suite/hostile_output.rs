@@ -51,6 +51,20 @@ fn hostile() -> Project {
     project
 }
 
+/// Commands that talk to a program on both of their streams, or serve until they are stopped, or run on their own example.
+const SERVERS: [&str; 9] =
+    ["demo", "serve", "mcp", "acp", "answer", "pull", "worker", "dev-engine", "completions"];
+
+/// The commands of the help.
+fn all_commands(project: &Project) -> Vec<String> {
+    let help = fusee(project).args(["--help"]).run().exits(0).stdout;
+    let name = |line: &str| {
+        let (name, about) = line.strip_prefix("  ")?.split_once("  ")?;
+        (!name.contains(' ') && !about.trim().is_empty()).then(|| name.to_owned())
+    };
+    help.lines().filter_map(name).filter(|name| !SERVERS.contains(&name.as_str())).collect()
+}
+
 #[test]
 fn no_command_sends_a_control_character_from_a_file_a_model_or_the_journal() {
     let project = hostile();
@@ -95,8 +109,32 @@ fn no_command_sends_a_control_character_from_a_file_a_model_or_the_journal() {
         &["run", "x", "-m", ESCAPES],
         &["run", "x", "--agent", ESCAPES],
         &["show", ESCAPES],
+        &["attach", "r"],
+        &["attach", ESCAPES],
+        &["cancel", "r"],
+        &["rewind", "r", "1", "--dry-run"],
+        &["rewind", "r", "0", "--yes"],
+        &["fork", "r", "1", ESCAPES],
+        &["adopt", "r", "--yes"],
+        &["resume", "r"],
+        &["resume", ESCAPES],
+        &["replay", ESCAPES],
+        &["review", "--base", ESCAPES, "-m", "script:none"],
+        &["workflows"],
+        &["workflows", "--json"],
+        &["bench", "check", ESCAPES],
+        &["bench", "list", "."],
+        &["bench", "show", ESCAPES],
+        &["mcp-login", ESCAPES],
+        &["docs", ESCAPES],
+        &["runs", "export", "r"],
+        &["runs", "export", ESCAPES],
+        &["runs", "gc"],
         &["init"],
     ];
+    let is_missing = |name: &String| !commands.iter().any(|command| command[0] == name);
+    let missing: Vec<String> = all_commands(&project).into_iter().filter(is_missing).collect();
+    assert_eq!(missing, Vec::<String>::new(), "commands that are not tried");
     for command in commands {
         for without_settings in [false, true] {
             if without_settings {

@@ -1,5 +1,9 @@
 //! MCP servers that misbehave: each is bounded and reported, and nothing hangs.
 
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use fusee_testkit::events::of_type;
@@ -139,4 +143,124 @@ fn a_server_that_keeps_ending_is_given_up() {
     let results: Vec<Value> = of_type(&ran.events(), "tool_result").into_iter().cloned().collect();
     let last = results[5]["content"].as_str().unwrap();
     assert!(last.contains("it has ended 5 times and is not started again"), "{last}");
+}
+
+/// An MCP server at an address of loopback, which answers a call with these bytes and then stays open without a word. The
+/// flag is set once a request has come that carries the key of the other server.
+fn serving(call: Vec<u8>) -> (String, Arc<AtomicBool>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let seen = Arc::new(AtomicBool::new(false));
+    let sees = Arc::clone(&seen);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let (call, sees) = (call.clone(), Arc::clone(&sees));
+            std::thread::spawn(move || while answer(&stream, &call, &sees).is_some() {});
+        }
+    });
+    (url, seen)
+}
+
+/// Answers a request on the connection; `None` at its end.
+fn answer(mut stream: &TcpStream, call: &[u8], sees: &AtomicBool) -> Option<()> {
+    let (mut request, mut piece) = (Vec::new(), [0; 4096]);
+    let message: Value = loop {
+        let read = stream.read(&mut piece).ok().filter(|read| *read > 0)?;
+        request.extend_from_slice(&piece[..read]);
+        let text = String::from_utf8_lossy(&request);
+        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+        sees.fetch_or(head.contains(SERVERS_KEY), Ordering::SeqCst);
+        if !head.to_lowercase().contains("content-length") {
+            break Value::Null;
+        }
+        if let Ok(message) = serde_json::from_str(body) {
+            break message;
+        }
+    };
+    let result = match message["method"].as_str() {
+        Some("initialize") => {
+            json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "t", "version": "1"}})
+        }
+        Some("tools/list") => json!({"tools": [{"name": "look", "inputSchema": {"type": "object"}}]}),
+        Some("tools/call") => {
+            // The peer closes the connection when it has had enough.
+            stream.write_all(call).ok()?;
+            return stream.read(&mut piece).ok().filter(|read| *read > 0).map(drop);
+        }
+        _ => return stream.write_all(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n").ok(),
+    };
+    let body = json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string();
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(format!("{head}{body}").as_bytes()).ok()
+}
+
+const SERVERS_KEY: &str = "k-0123456789-of-the-server";
+
+/// Result of a call that a server over HTTP answers with these bytes.
+fn result_over_http(call: Vec<u8>) -> String {
+    let (url, seen) = serving(call);
+    let project = Project::new();
+    let folder = project.home().join(".config/fusee");
+    std::fs::create_dir_all(&folder).unwrap();
+    let settings =
+        format!("[mcp.bad]\nurl = \"{url}\"\nheaders = {{ X-Key = \"{SERVERS_KEY}\" }}\ntimeout_s = 2\n");
+    std::fs::write(folder.join("config.toml"), settings).unwrap();
+    let script = project.script(&[Line::call("bad_look", json!({})), Line::text("Done.")]);
+    let started = Instant::now();
+    let ran = run_json(&project, &script).limit(Duration::from_secs(90)).run().exits(0);
+    assert!(started.elapsed() < Duration::from_secs(45), "{:?}", started.elapsed());
+    assert!(seen.load(Ordering::SeqCst), "the server was not asked");
+    assert!(!ran.stdout.contains(SERVERS_KEY) && !ran.stderr.contains(SERVERS_KEY), "{ran:#?}");
+    let results: Vec<Value> = of_type(&ran.events(), "tool_result").into_iter().cloned().collect();
+    assert_eq!(results.len(), 1);
+    results[0]["content"].as_str().unwrap().to_owned()
+}
+
+fn stream_of(body: &[u8]) -> Vec<u8> {
+    [&b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"[..], body].concat()
+}
+
+#[test]
+fn answers_over_http_that_do_not_end_are_bounded() {
+    for (what, call) in [
+        ("nothing", Vec::new()),
+        ("half a head", b"HTTP/1.1 200 OK\r\ncontent-ty".to_vec()),
+        ("an open stream", stream_of(b"")),
+        ("half an event", stream_of(b"event: message\ndata: {\"jsonrpc\"")),
+        ("comments", stream_of(&b": ping\n\n".repeat(1000))),
+        ("someone else's answer", stream_of(b"data: {\"jsonrpc\":\"2.0\",\"id\":999,\"result\":{}}\n\n")),
+    ] {
+        let said = result_over_http(call);
+        assert!(said.contains("no answer within 2 s"), "{what}: {said}");
+    }
+    for (what, call) in [
+        (
+            "a document",
+            [&b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n"[..], vec![b'1'; 20 << 20].as_slice()]
+                .concat(),
+        ),
+        ("an event", stream_of(&[&b"data: "[..], vec![b'x'; 20 << 20].as_slice()].concat())),
+    ] {
+        let said = result_over_http(call);
+        assert!(
+            said.contains("more than 16777216 bytes") || said.contains("no answer within 2 s"),
+            "{what}: {said}"
+        );
+        assert!(said.len() < 1000, "{what}: {} bytes", said.len());
+    }
+}
+
+#[test]
+fn a_server_that_redirects_does_not_send_the_key_or_the_call_elsewhere() {
+    let (elsewhere, seen) = serving(Vec::new());
+    for status in ["301 Moved", "302 Found", "307 Temporary", "308 Permanent"] {
+        let said = result_over_http(
+            format!("HTTP/1.1 {status}\r\nlocation: {elsewhere}\r\ncontent-length: 0\r\n\r\n").into_bytes(),
+        );
+        assert!(said.contains(&status[..3]), "{said}");
+    }
+    assert!(!seen.load(Ordering::SeqCst), "the key was sent to the other server");
 }
