@@ -31,6 +31,7 @@ use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
+use escapes::Within;
 use stage::Stage;
 
 fn main() -> ExitCode {
@@ -42,7 +43,13 @@ fn main() -> ExitCode {
             "--abstract" => {
                 return machines::say_what_is_connected(&Stage::at(fork_server, directory.as_ref()));
             }
-            "--attempts" => return escapes::all_fail(&Stage::at(fork_server, directory.as_ref())),
+            "--attempts" | "--attempts-with-network" => {
+                let sandboxes = match mode.as_str() {
+                    "--attempts" => Within::WITHOUT_NETWORK,
+                    _ => Within::WITH_NETWORK,
+                };
+                return escapes::all_fail(&Stage::at(fork_server, directory.as_ref()), &sandboxes);
+            }
             "--restored" => {
                 return machines::say_what_is_restored(&Stage::at(fork_server, directory.as_ref()));
             }
@@ -69,14 +76,14 @@ fn main() -> ExitCode {
         let attempts = escapes::attempts();
         let names: std::collections::BTreeSet<&str> = attempts.iter().map(|attempt| attempt.name).collect();
         assert_eq!(names.len(), attempts.len(), "two attempts have one name");
-        let [rooms, fences] = [escapes::Within::Namespaces, escapes::Within::Landlock]
+        let [rooms, fences] = [Within::Namespaces, Within::Landlock]
             .map(|within| attempts.iter().filter(|attempt| attempt.is_tried_in(within)).count());
         assert!(rooms >= 40 && fences >= 40, "{rooms} in namespaces, {fences} behind a fence");
         Ok::<(), Failed>(())
     }));
     for (name, within) in [
-        ("nothing_gets_out_with_the_network", escapes::Within::NamespacesWithNetwork),
-        ("nothing_gets_out_behind_a_fence_with_the_network", escapes::Within::LandlockWithNetwork),
+        ("nothing_gets_out_with_the_network", Within::NamespacesWithNetwork),
+        ("nothing_gets_out_behind_a_fence_with_the_network", Within::LandlockWithNetwork),
     ] {
         let fork_server = fork_server.clone();
         trials.push(Trial::test(name, move || {
@@ -86,8 +93,7 @@ fn main() -> ExitCode {
     }
     for attempt in escapes::attempts() {
         let attempt = Arc::new(attempt);
-        let sandboxes = [escapes::Within::Namespaces, escapes::Within::Landlock];
-        for within in sandboxes.into_iter().filter(|within| attempt.is_tried_in(*within)) {
+        for within in Within::WITHOUT_NETWORK.into_iter().filter(|within| attempt.is_tried_in(*within)) {
             let (fork_server, attempt) = (fork_server.clone(), Arc::clone(&attempt));
             trials.push(Trial::test(format!("{}{}", attempt.name, within.suffix()), move || {
                 attempt.fails_only_in_the_sandbox(&Stage::new(fork_server), within);

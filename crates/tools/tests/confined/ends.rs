@@ -51,7 +51,11 @@ fn how_a_command_ended_is_told(stage: &Stage) {
         ("no-such-program", CommandEnd::Exited(127)),
     ] {
         let finished = stage.run(&sandbox, command).result.unwrap();
-        assert_eq!((finished.ending, finished.killed_leftovers, finished.unkillable), (ending, 0, 0), "{command}");
+        assert_eq!(
+            (finished.ending, finished.killed_leftovers, finished.unkillable),
+            (ending, 0, 0),
+            "{command}"
+        );
     }
 }
 

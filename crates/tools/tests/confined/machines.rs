@@ -11,6 +11,10 @@ use crate::stage::{SECRET, Stage, Test, is_root};
 pub(crate) const TESTS: &[(&str, Test)] = &[
     ("this_machine_confines_commands", this_machine_confines_commands),
     ("an_ordinary_user_cannot_get_out_either", an_ordinary_user_cannot_get_out_either),
+    (
+        "an_ordinary_user_cannot_get_out_with_the_network_either",
+        an_ordinary_user_cannot_get_out_with_the_network_either,
+    ),
     ("a_normal_user_is_confined", a_normal_user_is_confined),
     ("root_works_for_the_owner_of_the_workspace", root_works_for_the_owner_of_the_workspace),
     ("root_is_confined_without_user_namespaces", root_is_confined_without_user_namespaces),
@@ -109,6 +113,15 @@ fn a_normal_user_is_confined(stage: &Stage) {
 }
 
 fn an_ordinary_user_cannot_get_out_either(stage: &Stage) {
+    attempts_of_an_ordinary_user_fail(stage, "--attempts");
+}
+
+fn an_ordinary_user_cannot_get_out_with_the_network_either(stage: &Stage) {
+    attempts_of_an_ordinary_user_fail(stage, "--attempts-with-network");
+}
+
+/// Runs a copy of this program as another user, with this argument.
+fn attempts_of_an_ordinary_user_fail(stage: &Stage, attempts: &str) {
     if !is_root() {
         return;
     }
@@ -116,7 +129,7 @@ fn an_ordinary_user_cannot_get_out_either(stage: &Stage) {
     let program = stage.base.join("program");
     std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     let said = stage.bare(&format!(
-        "{}={base} HOME={base}/home exec setpriv --reuid 65534 --regid 65534 --clear-groups {base}/program --attempts {base}",
+        "{}={base} HOME={base}/home exec setpriv --reuid 65534 --regid 65534 --clear-groups {base}/program {attempts} {base}",
         crate::stage::BASE_VARIABLE,
         base = stage.base.display()
     ));
