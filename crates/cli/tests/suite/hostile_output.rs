@@ -60,7 +60,7 @@ fn all_commands(project: &Project) -> Vec<String> {
     let help = fusee(project).args(["--help"]).run().exits(0).stdout;
     let name = |line: &str| {
         let (name, about) = line.strip_prefix("  ")?.split_once("  ")?;
-        (!name.contains(' ') && !about.trim().is_empty()).then(|| name.to_owned())
+        (!name.is_empty() && !name.contains(' ') && !about.trim().is_empty()).then(|| name.to_owned())
     };
     help.lines().filter_map(name).filter(|name| !SERVERS.contains(&name.as_str())).collect()
 }
