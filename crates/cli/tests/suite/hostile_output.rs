@@ -55,6 +55,9 @@ fn hostile() -> Project {
 const SERVERS: [&str; 9] =
     ["demo", "serve", "mcp", "acp", "answer", "pull", "worker", "dev-engine", "completions"];
 
+/// Commands that print a model's answer, which is exact in a pipe.
+const ANSWERS: [&str; 3] = ["attach", "fork", "resume"];
+
 /// The commands of the help.
 fn all_commands(project: &Project) -> Vec<String> {
     let help = fusee(project).args(["--help"]).run().exits(0).stdout;
@@ -143,7 +146,9 @@ fn no_command_sends_a_control_character_from_a_file_a_model_or_the_journal() {
                 project.write("fusee.toml", &format!("\"max{ESCAPES}\" = 1\n"));
             }
             let ran = fusee(&project).args(command.iter().copied()).run();
-            assert_harmless(&format!("{command:?}, stdout"), &ran.stdout);
+            if !ANSWERS.contains(&command[0]) {
+                assert_harmless(&format!("{command:?}, stdout"), &ran.stdout);
+            }
             assert_harmless(&format!("{command:?}, stderr"), &ran.stderr);
         }
     }

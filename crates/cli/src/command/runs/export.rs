@@ -14,6 +14,7 @@ use super::as_json;
 use crate::config::flags::{DirectoryFlag, RunArg};
 use crate::process::Process;
 use crate::process::error::CliError;
+use crate::process::stdio;
 use crate::project::Project;
 use crate::project::find_run;
 use crate::ui::event_pages;
@@ -71,7 +72,7 @@ impl ExportArgs {
 #[cfg(feature = "telemetry")]
 pub(crate) async fn export_otlp(args: &ExportArgs, process: &Process) -> Result<ExitStatus, CliError> {
     use crate::config::Config;
-    use crate::process::{stdio, telemetry};
+    use crate::process::telemetry;
     use fusee_telemetry::{Exporter, RunTrace, TraceContext};
 
     let project = Project::find(args.directory.directory.as_deref(), &process.environment)?;
@@ -142,7 +143,8 @@ impl LineOutput {
         if self.gone {
             return Ok(());
         }
-        let written = writeln!(self.out, "{line}");
+        // The same JSON, but a terminal does not act on it.
+        let written = writeln!(self.out, "{}", stdio::escaped_json(&line.to_string()));
         self.written(written)
     }
 
