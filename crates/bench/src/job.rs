@@ -26,10 +26,10 @@ use crate::ownership;
 use crate::patch;
 use crate::results::{self, TrialResult, write_json, write_whole};
 use crate::score::Scorer;
-use crate::spending::Spending;
 use crate::suite::{DEMO, Suite, SuiteProblem};
 use crate::summary;
 use crate::trial::{FinishedTrial, Trial, TrialContext, TrialError};
+use crate::trial_cost::TrialCosts;
 use crate::working_copy::WorkingCopy;
 
 pub use crate::job_error::JobError;
@@ -317,7 +317,7 @@ impl Job {
                 () = &mut deadline => { end = JobEnd::TimedOut; break }
                 _ = ticks.tick() => {
                     progress(JobEvent::Tick);
-                    if options.budget_usd.is_some() && is_spent(spent + context.spending.of_running()) {
+                    if options.budget_usd.is_some() && is_spent(spent + context.costs.of_running()) {
                         end = JobEnd::OutOfBudget;
                         break;
                     }
@@ -393,8 +393,8 @@ impl Job {
                 known.insert(row.id.to_string());
             }
         }
-        let (spending, settings) = (Spending::new(Arc::clone(&launcher)), self.lock.settings.clone());
-        Ok(TrialContext { launcher, scorer, settings, known, unstarted, spending })
+        let (costs, settings) = (TrialCosts::new(Arc::clone(&launcher)), self.lock.settings.clone());
+        Ok(TrialContext { launcher, scorer, settings, known, unstarted, costs })
     }
 
     fn stored(&self, trial: &Trial) -> Result<Option<TrialResult>, JobError> {
@@ -442,7 +442,7 @@ async fn perform(
     context: Arc<TrialContext>,
 ) -> (String, Result<TrialResult, TrialError>) {
     let finished = Box::pin(trial.run(&context)).await;
-    context.spending.remove_trial(&trial.id);
+    context.costs.remove_trial(&trial.id);
     let finished = match finished {
         Ok(finished) => finished,
         Err(error) => return (name, Err(error)),

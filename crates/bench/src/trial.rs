@@ -20,7 +20,7 @@ use crate::case::Case;
 use crate::lock::{JobSettings, Variant};
 use crate::results::TrialResult;
 use crate::score::{Grade, Score, Scorer};
-use crate::spending::Spending;
+use crate::trial_cost::TrialCosts;
 use crate::usage::RunUsage;
 use crate::working_copy::WorkingCopy;
 
@@ -55,7 +55,7 @@ pub(crate) struct TrialContext {
     /// Of those, the ones that were killed before they had settings; they cannot be resumed.
     pub(crate) unstarted: HashSet<String>,
     /// Where the trials note the runs that they start.
-    pub(crate) spending: Spending,
+    pub(crate) costs: TrialCosts,
 }
 
 /// What the model did in one try.
@@ -212,7 +212,7 @@ impl Trial {
         let fault = |message: String| LaunchError { kind: LaunchErrorKind::Failed, message, help: None };
         let run: RunId = id.parse().map_err(|error| TrialError::Fatal(fault(error)))?;
         let launcher = &context.launcher;
-        context.spending.add_run(&self.id, run.clone());
+        context.costs.add_run(&self.id, run.clone());
         let started = if context.known.contains(id) {
             let with = ResumeRequest { approver: Some(Arc::new(NonInteractive)), ..ResumeRequest::default() };
             launcher.resume(launcher.directory(), &run, with).await

@@ -78,6 +78,25 @@ fn an_unsolved_trial_of_direct_has_no_cause_and_is_graded() {
 }
 
 #[test]
+fn tests_that_a_suite_names_are_protected_whatever_they_are_called() {
+    let project = project();
+    let script = project.script(&[
+        Line::call("read_file", json!({"path": "check.py"})),
+        Line::call("write_file", json!({"path": "check.py", "content": "pass\n"})),
+        Line::call("shell", json!({"command": "echo pass > check.py; cat check.py"})),
+        Line::call("read_file", json!({"path": "check.py"})),
+        Line::text("Done."),
+    ]);
+    bench(&project, &["run", "suite", "-m", &script, "--tries", "1", "--out", "out"]).run().exits(0);
+    let result = only_result(&project, "out");
+    assert_eq!((&result["passed"], &result["cause"]), (&json!(false), &Value::Null), "{result:#}");
+    let run = result["run"].as_str().unwrap();
+    let shown = fusee(&project).args(["show", run, "--json"]).run().exits(0).stdout;
+    assert_eq!(shown.matches("Test files cannot be changed in this task: check.py").count(), 2, "{shown}");
+    assert_eq!(project.read("out/trials/two.1/patch.diff"), "");
+}
+
+#[test]
 fn trials_at_the_same_time_are_as_many_as_the_server_has_slots() {
     const REPLY_TIME: Duration = Duration::from_millis(700);
     for slots in [Some(1), None] {

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 const PAGE: usize = 512;
 
 /// Cost of the running trials. Runs whose price is not known count as free.
-pub(crate) struct Spending {
+pub(crate) struct TrialCosts {
     launcher: Arc<dyn Launcher>,
     trials: Mutex<BTreeMap<String, Vec<RunCost>>>,
 }
@@ -31,7 +31,7 @@ struct RunCost {
     price: Option<Option<Price>>,
 }
 
-impl Spending {
+impl TrialCosts {
     pub(crate) fn new(launcher: Arc<dyn Launcher>) -> Self {
         Self { launcher, trials: Mutex::default() }
     }
