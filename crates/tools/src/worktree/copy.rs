@@ -2,7 +2,7 @@
 //!
 //! Most of the time goes into creating files, in the kernel; what is here only keeps the number of system calls low.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -72,16 +72,30 @@ pub(super) fn files<'p>(from: &Path, to: &Path, files: &'p [PathBuf]) -> io::Res
         // The ancestors of a directory that is there already are there too.
         file.ancestors().skip(1).take_while(|folder| directories.insert(folder)).for_each(drop);
     }
-    for directory in directories.into_iter().filter(|directory| !directory.as_os_str().is_empty()) {
-        std::fs::create_dir_all(to.join(directory))?;
+    let mut made: HashSet<&Path> = HashSet::new();
+    for directory in directories {
+        let is_root = directory.as_os_str().is_empty();
+        let is_directory = || from.join(directory).symlink_metadata().is_ok_and(|found| found.is_dir());
+        let is_below = directory.parent().is_none_or(|parent| made.contains(parent));
+        // Tracked by git, and deleted or a link here.
+        if !is_below || !(is_root || is_directory()) {
+            continue;
+        }
+        if !is_root {
+            std::fs::create_dir_all(to.join(directory))?;
+        }
+        made.insert(directory);
     }
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
     let share = files.len().div_ceil(threads).max(1);
-    let limits =
-        Limits { bytes: AtomicU64::new(MAX_BYTES), reflinks: AtomicU8::new(Reflinks::Untried as u8) };
+    let shared = Shared {
+        directories: made,
+        bytes: AtomicU64::new(MAX_BYTES),
+        reflinks: AtomicU8::new(Reflinks::Untried as u8),
+    };
     std::thread::scope(|scope| {
         let parts =
-            files.chunks(share).map(|part| scope.spawn(|| Copier::new(from, to, &limits).copy_all(part)));
+            files.chunks(share).map(|part| scope.spawn(|| Copier::new(from, to, &shared).copy_all(part)));
         let parts: Vec<_> = parts.collect();
         let mut copied = Vec::with_capacity(files.len());
         for part in parts {
@@ -102,7 +116,9 @@ enum Reflinks {
 }
 
 /// What all threads share.
-struct Limits {
+struct Shared<'a> {
+    /// The directories of the copy.
+    directories: HashSet<&'a Path>,
     /// Bytes that may still be copied.
     bytes: AtomicU64,
     /// One of [`Reflinks`].
@@ -113,15 +129,15 @@ struct Limits {
 struct Copier<'a> {
     from: &'a Path,
     to: &'a Path,
-    limits: &'a Limits,
+    shared: &'a Shared<'a>,
     /// The directory of the last file, there and here.
     current: Option<(&'a Path, OwnedFd, OwnedFd)>,
     buffer: Vec<u8>,
 }
 
 impl<'a> Copier<'a> {
-    fn new(from: &'a Path, to: &'a Path, limits: &'a Limits) -> Self {
-        Self { from, to, limits, current: None, buffer: vec![0; SMALL_BYTES + 1] }
+    fn new(from: &'a Path, to: &'a Path, shared: &'a Shared<'a>) -> Self {
+        Self { from, to, shared, current: None, buffer: vec![0; SMALL_BYTES + 1] }
     }
 
     fn copy_all<'p: 'a>(mut self, files: &'p [PathBuf]) -> io::Result<Vec<Copied<'p>>> {
@@ -134,6 +150,9 @@ impl<'a> Copier<'a> {
 
     fn copy<'p: 'a>(&mut self, path: &'p Path) -> io::Result<Option<Copied<'p>>> {
         let Some((parent, name)) = path.parent().zip(path.file_name()) else { return Ok(None) };
+        if !self.shared.directories.contains(parent) {
+            return Ok(None);
+        }
         if self.current.as_ref().is_none_or(|(open, ..)| *open != parent) {
             let open = |root: &Path| {
                 let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
@@ -160,7 +179,7 @@ impl<'a> Copier<'a> {
                 Ok(None)
             }
             FileType::RegularFile => {
-                let stamps = copy_file((from, to), name, &found, self.limits, &mut self.buffer)?;
+                let stamps = copy_file((from, to), name, &found, self.shared, &mut self.buffer)?;
                 let modified = (found.st_mtime, i64::try_from(found.st_mtime_nsec).unwrap_or_default());
                 Ok(stamps.map(|(original, copy)| Copied { path, original, copy, modified }))
             }
@@ -175,7 +194,7 @@ fn copy_file(
     (from, to): (&OwnedFd, &OwnedFd),
     name: &OsStr,
     found: &Stat,
-    limits: &Limits,
+    shared: &Shared<'_>,
     buffer: &mut [u8],
 ) -> io::Result<Option<(Stamp, Stamp)>> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -186,7 +205,7 @@ fn copy_file(
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     let mode = Mode::from_raw_mode(found.st_mode & 0o7777);
     let output = File::from(rustix::fs::openat(to, name, flags, mode)?);
-    copy_content(&input, &output, found, limits, buffer)?;
+    copy_content(&input, &output, found, shared, buffer)?;
     let after = rustix::fs::fstat(&input)?;
     let unset = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
     let modified =
@@ -207,23 +226,23 @@ fn copy_content(
     mut input: &File,
     mut output: &File,
     found: &Stat,
-    limits: &Limits,
+    shared: &Shared<'_>,
     buffer: &mut [u8],
 ) -> io::Result<()> {
-    let reflinks = limits.reflinks.load(Ordering::Relaxed);
+    let reflinks = shared.reflinks.load(Ordering::Relaxed);
     if reflinks != Reflinks::Missing as u8 {
-        let shared = workspace_copy::share_blocks(input, output);
+        let are_shared = workspace_copy::share_blocks(input, output);
         if reflinks == Reflinks::Untried as u8 {
-            let known = if shared { Reflinks::Work } else { Reflinks::Missing };
-            limits.reflinks.store(known as u8, Ordering::Relaxed);
+            let known = if are_shared { Reflinks::Work } else { Reflinks::Missing };
+            shared.reflinks.store(known as u8, Ordering::Relaxed);
         }
-        if shared {
+        if are_shared {
             return Ok(());
         }
     }
     let size = u64::try_from(found.st_size).unwrap_or_default();
     let counted =
-        limits.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(size));
+        shared.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(size));
     counted.map_err(|_| io::Error::other(format!("the project has more than {} GB", MAX_BYTES >> 30)))?;
     if usize::try_from(size).is_ok_and(|size| size < buffer.len()) {
         // One byte more than expected tells that the file is no longer as small.
