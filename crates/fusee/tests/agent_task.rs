@@ -198,7 +198,7 @@ async fn a_task_that_cannot_start_fails_with_its_reason() {
     };
     for (name, input, problem) in [
         ("empty", vec![], "no request"),
-        ("last", vec![user("a"), reply.clone()], "last input item must be a message of the user"),
+        ("last", vec![user("a"), reply.clone()], "last input item must be a user message"),
         ("first", vec![reply, user("a")], "the first message is not the user's"),
         ("result", vec![user("a"), result, user("b")], "message 1 is a result of `7`"),
     ] {
