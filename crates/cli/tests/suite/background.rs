@@ -228,7 +228,7 @@ fn at_a_terminal_a_line_is_a_message_and_ctrl_c_leaves_the_run_running() {
     left.wait_for_stdout("the run", |said| said.contains("run r"));
     left.type_in(crate::support::CTRL_C);
     let said = left.wait().exits(130).stdout;
-    assert!(said.contains("detached; the run goes on"), "{said}");
+    assert!(said.contains("detached; the run continues"), "{said}");
     assert_eq!(listed(&project, "r")["state"], "running");
     let mut terminal = at_terminal(&project, "attach r");
     terminal.wait_for_stdout("the run", |said| said.contains("run r"));
