@@ -64,12 +64,17 @@ impl CommandLine {
                 continue;
             }
             while let Some(first) = words.first() {
-                let keyword = BEFORE_A_COMMAND.iter().chain(&KEYWORDS).any(|known| first.is_bare(known));
-                if !keyword && !is_assignment(&first.text) {
+                if !is_keyword(first) && !is_assignment(&first.text) {
                     break;
                 }
                 self.whole = false;
-                words.remove(0);
+                let first = words.remove(0);
+                // A name stands before the body of these two.
+                let has_name = first.is_bare("function")
+                    || (first.is_bare("coproc") && words.get(1).is_some_and(|body| is_keyword(body)));
+                if has_name && !words.is_empty() {
+                    words.remove(0);
+                }
             }
             let Some(program) = words.first() else { continue };
             self.whole &= !program.is_bare("time");
@@ -104,6 +109,10 @@ impl CommandLine {
             self.effective.push(words);
         }
     }
+}
+
+fn is_keyword(word: &lexer::Word) -> bool {
+    BEFORE_A_COMMAND.iter().chain(&KEYWORDS).any(|known| word.is_bare(known))
 }
 
 fn is_assignment(word: &str) -> bool {
