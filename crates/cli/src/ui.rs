@@ -98,21 +98,47 @@ impl EventSource for EventTail {
     }
 }
 
+/// Maximum time that [`UiThread::stop`] waits.
+const STOP_TIME: Duration = Duration::from_secs(1);
+
 /// Handle to a UI thread started by [`watch`].
 pub(crate) struct UiThread {
     ended: oneshot::Receiver<Result<(), CliError>>,
+    stop: oneshot::Sender<()>,
     thread: Thread,
     skip_delay: Arc<AtomicBool>,
 }
 
 impl UiThread {
     /// Waits until all events have been rendered.
-    pub(crate) async fn ended(self) -> Result<(), CliError> {
+    pub(crate) async fn ended(mut self) -> Result<(), CliError> {
+        self.until_ended().await
+    }
+
+    /// Waits until all events have been rendered; a caller may give up waiting, and then has to [`stop`](Self::stop) it.
+    pub(crate) async fn until_ended(&mut self) -> Result<(), CliError> {
         self.skip_delay.store(true, Ordering::Release);
         self.thread.unpark();
-        self.ended
+        (&mut self.ended)
             .await
             .unwrap_or_else(|_| Err(CliError::failed("internal error: the output thread panicked")))
+    }
+}
+
+impl UiThread {
+    /// Leaves the remaining events out. Waits for the thread, which uses the runtime, unless its output is stuck.
+    pub(crate) async fn stop(self) {
+        // It may have ended by itself.
+        let _ = self.stop.send(());
+        self.thread.unpark();
+        let _ = tokio::time::timeout(STOP_TIME, self.ended).await;
+    }
+}
+
+/// Completes when a [`UiThread`] is stopped, and never if it is dropped.
+async fn stopped(stop: oneshot::Receiver<()>) {
+    if stop.await.is_err() {
+        std::future::pending::<()>().await;
     }
 }
 
@@ -121,10 +147,16 @@ impl UiThread {
 pub(crate) fn watch(mut ui: Box<dyn Ui>, events: impl EventSource) -> Result<UiThread, CliError> {
     let runtime = tokio::runtime::Handle::current();
     let (done, ended) = oneshot::channel();
+    let (stop, stop_received) = oneshot::channel();
     let skip_delay = Arc::new(AtomicBool::new(false));
     let breathing = BatchDelay { skip_delay: Arc::clone(&skip_delay), last: None };
     let follow = move || {
-        let followed = runtime.block_on(follow(&mut *ui, events, breathing));
+        let followed = runtime.block_on(async {
+            tokio::select! {
+                followed = follow(&mut *ui, events, breathing) => followed,
+                () = stopped(stop_received) => Ok(()),
+            }
+        });
         let closed = ui.close().map_err(LostOutput::Output);
         let result = followed.and(closed).or_else(LostOutput::into_result);
         // The receiver may have been dropped.
@@ -136,7 +168,7 @@ pub(crate) fn watch(mut ui: Box<dyn Ui>, events: impl EventSource) -> Result<UiT
         .map_err(|error| CliError::failed(format!("cannot start a thread: {error}")))?
         .thread()
         .clone();
-    Ok(UiThread { ended, thread, skip_delay })
+    Ok(UiThread { ended, stop, thread, skip_delay })
 }
 
 /// Batching delay between reads of the event stream; skipped once a caller waits for the end.

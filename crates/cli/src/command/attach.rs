@@ -99,14 +99,18 @@ pub(crate) async fn attach(args: AttachArgs, process: &Process) -> Result<ExitSt
     // The process of the run runs the command itself.
     let notifications = NotificationUi::new(ui_options.notifier(&config).without_command());
     let ui = AttachRenderer { ui, notifications, attached: attached.clone() };
-    let watching = ui::watch(Box::new(ui), events)?;
+    let mut watching = ui::watch(Box::new(ui), events)?;
     let mut console = Console::listen(attached, journal.clone(), approvals)?;
     let mut interrupt = signal(SignalKind::interrupt())
         .map_err(|error| CliError::failed(format!("cannot listen for signals: {error}")))?;
     let ended = tokio::select! {
-        ended = watching.ended() => ended,
-        () = console.converse() => return Ok(left(&row.id)),
-        _ = interrupt.recv() => return Ok(left(&row.id)),
+        ended = watching.until_ended() => Some(ended),
+        () = console.converse() => None,
+        _ = interrupt.recv() => None,
+    };
+    let Some(ended) = ended else {
+        watching.stop().await;
+        return Ok(left(&row.id));
     };
     ended?;
     end_of(&journal, &row.id).await
