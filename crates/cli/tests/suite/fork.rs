@@ -146,7 +146,7 @@ fn a_fork_goes_on_with_a_message_and_without_a_worktree() {
     assert!(fork.stdout.ends_with("\nm\n"), "{}", fork.stdout);
     assert_eq!(listing(&project), before);
     let flow = fusee(&project).args(["fork", "r", "1", "--flow", "staged"]).run().exits(2);
-    assert!(flow.stderr.contains("a flow cannot change after 1 turn,"), "{}", flow.stderr);
+    assert!(flow.stderr.contains("the flow cannot change after 1 turn"), "{}", flow.stderr);
     let missing = fusee(&project).args(["fork", "r", "8", "--worktree"]).run().exits(2);
     assert!(missing.stderr.contains("its turns are 0 (before the run) to 3"), "{}", missing.stderr);
     fusee(&project).args(["fork", "r", "two", "words"]).run().exits(2);
