@@ -85,14 +85,12 @@ fn commands_keep_the_users_limit_of_open_files_and_fusee_takes_what_it_may() {
 }
 
 #[test]
-fn without_the_process_that_starts_commands_the_task_fails() {
+fn a_task_whose_commands_kill_the_process_that_starts_them_again_and_again_fails() {
     let project = Project::new();
-    let kill = "kill -9 $(ps -o ppid= -p $PPID)";
-    let script = project.script(&[
-        Line::call("shell", json!({"command": kill})),
-        Line::call("shell", json!({"command": "echo again"})),
-        Line::text("Done."),
-    ]);
+    let kill = |n: u32| json!({"command": format!("kill -9 $(ps -o ppid= -p $PPID) # {n}")});
+    let mut lines: Vec<Line> = (0..20).map(|n| Line::call("shell", kill(n))).collect();
+    lines.push(Line::text("Done."));
+    let script = project.script(&lines);
     let ran =
         fusee(&project).args(["run", "x", "--json", "--sandbox", "off", "--model", &script]).run().exits(1);
     let ends = of_type(&ran.events(), "task_complete").len();

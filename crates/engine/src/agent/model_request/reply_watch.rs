@@ -120,6 +120,9 @@ impl ReplyWatch {
         let mut text = self.text;
         let end = (0..=keep.min(text.len())).rev().find(|end| text.is_char_boundary(*end))?;
         text.truncate(end);
+        if stop == StopReason::End {
+            text.truncate(text.trim_end().len());
+        }
         Some(Reply { text, stop, usage: Some(self.usage), ..Reply::default() })
     }
 }
