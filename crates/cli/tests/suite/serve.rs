@@ -421,17 +421,16 @@ fn variants_of_a_job_are_listed_and_compared_as_on_the_command_line() {
     fusee(&project).args(args).run().exits(0);
     let site = Site::start(&project, &[]);
     let jobs = site.get("/api/bench/jobs").json();
-    let shown: Vec<_> = jobs.as_array().unwrap().iter().map(|job| (&job["job"], &job["passed"], &job["planned"])).collect();
+    let shown: Vec<_> =
+        jobs.as_array().unwrap().iter().map(|job| (&job["job"], &job["passed"], &job["planned"])).collect();
     assert_eq!(
         shown,
-        [
-            (&json!("bench~both@1"), &json!(4), &json!(4)),
-            (&json!("bench~both@2"), &json!(0), &json!(4))
-        ]
+        [(&json!("bench~both@1"), &json!(4), &json!(4)), (&json!("bench~both@2"), &json!(0), &json!(4))]
     );
     assert_eq!(jobs[0]["running"], false);
     let compared = site.get("/api/bench/compare?a=bench~both@1&b=bench~both@2").json();
-    let printed = fusee(&project).args(["bench", "compare", "bench/both@1", "bench/both@2", "--json"]).run().exits(0);
+    let printed =
+        fusee(&project).args(["bench", "compare", "bench/both@1", "bench/both@2", "--json"]).run().exits(0);
     assert_eq!(compared, serde_json::from_str::<serde_json::Value>(&printed.stdout).unwrap());
     assert_eq!((&compared["difference"], &compared["attempts"]), (&json!(1.0), &json!(2)));
     assert_eq!(site.get("/api/bench/compare?a=bench~both@1&b=bench~none").status, 404);

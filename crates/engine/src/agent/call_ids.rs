@@ -12,11 +12,13 @@ pub(crate) struct CallIds(HashSet<u64, BuildHasherDefault<DefaultHasher>>);
 
 impl CallIds {
     /// The ids of the calls in these messages.
-    pub(crate) fn of(messages: &[Message]) -> Self {
+    pub(crate) fn from_messages(messages: &[Message]) -> Self {
         let mut ids = Self::default();
         for message in messages {
             if let Message::Assistant { tool_calls, .. } = message {
-                tool_calls.iter().for_each(|call| drop(ids.add(&call.id)));
+                for call in tool_calls {
+                    ids.add(&call.id);
+                }
             }
         }
         ids

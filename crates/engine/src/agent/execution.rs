@@ -44,7 +44,7 @@ impl<'t> Execution<'t> {
             approvals: task.session.approval.rules.clone(),
             turn: Some(task.session.turn_stop.begin(&task.cancel)),
             stops: 0,
-            call_ids: CallIds::of(&task.input),
+            call_ids: CallIds::from_messages(&task.input),
         }
     }
 

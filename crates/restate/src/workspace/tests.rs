@@ -138,7 +138,14 @@ async fn a_missing_or_damaged_blob_is_named() {
     fs::write(file, "other").expect("written");
     assert!(blobs.get(&hash).await.expect_err("damaged").to_string().ends_with("is damaged"));
     fs::remove_file(file).expect("removed");
-    assert!(blobs.get(&hash).await.expect_err("missing").to_string().contains("is missing; all workers and clients must use the same blob store"));
+    assert!(
+        blobs
+            .get(&hash)
+            .await
+            .expect_err("missing")
+            .to_string()
+            .contains("is missing; all workers and clients must use the same blob store")
+    );
 }
 
 fn walk(folder: &Path) -> Vec<std::path::PathBuf> {

@@ -76,6 +76,10 @@ impl Workspace {
     fn path_stamp(&self, path: &WorkspacePath) -> Option<(PathStamp, i128)> {
         let status =
             |path: &Path| rustix::fs::statat(self.directory.as_fd(), path, AtFlags::SYMLINK_NOFOLLOW).ok();
+        #[cfg_attr(
+            target_os = "linux",
+            expect(clippy::unnecessary_cast, reason = "the fields have other types on other systems")
+        )]
         let entry = |status: &Stat| {
             (status.st_dev as u64, status.st_ino as u64, status.st_ctime as i64, status.st_ctime_nsec as i64)
         };

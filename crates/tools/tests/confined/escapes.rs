@@ -99,7 +99,8 @@ impl Attempt {
     /// Whether this sandbox guarantees to stop it.
     pub(crate) fn is_tried_in(&self, within: Within) -> bool {
         let is_not_promised = within.is_landlock() && NOT_PROMISED.iter().any(|(name, _)| *name == self.name);
-        !is_not_promised && !(within.has_network() && NETWORK.contains(&self.name))
+        let needs_isolated_network = within.has_network() && NETWORK.contains(&self.name);
+        !(is_not_promised || needs_isolated_network)
     }
 
     pub(crate) fn fails_only_in_the_sandbox(&self, stage: &Stage, within: Within) {

@@ -27,5 +27,8 @@ fn an_id_of_an_earlier_call_is_replaced_and_others_are_kept() {
 fn ids_of_an_earlier_conversation_are_taken() {
     let earlier =
         Message::Assistant { text: String::new(), reasoning: None, tool_calls: reply(&["a"]).tool_calls };
-    assert_eq!(renamed(&mut CallIds::of(&[Message::user("x"), earlier]), &["a", "b"]), ["call_1", "b"]);
+    assert_eq!(
+        renamed(&mut CallIds::from_messages(&[Message::user("x"), earlier]), &["a", "b"]),
+        ["call_1", "b"]
+    );
 }

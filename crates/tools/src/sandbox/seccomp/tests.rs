@@ -111,7 +111,8 @@ fn no_call_makes_a_file_that_runs_as_its_owner() {
 fn with_the_machines_network_there_are_only_connected_unix_sockets() {
     let sockets = AllowedSockets::NamespacedWithoutUnix;
     let unix = u64::from(libc::AF_UNIX.cast_unsigned());
-    let [stream, datagram] = [libc::SOCK_STREAM, libc::SOCK_DGRAM].map(|kind| u64::from(kind.cast_unsigned()));
+    let [stream, datagram] =
+        [libc::SOCK_STREAM, libc::SOCK_DGRAM].map(|kind| u64::from(kind.cast_unsigned()));
     assert_eq!(fenced(sockets, libc::SYS_socket, [unix, stream]), Verdict::Answered(EAFNOSUPPORT));
     assert_eq!(fenced(sockets, libc::SYS_socketpair, [unix, stream]), Verdict::Allowed);
     assert_eq!(fenced(sockets, libc::SYS_socketpair, [unix, datagram]), Verdict::Answered(EAFNOSUPPORT));
