@@ -52,21 +52,45 @@ impl CompleteAnswer {
 
     /// Whether the text, which ends with a whole line, has a new version of every file.
     pub(crate) fn is_in(&self, answer: &str) -> bool {
+        self.all_files(answer, |current, path, text| current.is_whole(path, text) && current.is_changed(text))
+    }
+
+    /// Whether the text has every file from beginning to end, changed or not.
+    pub(crate) fn is_repeated_in(&self, answer: &str) -> bool {
+        self.all_files(answer, CurrentFile::is_whole)
+    }
+
+    /// Whether a model that has written every file goes on with a block for a test.
+    pub(crate) fn goes_on_with_tests(&self, rest: &str) -> bool {
+        let opens_block =
+            rest.trim_end().rsplit('\n').next().is_some_and(|line| line.trim().starts_with("```"));
+        let words = || rest.split(|c: char| !c.is_alphanumeric() && !"._-/".contains(c));
+        let names_test = || {
+            words().map(|word| word.trim_end_matches('.')).any(|word| is_source(word) && super::is_test(word))
+        };
+        let names_file = || words().any(|word| self.paths.iter().any(|path| path == word));
+        opens_block && names_test() && !names_file()
+    }
+
+    fn all_files(&self, answer: &str, is_there: impl Fn(&CurrentFile, &str, &str) -> bool) -> bool {
         let Some(found) = finished_files(answer, &self.paths) else { return false };
         self.paths.iter().zip(&self.files).all(|(path, current)| {
             let version = found.iter().find(|(known, _)| known == path);
-            version.is_some_and(|(_, text)| current.is_replaced_by(path, text))
+            version.is_some_and(|(_, text)| is_there(current, path, text))
         })
     }
 }
 
 impl CurrentFile {
-    /// Whether a text is a new version of the whole file, and not an excerpt or the file as it is.
-    fn is_replaced_by(&self, path: &str, text: &str) -> bool {
+    /// Whether a text is the whole file, and not an excerpt.
+    fn is_whole(&self, path: &str, text: &str) -> bool {
         let defined = memory::definitions(path, text);
         let has_all = self.definitions.iter().all(|name| defined.contains(name));
-        let is_long = !self.definitions.is_empty() || text.lines().count() * 2 >= self.text.lines().count();
-        has_all && is_long && text.trim() != self.text.trim()
+        has_all && (!self.definitions.is_empty() || text.lines().count() * 2 >= self.text.lines().count())
+    }
+
+    fn is_changed(&self, text: &str) -> bool {
+        text.trim() != self.text.trim()
     }
 }
 

@@ -35,6 +35,8 @@ pub(crate) struct ReplyWatch {
     complete: Option<CompleteAnswer>,
     /// Length of the text that completed the answer.
     completed_at: Option<usize>,
+    /// Length of the text that repeated the files as they were.
+    repeated_at: Option<usize>,
     /// Why the reply is stopped, and the length of the text worth keeping.
     stopped: Option<(StopReason, usize)>,
     /// Our own count, for a reply that is stopped before the server reports its usage.
@@ -61,6 +63,7 @@ impl ReplyWatch {
             longest: is_sample.then(|| longest_answer(conversation.history.request())),
             complete,
             completed_at: None,
+            repeated_at: None,
             stopped: None,
             usage: Usage { input_tokens: conversation.tokens(), ..Usage::default() },
         }
@@ -106,8 +109,18 @@ impl ReplyWatch {
     fn complete_until(&mut self, piece: &Piece<'_>) -> Option<usize> {
         let Piece::Text(part) = piece else { return None };
         if self.completed_at.is_none() && part.contains('\n') {
+            let complete = self.complete.as_ref()?;
             let end = self.text.rfind('\n')? + 1;
-            self.completed_at = self.complete.as_ref()?.is_in(&self.text[..end]).then_some(end);
+            let text = &self.text[..end];
+            if complete.is_in(text) {
+                self.completed_at = Some(end);
+            } else if complete.is_repeated_in(text) {
+                self.repeated_at = Some(end);
+            } else if let Some(at) = self.repeated_at
+                && complete.goes_on_with_tests(&text[at..])
+            {
+                return Some(at);
+            }
         }
         self.completed_at.filter(|end| !self.text[*end..].trim().is_empty())
     }

@@ -60,3 +60,14 @@ fn requests_that_may_need_more_files_are_not_cut() {
     }
     assert!(wanted("make a.py pass a_test.py", &files).is_some());
 }
+
+#[test]
+fn a_model_that_repeats_the_file_and_goes_on_with_the_tests_is_told_apart() {
+    let wanted = wanted("make code.py pass code_test.py", &[("code.py", OLD)]).unwrap();
+    let repeated = format!("code.py\n```python\n{OLD}```\n");
+    assert!(wanted.is_repeated_in(&repeated) && !wanted.is_in(&repeated));
+    assert!(wanted.goes_on_with_tests("\nAnd here is `code_test.py`:\n\n```python\n"));
+    assert!(!wanted.goes_on_with_tests("\nAnd here is `code_test.py`:\n"));
+    assert!(!wanted.goes_on_with_tests("\nSo that code_test.py passes, code.py has to be:\n```python\n"));
+    assert!(!wanted.goes_on_with_tests("\nThe new file:\n```python\n"));
+}
