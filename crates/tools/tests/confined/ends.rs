@@ -205,7 +205,12 @@ fn after_a_killed_fork_server_commands_are_confined(stage: &Stage) {
         let outcome = stage.run(&sandbox, &command);
         assert!(outcome.is_good() && outcome.output.ends_with("after\n"), "{outcome:?}");
         assert!(!stage.outside("made").exists());
-        assert_ne!(stage.fork_server.process_id(), fork_server);
+        // A supervisor that got the command before the death was visible ran it as usual; a later one takes over.
+        let is_replaced = (0..50).any(|_| {
+            stage.good(&sandbox, "true");
+            stage.fork_server.process_id() != fork_server
+        });
+        assert!(is_replaced);
     }
     after_a_killed_supervisor_the_settings_are_checked(stage);
 }
