@@ -90,7 +90,7 @@ scenario("the plan is shown before anything is spent", async (project, watch) =>
   // A program: its calls, and how many of them are certain.
   await page.fill("textarea", `(progn (greet (who "Ada")) (greet (who "Grace")))`);
   await page.waitForSelector(".planned pre:has-text('greet')");
-  await page.waitForSelector(".planned:has-text('2 calls in the text')");
+  await page.waitForSelector(".planned:has-text('2 calls in the source')");
   // A program that cannot run is not planned.
   await page.fill("textarea", `(greet`);
   await page.waitForSelector(".planned:has-text('workflow:1:1')");
